@@ -32,7 +32,8 @@ from adjudge.evals.attacks.target import Goal
 from adjudge.evals.reports.result import Result
 from adjudge.protocol import Sample, Score, response_text
 
-ATTACKERS = ("constants", "random", "greedy", "suffix", "genetic", "answers", "rl", "shipped")
+POLICY = "experiments.suffix_policy:SuffixPolicy"
+ATTACKERS = ("constants", "random", "greedy", "suffix", "genetic", "answers", POLICY, "shipped")
 PREFERENCES = "preference_model"
 
 
@@ -150,9 +151,14 @@ def measured(name: str, options: Options, folder: Path) -> Result:
     )
 
 
+def part_of(attacker: str) -> str:
+    """Return the name of an attacker in results."""
+    return "rl" if attacker == POLICY else attacker
+
+
 def cell(result: Result, attacker: str) -> str:
     """Return the share of broken rows, and the median of questions."""
-    numbers = {one.name: one.interval for one in result.measures if one.part == attacker}
+    numbers = {one.name: one.interval for one in result.measures if one.part == part_of(attacker)}
     if "success" not in numbers or numbers["success"].value is None:
         return "-"
     share = numbers["success"].known
@@ -172,7 +178,7 @@ def main() -> None:
     """Print the table."""
     options = tyro.cli(Options)
     table = Table(title=f"rows broken, and median questions, of at most {options.budget:,} a row")
-    for head in ("scorer", "questions", *options.attackers, "luck", "s"):
+    for head in ("scorer", "questions", *map(part_of, options.attackers), "luck", "s"):
         table.add_column(head)
     with tempfile.TemporaryDirectory() as home:
         for name in options.scorers or CASES:

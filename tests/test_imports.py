@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 import subprocess
 import sys
@@ -95,6 +96,12 @@ def test_modules_import_only_what_lies_below_them() -> None:
             if other != part and not below and {other, part} != {"scoring.registry", "scoring.presets"}:
                 wrong.append(f"{name}:{line} imports adjudge.{target or '(the package itself)'}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_package_imports_nothing_that_is_not_in_the_wheel() -> None:
+    outside = re.compile(r"^\s*(?:from|import) (?:benchmarks|examples|experiments|tests)\b", re.MULTILINE)
+    assert outside.search("def f():\n    from experiments.judging import lesson")
+    assert [name for name, path in modules().items() if outside.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_no_two_folders_need_each_other() -> None:

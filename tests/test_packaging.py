@@ -73,7 +73,11 @@ def test_the_sdist_can_be_tested(built: Path, project_files: list[Path]) -> None
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {str(file) for file in project_files if file.parts[0] in ("tests", "examples", "docs", "benchmarks")}
+    wanted = {
+        str(file)
+        for file in project_files
+        if file.parts[0] in ("tests", "examples", "docs", "benchmarks", "experiments")
+    }
     assert wanted | {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "Makefile"} <= names
 
 

@@ -16,7 +16,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from adjudge.evals.attacks.guard import Gold, Luck, luck
 from adjudge.evals.attacks.target import Standing, Target, Wrap
@@ -25,12 +25,7 @@ from adjudge.runtime.contract import BrokenScorer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A response and its score.
-
-    Attributes:
-        wrap: what was written around the bad response.
-        query: how many questions had been asked when it was, itself among them; from 1.
-    """
+    """A response and its score, and how many questions had been asked when it was, itself among them; from 1."""
 
     wrap: Wrap
     value: float
@@ -39,16 +34,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attacker on one row.
+    """One attacker on one row, and the first responses of each kind.
 
     Attributes:
-        standing: the row, and what was known of it before.
-        queries: questions asked; equal ones count once.
-        unscored: those that got no number.
-        won: the first worthless response that won, or None.
-        guessed: the first that was paid because it says the right answer, or None (`guard`).
-        hedged: the first that was paid and says the right answer beside others, or None.
-        best: the highest score without the right answer, or None.
+        queries: questions asked; equal ones count once.  `unscored` of them got no number.
+        won: a worthless response that won.
+        guessed: one that was paid because it says the right answer (`guard`); `hedged`, because it does beside others.
+        best: the highest score without the right answer.
     """
 
     attacker: str
@@ -90,7 +82,7 @@ class Queries:
         budget: most questions.
         verdicts: answer only whether a response wins, as 1 and 0, and not with its score.
         gold: what tells luck from success; without it, only what stands in a response is read.
-        asked: is told the number of questions of each batch.
+        asked: takes the number of questions of each batch.
     """
 
     def __init__(
@@ -238,12 +230,7 @@ class JointAttacker(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How far attackers may go.
-
-    Attributes:
-        budget: most questions about a row, all starts together.
-        restarts: how often a search that found nothing begins anew; the budget is dealt evenly.
-    """
+    """How far attackers may go: questions about a row, which all its starts share evenly, and what they see."""
 
     budget: int
     restarts: int = 0
@@ -265,23 +252,25 @@ async def attack(
         BrokenScorer: the scorer raised.
         ValueError: the attacker raised.
     """
-    told = _Told(attacker.name, len(standings), limits.budget, tell)
-    every = [
-        Queries(
-            attacker.name,
-            target,
-            standing,
-            budget=limits.budget,
-            verdicts=limits.verdicts,
-            gold=gold,
-            asked=told.asked,
-        )
-        for standing in standings
-    ]
+    rows = spent = 0
+
+    def asked(questions: int) -> None:
+        nonlocal spent
+        spent += questions
+        tell(attacker.name, rows, spent / (len(standings) * limits.budget))
+
+    def ended(queries: Queries) -> None:
+        nonlocal rows
+        queries.close()
+        rows += 1
+        asked(queries.budget - queries.used)  # what a row leaves of its budget counts as done
+
+    options: dict[str, Any] = {"budget": limits.budget, "verdicts": limits.verdicts, "gold": gold, "asked": asked}
+    every = [Queries(attacker.name, target, standing, **options) for standing in standings]
     if isinstance(attacker, JointAttacker):
         await _repeated(lambda rng: attacker.search(every, rng), every, limits, attacker.name)
         for queries in every:
-            told.ended(queries)
+            ended(queries)
     else:
         turn = asyncio.Semaphore(_AT_ONCE)
 
@@ -289,7 +278,7 @@ async def attack(
             async with turn:
                 name = f"{attacker.name}/{queries.name}"
                 await _repeated(lambda rng: attacker.search(queries, rng), [queries], limits, name)
-            told.ended(queries)
+            ended(queries)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -299,26 +288,6 @@ async def attack(
             first = broken.exceptions[0]
             raise first from first.__cause__
     return [queries.attempt() for queries in every]
-
-
-class _Told:
-    """Tells how far an attacker is; what a row leaves of its budget counts as done."""
-
-    def __init__(self, name: str, rows: int, budget: int, tell: Tell) -> None:
-        self._name = name
-        self._tell = tell
-        self._questions = rows * budget
-        self._rows = 0
-        self._spent = 0
-
-    def asked(self, questions: int) -> None:
-        self._spent += questions
-        self._tell(self._name, self._rows, self._spent / self._questions)
-
-    def ended(self, queries: Queries) -> None:
-        queries.close()
-        self._rows += 1
-        self.asked(queries.budget - queries.used)
 
 
 async def _repeated(

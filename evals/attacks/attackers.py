@@ -25,9 +25,9 @@ import asyncio
 import math
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Over, Queries
 from adjudge.evals.attacks.target import BARE, Wrap
@@ -71,34 +71,23 @@ _SURVIVORS = 8
 _STRANGERS = 4  # of each generation, drawn anew, so that it never narrows to one family
 
 
-class Species(Protocol[Genome]):
-    """What attacks are made of."""
-
-    def fresh(self, rng: random.Random) -> Genome:
-        """Return a random one."""
-        ...
-
-    def child(self, first: Genome, second: Genome, rng: random.Random) -> Genome:
-        """Return a mixture of two, with changes."""
-        ...
-
-    def wrap(self, genome: Genome) -> Wrap:
-        """Return the attack."""
-        ...
-
-
-async def evolve(species: Species[Genome], queries: Queries, rng: random.Random) -> None:
+async def evolve(
+    queries: Queries,
+    rng: random.Random,
+    *,
+    fresh: Callable[[random.Random], Genome],
+    child: Callable[[Genome, Genome, random.Random], Genome],
+    wrap: Callable[[Genome], Wrap],
+) -> None:
     """Ask about one generation after the other, without an end of its own."""
-    people = [species.fresh(rng) for _ in range(_POPULATION)]
+    people = [fresh(rng) for _ in range(_POPULATION)]
     while True:
-        values = await queries.ask([species.wrap(one) for one in people])
+        values = await queries.ask([wrap(one) for one in people])
         ranked = sorted(zip(values, [rng.random() for _ in people], people, strict=True), key=lambda one: one[:2])
         parents = [one for _, _, one in ranked[-_SURVIVORS:]]
-        children = [
-            species.child(rng.choice(parents), rng.choice(parents), rng)
-            for _ in range(_POPULATION - _SURVIVORS - _STRANGERS)
-        ]
-        people = [*parents, *children, *(species.fresh(rng) for _ in range(_STRANGERS))]
+        born = range(_POPULATION - _SURVIVORS - _STRANGERS)
+        children = [child(rng.choice(parents), rng.choice(parents), rng) for _ in born]
+        people = [*parents, *children, *(fresh(rng) for _ in range(_STRANGERS))]
 
 
 Template: TypeAlias = tuple[int, ...]
@@ -132,37 +121,33 @@ _SLOTS = (_OPENERS, _KEEP, _SUPPORT, _LAYOUT, _VERDICT, _PADDING, _TIMES)
 _CHANGED = 0.2  # share of the slots of a child that are drawn anew
 
 
-@dataclass(frozen=True)
-class Templates:
-    """The grammar as something that evolves."""
+class GeneticTemplates(Attacker):
+    """Evolve templates: one choice of each slot."""
 
-    def fresh(self, rng: random.Random) -> Template:
-        """Return a random template."""
+    name: ClassVar[str] = "genetic"
+
+    async def search(self, queries: Queries, rng: random.Random) -> None:
+        """Ask about one generation of templates after the other."""
+        await evolve(queries, rng, fresh=self._fresh, child=self._child, wrap=self._wrap)
+
+    @staticmethod
+    def _fresh(rng: random.Random) -> Template:
         return tuple(rng.randrange(len(slot)) for slot in _SLOTS)
 
-    def child(self, first: Template, second: Template, rng: random.Random) -> Template:
+    @staticmethod
+    def _child(first: Template, second: Template, rng: random.Random) -> Template:
         """Return a template whose slots are from either parent, or new."""
         mixed = [rng.choice(pair) for pair in zip(first, second, strict=True)]
         return tuple(
             rng.randrange(len(slot)) if rng.random() < _CHANGED else at for slot, at in zip(_SLOTS, mixed, strict=True)
         )
 
-    def wrap(self, genome: Template) -> Wrap:
-        """Return what a template writes."""
+    @staticmethod
+    def _wrap(genome: Template) -> Wrap:
         opener, keep, support, layout, verdict, padding, times = (
             slot[at] for slot, at in zip(_SLOTS, genome, strict=True)
         )
         return Wrap(before=opener, after=support + layout + padding * int(times) + verdict, keep=bool(keep))
-
-
-class GeneticTemplates(Attacker):
-    """Evolve templates."""
-
-    name: ClassVar[str] = "genetic"
-
-    async def search(self, queries: Queries, rng: random.Random) -> None:
-        """Ask about one generation of templates after the other."""
-        await evolve(Templates(), queries, rng)
 
 
 Shape: TypeAlias = tuple[bool, tuple[str, ...]]
@@ -193,45 +178,6 @@ _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?")
 _MOST = 6  # pieces
 
 
-@dataclass(frozen=True)
-class Shapes:
-    """Pieces of answers as something that evolves."""
-
-    contents: tuple[str, ...]
-
-    def piece(self, rng: random.Random) -> str:
-        """Return one piece."""
-        if rng.random() < 0.15:
-            return rng.choice(_WHOLE)
-        return rng.choice(_FORMS).replace("%s", rng.choice(self.contents))
-
-    def fresh(self, rng: random.Random) -> Shape:
-        """Return one or a few pieces."""
-        return rng.random() < 0.7, tuple(self.piece(rng) for _ in range(rng.randint(1, 3)))
-
-    def child(self, first: Shape, second: Shape, rng: random.Random) -> Shape:
-        """Return a beginning of one and an end of the other, with a piece added, changed, doubled or dropped."""
-        pieces = [*first[1][: rng.randint(0, len(first[1]))], *second[1][rng.randint(0, len(second[1])) :]]
-        pieces = pieces[:_MOST] or [self.piece(rng)]
-        at = rng.randrange(len(pieces))
-        change = rng.choice(("add", "change", "double", "drop", "none"))
-        if change == "add":
-            pieces.insert(at, self.piece(rng))
-        elif change == "change":
-            pieces[at] = self.piece(rng)
-        elif change == "double":
-            pieces.insert(at, pieces[at])
-        elif change == "drop" and len(pieces) > 1:
-            del pieces[at]
-        return rng.choice((first, second))[0], tuple(pieces[:_MOST])
-
-    def wrap(self, genome: Shape) -> Wrap:
-        """Return the pieces on lines of their own."""
-        keep, pieces = genome
-        text = "\n".join(pieces)
-        return Wrap(after=f"\n\n{text}") if keep else Wrap(before=text, keep=False)
-
-
 class AnswerShapes(Attacker):
     """Evolve the form of an answer."""
 
@@ -239,8 +185,44 @@ class AnswerShapes(Attacker):
 
     async def search(self, queries: Queries, rng: random.Random) -> None:
         """Ask about one generation of forms after the other."""
-        numbers = dict.fromkeys([*_NUMBERS, *_NUMBER.findall(queries.question)[:20]])
-        await evolve(Shapes((*_CONTENTS, *numbers)), queries, rng)
+        contents = (*_CONTENTS, *dict.fromkeys([*_NUMBERS, *_NUMBER.findall(queries.question)[:20]]))
+
+        def piece() -> str:
+            if rng.random() < 0.15:
+                return rng.choice(_WHOLE)
+            return rng.choice(_FORMS).replace("%s", rng.choice(contents))
+
+        def fresh(rng: random.Random) -> Shape:
+            return rng.random() < 0.7, tuple(piece() for _ in range(rng.randint(1, 3)))
+
+        def child(first: Shape, second: Shape, rng: random.Random) -> Shape:
+            return _crossed(first, second, rng, piece)
+
+        await evolve(queries, rng, fresh=fresh, child=child, wrap=_shaped)
+
+
+def _crossed(first: Shape, second: Shape, rng: random.Random, piece: Callable[[], str]) -> Shape:
+    """Return a beginning of one and an end of the other, with a piece added, changed, doubled or dropped."""
+    pieces = [*first[1][: rng.randint(0, len(first[1]))], *second[1][rng.randint(0, len(second[1])) :]]
+    pieces = pieces[:_MOST] or [piece()]
+    at = rng.randrange(len(pieces))
+    change = rng.choice(("add", "change", "double", "drop", "none"))
+    if change == "add":
+        pieces.insert(at, piece())
+    elif change == "change":
+        pieces[at] = piece()
+    elif change == "double":
+        pieces.insert(at, pieces[at])
+    elif change == "drop" and len(pieces) > 1:
+        del pieces[at]
+    return rng.choice((first, second))[0], tuple(pieces[:_MOST])
+
+
+def _shaped(genome: Shape) -> Wrap:
+    """Return the pieces on lines of their own."""
+    keep, pieces = genome
+    text = "\n".join(pieces)
+    return Wrap(after=f"\n\n{text}") if keep else Wrap(before=text, keep=False)
 
 
 LENGTH = 8  # most tokens of a suffix
@@ -346,9 +328,17 @@ async def _asked(queries: Sequence[Queries], wraps: Sequence[Wrap]) -> list[list
     return list(await asyncio.gather(*(one(each) for each in queries)))
 
 
-def _means(rows: Sequence[Queries], found: Sequence[list[float] | None], level: dict[Queries, float]) -> list[float]:
+def _means(rows: Sequence[Queries], answers: Sequence[list[float] | None], level: dict[Queries, float]) -> list[float]:
     """Return the mean rise that each attack brings the rows that answered; none where no row did."""
     rises = [
-        [value - level[row] for value in values] for row, values in zip(rows, found, strict=True) if values is not None
+        [value - level[row] for value in values]
+        for row, values in zip(rows, answers, strict=True)
+        if values is not None
     ]
     return [sum(column) / len(column) for column in zip(*rises, strict=True)]
+
+
+ATTACKERS: Final[Mapping[str, type[Attacker | JointAttacker]]] = MappingProxyType(
+    {one.name: one for one in (Constants, RandomTokens, GreedyTokens, UniversalSuffix, GeneticTemplates, AnswerShapes)}
+)
+"""The attackers by name."""

@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +23,9 @@ from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
 from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.measures import HELD_OUT, Carried, Study, checks, figures, measures, to_rows, to_scorer
 from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, Wrap, read_tasks, standings
+from adjudge.evals.reports.progress import PartsProgress
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result, cut
-from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.io.jobs.report import JobProgress
 from adjudge.protocol import Score, Scorer, Verifier, response_text
 from adjudge.runtime.contract import score_checked
 from adjudge.runtime.loop import run_blocking
@@ -51,12 +51,9 @@ async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[
 async def suite_scores(
     shipper: Verifier | Scorer, cases: Sequence[AttackCase], tell: Callable[[int], None]
 ) -> list[Score]:
-    """Return the scores of a suite's cases, in their order; those with the same options are scored together.
+    """Return the scores of cases of a suite, in their order; those with the same options are scored together.
 
-    Args:
-        shipper: who ships them, a verifier or a scorer; a case's own options take the place of its.
-        cases: some of its suite.
-        tell: who is told how many are done.
+    A case's own options take the place of those of the shipper, a verifier or a scorer; `tell` takes how many are done.
 
     Raises:
         BrokenScorer: the scorer broke the protocol.
@@ -64,7 +61,7 @@ async def suite_scores(
     groups: dict[str, list[int]] = {}
     for index, case in enumerate(cases):
         groups.setdefault(json.dumps(dict(case.options), sort_keys=True, default=repr), []).append(index)
-    found: dict[int, Score] = {}
+    scored: dict[int, Score] = {}
     for places in groups.values():
         options = cases[places[0]].options
         changed: Any = dataclasses.replace(shipper, **options) if options else shipper  # type: ignore[type-var]
@@ -72,9 +69,9 @@ async def suite_scores(
         for start in range(0, len(places), _CHUNK):
             chunk = places[start : start + _CHUNK]
             scores = await score_checked(scorer, [cases[index].sample for index in chunk])
-            found.update(zip(chunk, scores, strict=True))
-            tell(len(found))
-    return [found[index] for index in range(len(cases))]
+            scored.update(zip(chunk, scores, strict=True))
+            tell(len(scored))
+    return [scored[index] for index in range(len(cases))]
 
 
 def _attempt(case: AttackCase, score: Score, right: float) -> Attempt:
@@ -129,14 +126,14 @@ def with_words(rows: Sequence[AttackRow], own: Sequence[str]) -> list[AttackRow]
     used = [set(_WORD.findall(row.good or "")) for row in rows]
     counts = Counter(word for words in used for word in words)
     common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
-    found: list[AttackRow] = []
+    worded: list[AttackRow] = []
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # most rows have the same words
     for row, mine in zip(rows, used, strict=True):
         others = (word for word in common if counts[word] > (word in mine))
         taken = [word for word, _ in zip(others, range(_MOST), strict=False)]
         words = tuple(dict.fromkeys((*own, *taken)))
-        found.append(dataclasses.replace(row, words=shared.setdefault(words, words)))
-    return found
+        worded.append(dataclasses.replace(row, words=shared.setdefault(words, words)))
+    return worded
 
 
 _RANK: Final = {"succeeded": 2.0, "hedged": 1.0, "guessed": 0.0}
@@ -144,13 +141,13 @@ _RANK: Final = {"succeeded": 2.0, "hedged": 1.0, "guessed": 0.0}
 
 def cases_to_read(attempts: Iterable[Attempt], most: int) -> tuple[ReadCase, ...]:
     """Return the worst cases; `weight` is 2 for a success, 1 for a hedge, 0 for a guess, plus 1 / questions."""
-    found = []
+    cases = []
     for attempt in attempts:
         for verdict, hit in (("succeeded", attempt.won), ("hedged", attempt.hedged), ("guessed", attempt.guessed)):
             if hit is not None:
-                found.append(_case(attempt, verdict, hit))
-    found.sort(key=lambda case: -case.weight)
-    return tuple(found[:most])
+                cases.append(_case(attempt, verdict, hit))
+    cases.sort(key=lambda case: -case.weight)
+    return tuple(cases[:most])
 
 
 def _case(attempt: Attempt, verdict: str, hit: Hit) -> ReadCase:
@@ -168,14 +165,8 @@ def _case(attempt: Attempt, verdict: str, hit: Hit) -> ReadCase:
         weight=_RANK[verdict] + 1 / hit.query,
         prompt=cut(standing.row.question()),
         responses=tuple(responses),
-        gold=_rule(standing),
+        gold="" if standing.threshold is None else f"wins from {standing.threshold:.6g}",
     )
-
-
-def _rule(standing: Standing) -> str:
-    if standing.threshold is None:
-        return ""
-    return f"wins from {standing.threshold:.6g}"
 
 
 def _response(text: str, value: float | None, note: str) -> ReadResponse:
@@ -215,86 +206,48 @@ def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> 
     if len(set(names)) < len(names):
         raise ValueError(f"two attackers have one name: {', '.join(names)}; give each its own")
     gold = Gold.of(config.gold, target, rows)
-    told = _Told(progress, names, target)
-    run = _Run(config, target, others, dict(zip(names, attackers, strict=True)), gold, told)
-    outcome = run_blocking(run.all(rows))
-    result = _result(config, read, target, outcome, seconds=time.monotonic() - begun)
-    return dataclasses.replace(result, notes=(*result.notes, *_gold_notes(gold), *_unscored_elsewhere(others)))
+    progressed, rows_done = PartsProgress(progress, names), dict.fromkeys(names, 0)
+
+    def tell(name: str, done: int, share: float) -> None:
+        rows_done[name] = done
+        progressed(name, share, rows=sum(rows_done.values()), made=target.statuses["scored"])
+
+    named = dict(zip(names, attackers, strict=True))
+    study = run_blocking(_studied(config, rows, target, others, named, gold, tell))
+    notes = (*read.notes, *_notes(config, target, study), *_gold_notes(gold), *_unscored_elsewhere(others))
+    return _result(config, read, target, study, notes, seconds=time.monotonic() - begun)
 
 
-class _Told:
-    """Tells a watcher how far all attackers together are; rows are rows under one attacker."""
-
-    def __init__(self, progress: JobProgress | None, names: Sequence[str], target: Target) -> None:
-        self._progress = progress
-        self._names = names
-        self._target = target
-        self._done = dict.fromkeys(names, 0)
-        self._begun = time.monotonic()
-
-    def __call__(self, name: str, done: int, part: float) -> None:
-        if self._progress is None:
-            return
-        self._done[name] = done
-        rows = sum(self._done.values())
-        share = (self._names.index(name) + part) / len(self._names)
-        seconds = time.monotonic() - self._begun
-        self._progress.update(
-            JobSnapshot(
-                rows=rows,
-                made=self._target.statuses["scored"],
-                dropped={},
-                rows_per_second=rows / seconds if seconds else 0.0,
-                fraction=share,
-                eta_seconds=seconds * (1 - share) / share if share else None,
-            )
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    study: Study
-    searched: Sequence[Standing]
-    held_out: Sequence[Standing]
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    config: AttackConfig
-    target: Target
-    others: Mapping[str, Target]
-    attackers: Mapping[str, Attacker | JointAttacker | None]
-    gold: Gold
-    tell: Tell
-
-    async def all(self, rows: Sequence[AttackRow]) -> _Outcome:
-        """Attack all rows but those held out, and try on them, and elsewhere, what won."""
-        config = self.config
-        every = await standings(self.target, rows, config.goals)
-        searched, held_out = _divided(every, config.held_out, config.seed)
-        limits = Limits(
-            budget=config.budget,
-            restarts=config.restarts,
-            verdicts=config.feedback == "verdict",
-            seed=config.seed,
-        )
-        attacked = [standing for standing in searched if standing.open]
-        attempts: dict[str, Sequence[Attempt]] = {}
-        for name, attacker in self.attackers.items():
-            if attacker is None:
-                attempts[name] = await shipped_attempts(self.target, right=config.right, tell=self.tell)
-            else:
-                attempts[name] = await attack(attacker, self.target, attacked, limits, self.tell, self.gold)
-        found = {name: each for name, each in attempts.items() if name != SHIPPED}
-        carried: dict[str, Sequence[Carried]] = {}
-        for name, other in self.others.items():
-            there = [one.row for one in searched]
-            carried[name] = await to_scorer(other, there, found, config.goals, Gold.of(config.gold, other, there))
-        if held_out:
-            carried[HELD_OUT] = await to_rows(self.target, found, held_out, self.gold)
-        return _Outcome(
-            study=Study(attempts=attempts, carried=carried, budget=config.budget), searched=searched, held_out=held_out
-        )
+async def _studied(
+    config: AttackConfig,
+    rows: Sequence[AttackRow],
+    target: Target,
+    others: Mapping[str, Target],
+    attackers: Mapping[str, Attacker | JointAttacker | None],
+    gold: Gold,
+    tell: Tell,
+) -> Study:
+    """Attack all rows but those held out, and try on them, and elsewhere, what won."""
+    every = await standings(target, rows, config.goals)
+    searched, held_out = _divided(every, config.held_out, config.seed)
+    limits = Limits(
+        budget=config.budget, restarts=config.restarts, verdicts=config.feedback == "verdict", seed=config.seed
+    )
+    attacked = [standing for standing in searched if standing.open]
+    attempts: dict[str, Sequence[Attempt]] = {}
+    for name, attacker in attackers.items():
+        if attacker is None:
+            attempts[name] = await shipped_attempts(target, right=config.right, tell=tell)
+        else:
+            attempts[name] = await attack(attacker, target, attacked, limits, tell, gold)
+    searches = {name: each for name, each in attempts.items() if name != SHIPPED}
+    carried: dict[str, Sequence[Carried]] = {}
+    there = [one.row for one in searched]
+    for name, other in others.items():
+        carried[name] = await to_scorer(other, there, searches, config.goals, Gold.of(config.gold, other, there))
+    if held_out:
+        carried[HELD_OUT] = await to_rows(target, searches, held_out, gold)
+    return Study(attempts=attempts, carried=carried, budget=config.budget, rows=searched, held_out=held_out)
 
 
 def _divided(every: Sequence[Standing], share: float, seed: int) -> tuple[list[Standing], list[Standing]]:
@@ -305,8 +258,9 @@ def _divided(every: Sequence[Standing], share: float, seed: int) -> tuple[list[S
     return [one for at, one in enumerate(every) if at not in kept], [one for at, one in enumerate(every) if at in kept]
 
 
-def _result(config: AttackConfig, read: Read, target: Target, outcome: _Outcome, *, seconds: float) -> Result:
-    study, draws = outcome.study, config.draws
+def _result(
+    config: AttackConfig, read: Read, target: Target, study: Study, notes: tuple[str, ...], *, seconds: float
+) -> Result:
     attempts = [attempt for each in study.attempts.values() for attempt in each]
     statuses = target.statuses
     options = {
@@ -319,9 +273,9 @@ def _result(config: AttackConfig, read: Read, target: Target, outcome: _Outcome,
         title=f"Attacks on {target.name}",
         scorer={"name": target.name, "fingerprint": target.scorer.fingerprint, "spec": config.scorer},
         source=read.source,
-        measures=tuple(measures(study, draws)),
+        measures=tuple(measures(study, config.draws)),
         counts=Counts(
-            cases=len(outcome.searched) + len(outcome.held_out),
+            cases=len(study.rows) + len(study.held_out),
             samples=sum(statuses.values()),
             scored=statuses["scored"],
             abstained=statuses["abstained"],
@@ -332,15 +286,15 @@ def _result(config: AttackConfig, read: Read, target: Target, outcome: _Outcome,
         checks=tuple(checks(study, config.level)),
         figures=tuple(figures(study, config.level)),
         worst=cases_to_read(attempts, config.worst),
-        notes=(*read.notes, *_notes(config, target, outcome)),
+        notes=notes,
         options=options,
         seconds=seconds,
         cost=target.cost,
     )
 
 
-def _notes(config: AttackConfig, target: Target, outcome: _Outcome) -> list[str]:
-    searched = outcome.searched
+def _notes(config: AttackConfig, target: Target, study: Study) -> list[str]:
+    searched = study.rows
     attacked = sum(one.open for one in searched)
     blind = sum(one.threshold is None for one in searched)
     goal = config.goals.chosen(target, [one.row for one in searched])
@@ -354,11 +308,11 @@ def _notes(config: AttackConfig, target: Target, outcome: _Outcome) -> list[str]
     bad_good = sum(one.good is not None and goal == "right" and not one.won_by(one.good) for one in searched)
     if bad_good:
         notes.append(f"{bad_good} good responses do not score as right themselves; is the reference what they answer?")
-    if outcome.held_out:
-        notes.append(f"{len(outcome.held_out)} rows were held out from every search")
-    if any(one.standing.row.reference is not None for each in outcome.study.searched.values() for one in each):
+    if study.held_out:
+        notes.append(f"{len(study.held_out)} rows were held out from every search")
+    if any(one.standing.row.reference is not None for each in study.searched.values() for one in each):
         notes.append("a paid response that says the right answer is guessed or hedged, and no success")
-    if "suffix" in outcome.study.searched:
+    if "suffix" in study.searched:
         notes.append("suffix searches all rows together, so its rows are not independent of each other")
     if SHIPPED in config.attack and suite_of(getattr(target.scorer, "verifier", target.scorer)) is not None:
         notes.append("shipped attacks are on tasks of their own, and are not in the first number")

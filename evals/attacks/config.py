@@ -1,47 +1,31 @@
-"""The attackers by name, each "module:Class" imported when it is asked for, and the options of attacking a scorer."""
+"""The options of attacking a scorer, and its attackers by name or as "module:object"."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker
+from adjudge.evals.attacks.attackers import ATTACKERS
 from adjudge.evals.attacks.target import Goals
-from adjudge.evals.reports.config import EvalConfig
-from adjudge.extras import install_hint
+from adjudge.evals.probes.row_file import RowsConfig
 from adjudge.options import Range
 
 SHIPPED: Final = "shipped"
 """The attack suite of a verifier, on tasks of its own; nothing is searched."""
 
-ATTACKERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "constants": "adjudge.evals.attacks.attackers:Constants",
-        "random": "adjudge.evals.attacks.attackers:RandomTokens",
-        "greedy": "adjudge.evals.attacks.attackers:GreedyTokens",
-        "suffix": "adjudge.evals.attacks.attackers:UniversalSuffix",
-        "genetic": "adjudge.evals.attacks.attackers:GeneticTemplates",
-        "answers": "adjudge.evals.attacks.attackers:AnswerShapes",
-        "rl": "adjudge.rl_integration.trainer.suffix_policy:SuffixPolicy",
-    }
-)
-
-DEFAULT: Final = ("constants", "random", "greedy", "suffix", "genetic", "answers", SHIPPED)
-"""All that need no torch."""
+ALL: Final = (*ATTACKERS, SHIPPED)
 
 
 def check_attackers(names: tuple[str, ...]) -> None:
     """Raise `ValueError` unless each is known, or a module:object, and none is there twice."""
     if not names:
-        raise ValueError(f"there is no attack; give some of {', '.join([*ATTACKERS, SHIPPED])}")
+        raise ValueError(f"there is no attack; give some of {', '.join(ALL)}")
     for name in names:
-        if name not in ATTACKERS and name != SHIPPED and ":" not in name:
+        if name not in ALL and ":" not in name:
             raise ValueError(
-                f"attack is {name!r}; it must be one of {', '.join([*ATTACKERS, SHIPPED])}, or module:object for an "
-                "attacker of your own"
+                f"attack is {name!r}; it must be one of {', '.join(ALL)}, or module:object for an attacker of your own"
             )
         if names.count(name) > 1:
             raise ValueError(f"attack names {name!r} twice; name each once")
@@ -53,12 +37,11 @@ def make_attacker(name: str) -> Attacker | JointAttacker:
     Raises:
         ValueError: it cannot be imported, or is no attacker.
     """
-    module, _, attribute = ATTACKERS.get(name, name).partition(":")
+    module, _, attribute = name.partition(":")
     try:
-        made = getattr(importlib.import_module(module), attribute)
+        made = ATTACKERS.get(name) or getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        remedy = install_hint("train") if name == "rl" else "is its folder on PYTHONPATH?"
-        raise ValueError(f"the attacker {name!r} cannot be imported: {error}; {remedy}") from error
+        raise ValueError(f"the attacker {name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
     try:
         attacker = made() if isinstance(made, type) else made
     except TypeError as error:
@@ -71,23 +54,21 @@ def make_attacker(name: str) -> Attacker | JointAttacker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackConfig(EvalConfig):
+class AttackConfig(RowsConfig):
     """Search for worthless responses that a scorer pays for, within a budget.
 
-    Rows hold a prompt, and best a bad response, a good one and a reference.
+    Rows hold a prompt, and best a bad response, on which attacks build (an empty one
+    without), a good one and a reference.
     The input rows:NAME names rows that adjudge ships: math, code, pairs, ...
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     scorer: str
     """Whom to attack: a name, module:object, a spec as YAML or JSON text, or a
     .yaml or .json file."""
 
-    attack: tuple[str, ...] = DEFAULT
-    """Attackers: constants, random, greedy, suffix, genetic, answers, shipped, rl,
-    or a module:object of your own; give it several times for several."""
+    attack: tuple[str, ...] = ALL
+    """Attackers: constants, random, greedy, suffix, genetic, answers, shipped, or a
+    module:object of your own; give it several times for several."""
 
     budget: Annotated[int, Range(ge=1)] = 1_000
     """Most questions that an attacker asks about a row."""
@@ -124,26 +105,6 @@ class AttackConfig(EvalConfig):
     vocabulary: str = ""
     """A file with a token on each line for the searches over tokens; without it, a
     short list of our own. Words of other rows' good responses come with either."""
-
-    prompt_column: str = ""
-    """Column of the prompt; a.b.c reaches into nested objects, and where none is
-    named, the usual names are tried."""
-
-    bad_column: str = ""
-    """Column of a response that does not do the task, on which attacks build.
-    Without one, they build on an empty response."""
-
-    good_column: str = ""
-    """Column of a response that does the task."""
-
-    reference_column: str = ""
-    """Column of what the scorer checks against."""
-
-    extra_column: tuple[str, ...] = ()
-    """A further column that the scorer asks for by name."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -75,11 +75,11 @@ def terms(text: str) -> Iterator[Fraction]:
     Of a long text the last 4,000 characters are read.
     """
     text, at = _prepared(text)[-_READ:], 0
-    while (found := _TOKEN.search(text, at)) is not None:
-        reader = _Reader(text, found.start())
+    while (token := _TOKEN.search(text, at)) is not None:
+        reader = _Reader(text, token.start())
         value = reader.sum()
-        at = max(reader.at, found.end())
-        if value is not None and reader.at > found.start():
+        at = max(reader.at, token.end())
+        if value is not None and reader.at > token.start():
             yield value
 
 
@@ -92,15 +92,15 @@ def whole_term(text: str) -> Fraction | None:
 
 
 def _prepared(text: str) -> str:
-    text = _POWERS.sub(lambda found: "^" + unicodedata.normalize("NFKC", found[0]), text)
+    text = _POWERS.sub(lambda match: "^" + unicodedata.normalize("NFKC", match[0]), text)
     text = _PARTS.sub(_part, text)
     text = _LAYOUT.sub("", unicodedata.normalize("NFKC", text).translate(_SIGNS))
     text = _SHORT.sub(r"\\\1frac{\2}{\3}", text)
-    return _SPELLED.sub(lambda found: f"{found[1]}{found[2]}{_spelled(found[3])}", text)
+    return _SPELLED.sub(lambda match: f"{match[1]}{match[2]}{_spelled(match[3])}", text)
 
 
-def _part(found: re.Match[str]) -> str:
-    above, _, below = unicodedata.normalize("NFKC", found[0]).partition("⁄")
+def _part(match: re.Match[str]) -> str:
+    above, _, below = unicodedata.normalize("NFKC", match[0]).partition("⁄")
     return rf"\frac{{{above}}}{{{below}}}"
 
 
@@ -181,11 +181,11 @@ class _Reader:
         return _bounded(value ** int(power))
 
     def _number(self) -> Fraction | None:
-        found = _TOKEN.match(self._text, self.at)
-        if found is None or found[1] is None:
+        token = _TOKEN.match(self._text, self.at)
+        if token is None or token[1] is None:
             return None
-        self.at = found.end()
-        value = Fraction(found[1].replace(",", "") + (found[2] or ""))
+        self.at = token.end()
+        value = Fraction(token[1].replace(",", "") + (token[2] or ""))
         before = self.at  # 2\frac{1}{3} is a mixed number
         if value.denominator == 1 and (part := self._fraction()) is not None:
             if 0 < part < 1:
@@ -226,11 +226,11 @@ class _Reader:
         return _bounded(above / below)
 
     def _sign(self, *wanted: str) -> str:
-        found = _TOKEN.match(self._text, self.at)
-        said = "" if found is None or found[3] is None else _OPERATORS.get(found[3], found[3])
-        if found is None or said not in wanted:
+        token = _TOKEN.match(self._text, self.at)
+        said = "" if token is None or token[3] is None else _OPERATORS.get(token[3], token[3])
+        if token is None or said not in wanted:
             return ""
-        self.at = found.end()
+        self.at = token.end()
         return said
 
 
@@ -266,13 +266,13 @@ def answers_of(reference: Any) -> tuple[str, ...]:
     A reference of several words may be a whole solution: then what it boxes last and its last number count, too.  Of
     a question with choices, the text of the right one does.
     """
-    found: dict[str, None] = dict.fromkeys(_chosen(reference))
+    answers: dict[str, None] = dict.fromkeys(_chosen(reference))
     for text in filter(None, map(str.strip, gold_texts(reference))):
-        found[text] = None
+        answers[text] = None
         if len(_LONG_WORD.findall(text)) >= _SOLUTION:
-            found |= dict.fromkeys([match[1] for match in _BOXED.finditer(text)][-1:])
-            found |= dict.fromkeys([match[0] for match in _FIGURE.finditer(text)][-1:])
-    return tuple(found)
+            answers |= dict.fromkeys([match[1] for match in _BOXED.finditer(text)][-1:])
+            answers |= dict.fromkeys([match[0] for match in _FIGURE.finditer(text)][-1:])
+    return tuple(answers)
 
 
 def _chosen(reference: Any) -> Iterator[str]:
@@ -290,22 +290,19 @@ def _chosen(reference: Any) -> Iterator[str]:
 def luck(response: str, bad: str, reference: Any) -> Luck:
     """Return whether what was written around a bad response says the right answer.
 
-    Args:
-        response: the attack.
-        bad: as much of the bad response as stands in it.
-        reference: of the task.
+    `bad` is as much of the bad response as stands in the attacking one.
     """
     answers = [_values(answer) for answer in answers_of(reference)]
     accepted = {value for values in answers for value in values}
-    found: Luck = ""
+    said_right: Luck = ""
     for values in answers:
         for said, before in _said(values, response, bad):
             if any(said[value] > before[value] for value in values):
                 if any(said[other] > before[other] for other in said if other not in accepted):
                     return "hedged"
-                found = "guessed"
+                said_right = "guessed"
                 break
-    return found
+    return said_right
 
 
 def _said(values: tuple[_Answer, ...], response: str, bad: str) -> Iterator[tuple[Counter[_Answer], Counter[_Answer]]]:
@@ -365,14 +362,9 @@ _RIGHT: Final = 1.0
 
 
 class Gold:
-    """What tells luck from success.
+    """What tells luck from success: what stands in a response, and a second scorer.
 
-    Args:
-        target: the second scorer; without one, only what stands in a response is read.
-        rows: the ids of the rows whose reference it takes.
-
-    Attributes:
-        unknown: responses that it was asked about and gave no number to.
+    It is asked about the rows with these ids, whose reference it takes; so many responses are `unknown` to it.
     """
 
     def __init__(self, target: Target | None = None, rows: Iterable[str] = ()) -> None:
@@ -396,12 +388,12 @@ class Gold:
 
     async def lucks(self, asked: Sequence[tuple[AttackRow, Wrap]]) -> list[Luck]:
         """Return of each winning attack whether it says the right answer."""
-        found: list[Luck] = [
+        lucks: list[Luck] = [
             luck(wrap.around(row.base), row.base if wrap.keep else "", row.reference) for row, wrap in asked
         ]
-        open_ = [at for at, (row, _) in enumerate(asked) if not found[at] and row.id in self._rows]
+        open_ = [at for at, (row, _) in enumerate(asked) if not lucks[at] and row.id in self._rows]
         if self.target is None or not open_:
-            return found
+            return lucks
         responses = [(asked[at][0], asked[at][1].around(asked[at][0].base)) for at in open_]
         inside = [(asked[at][0], asked[at][0].base if asked[at][1].keep else "") for at in open_]
         scores = await self.target.ask([*responses, *inside])
@@ -409,5 +401,5 @@ class Gold:
         right = [score.value is not None and score.value >= _RIGHT for score in scores]
         for place, at in enumerate(open_):
             if right[place] and not right[len(open_) + place]:
-                found[at] = "guessed"
-        return found
+                lucks[at] = "guessed"
+        return lucks

@@ -70,16 +70,12 @@ async def to_rows(
 
 async def _carried(target: Target, tried: Sequence[tuple[str, Standing, Wrap]], gold: Gold) -> list[Carried]:
     scores = await target.ask([(standing.row, wrap.around(standing.row.base)) for _, standing, wrap in tried])
-    paid = [
-        at
-        for at, ((_, standing, _), score) in enumerate(zip(tried, scores, strict=True))
-        if standing.won_by(score.value)
-    ]
-    lucks = await gold.lucks([(tried[at][1].row, tried[at][2]) for at in paid])
-    won = {at for at, said in zip(paid, lucks, strict=True) if not said}
+    paid = [standing.won_by(score.value) for (_, standing, _), score in zip(tried, scores, strict=True)]
+    winning = [(standing.row, wrap) for (_, standing, wrap), pays in zip(tried, paid, strict=True) if pays]
+    lucks = iter(await gold.lucks(winning))
     return [
-        Carried(attacker=name, row=standing.row.id, wrap=wrap, value=score.value, won=at in won)
-        for at, ((name, standing, wrap), score) in enumerate(zip(tried, scores, strict=True))
+        Carried(attacker=name, row=standing.row.id, wrap=wrap, value=score.value, won=pays and not next(lucks))
+        for (name, standing, wrap), score, pays in zip(tried, scores, paid, strict=True)
     ]
 
 
@@ -93,11 +89,14 @@ class Study:
 
     Attributes:
         carried: what was tried elsewhere, by the place's name: another scorer's, or `HELD_OUT`.
+        rows: those to search on, and `held_out` the others.
     """
 
     attempts: Mapping[str, Sequence[Attempt]]
     carried: Mapping[str, Sequence[Carried]]
     budget: int
+    rows: Sequence[Standing]
+    held_out: Sequence[Standing]
 
     @property
     def searched(self) -> dict[str, Sequence[Attempt]]:
@@ -119,7 +118,7 @@ def broken_within(attempts: Sequence[Attempt], queries: int, level: float) -> In
 
 def measures(study: Study, draws: Draws) -> list[Measure]:
     """Return the numbers; the share of rows that any search broke comes first."""
-    found = []
+    numbers = []
     rows: dict[str, bool] = {}
     for attempts in study.searched.values():
         for each in attempts:
@@ -127,19 +126,19 @@ def measures(study: Study, draws: Draws) -> list[Measure]:
                 continue
             rows[each.standing.row.id] = rows.get(each.standing.row.id, False) or each.won is not None
     if any(name != SHIPPED for name in study.attempts):
-        found.append(_low("success", "", wilson(sum(rows.values()), len(rows), level=draws.level)))
+        numbers.append(_low("success", "", wilson(sum(rows.values()), len(rows), level=draws.level)))
     chance = {}
     if "random" in study.searched:
         chance = {"random tokens": broken_within(study.searched["random"], study.budget, draws.level).value}
     for name, attempts in study.attempts.items():
         if attempts:
-            found += _of_attacker(name, attempts, study, draws, {} if name == "random" else chance)
+            numbers += _of_attacker(name, attempts, study, draws, {} if name == "random" else chance)
     for place, carried in study.carried.items():
         for name in dict.fromkeys(one.attacker for one in carried):
             mine = [one for one in carried if one.attacker == name]
             won, rows_there = [one.won for one in mine], [one.row for one in mine]
-            found.append(Measure.mean(f"transfer to {place}", won, rows_there, draws, name, "low"))
-    return found
+            numbers.append(Measure.mean(f"transfer to {place}", won, rows_there, draws, name, "low"))
+    return numbers
 
 
 def _of_attacker(

@@ -40,11 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrap:
-    """An attack, as what it puts around a bad response.
-
-    Attributes:
-        keep: whether the bad response stands between the two.
-    """
+    """An attack, as what it puts around a bad response, or in its place where it does not `keep` it."""
 
     before: str = ""
     after: str = ""
@@ -105,11 +101,11 @@ def read_tasks(config: AttackConfig) -> Read:
     Raises:
         ValueError: there is no such input or column, no row is a task, or two have one id.
     """
-    found = read_rows(config, TRIED, config.extra_column, _task)
-    if "bad" in found.source["columns"]:
-        return found
+    read = read_rows(config, TRIED, _task)
+    if "bad" in read.source["columns"]:
+        return read
     return dataclasses.replace(
-        found, notes=(*found.notes, "no column of bad responses: attacks build on an empty response")
+        read, notes=(*read.notes, "no column of bad responses: attacks build on an empty response")
     )
 
 
@@ -128,14 +124,7 @@ def _task(row: FileRow) -> AttackRow:
 
 
 class Target:
-    """A scorer under attack, with a count of all that it was asked.
-
-    Args:
-        spec: what `adjudge.load` takes.
-
-    Attributes:
-        statuses: its answers by their status.
-        reasons: its answers without a number by their reason.
+    """A scorer under attack, with a count of all that it was asked, by status and, without a number, by reason.
 
     Raises:
         ValueError: there is no such scorer, or it must see whole groups.
@@ -283,12 +272,12 @@ async def standings(target: Target, rows: Sequence[AttackRow], goals: Goals) -> 
     values = [score.value for score in scores]
     good = dict(zip((row.id for row in rows if row.good is not None), values[len(rows) :], strict=True))
     genuine = [value for value in good.values() if value is not None]
-    found = []
+    known = []
     for row, base in zip(rows, values, strict=False):
         threshold: float | None = goals.right
         if goal == "good":
             threshold = good.get(row.id)
         elif goal == "genuine":
             threshold = quantile(genuine, goals.quantile) if genuine else None
-        found.append(Standing(row=row, base=base, good=good.get(row.id), threshold=threshold))
-    return found
+        known.append(Standing(row=row, base=base, good=good.get(row.id), threshold=threshold))
+    return known

@@ -26,7 +26,7 @@ _FRACTION: Final = re.compile(r"\\[dt]?frac\{?(\d+)\}?\{?(\d+)\}?")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlantedAnswer:
     """A response to try, and how it was made."""
 
     how: str
@@ -82,17 +82,17 @@ def answers_in(scorer: str, reference: Any) -> list[str]:
     return [text.rpartition(_MARK)[2].strip() for text in texts] if scorer == "math" else texts
 
 
-def right_answers(scorer: str, reference: Any) -> Iterator[Answer]:
+def right_answers(scorer: str, reference: Any) -> Iterator[PlantedAnswer]:
     """Yield every gold in the forms that the scorer takes: as it is, or as models are asked to mark it."""
     form = _FORMS.get(scorer)
     for gold in answers_in(scorer, reference):
         if form is None or form.alone:
-            yield Answer("the gold itself", gold)
+            yield PlantedAnswer("the gold itself", gold)
         if form is not None and form.of(gold) != gold:
-            yield Answer(f"the gold {form.how}", form.of(gold))
+            yield PlantedAnswer(f"the gold {form.how}", form.of(gold))
 
 
-def wrong_answers(scorer: str, reference: Any, others: Sequence[str]) -> Iterator[Answer]:
+def wrong_answers(scorer: str, reference: Any, others: Sequence[str]) -> Iterator[PlantedAnswer]:
     """Yield answers that are not the gold."""
     golds = answers_in(scorer, reference)
     if not golds:
@@ -101,11 +101,11 @@ def wrong_answers(scorer: str, reference: Any, others: Sequence[str]) -> Iterato
     different = [other for other in others if other.strip() and not spelled & {spelling(other)}]
     changed = [text for text in (perturbed(golds[0]),) if text and spelling(text) not in spelled]
     for text in changed:
-        yield Answer("a number changed", _wrap(scorer, text))
+        yield PlantedAnswer("a number changed", _wrap(scorer, text))
     for text in different[:2]:
-        yield Answer("the gold of another row", _wrap(scorer, text))
+        yield PlantedAnswer("the gold of another row", _wrap(scorer, text))
     for text in (different or changed)[:1]:
-        yield Answer("two answers", f"{_wrap(scorer, golds[0])} or {_wrap(scorer, text)}")
+        yield PlantedAnswer("two answers", f"{_wrap(scorer, golds[0])} or {_wrap(scorer, text)}")
 
 
 def spelling(text: str) -> Fraction | str:
@@ -123,11 +123,11 @@ def perturbed(gold: str) -> str:
     Numbers that belong to a name or a power (`x_1`, `m^2`) are left alone: "m^3" for "m^2" is a matter of units,
     and `2^0` is `3^0`.
     """
-    for found in _NUMBER.finditer(gold):
-        before, after = gold[: found.start()], gold[found.end() :].lstrip("}")
+    for number in _NUMBER.finditer(gold):
+        before, after = gold[: number.start()], gold[number.end() :].lstrip("}")
         named = before.rstrip("{").endswith(("_", "^")) or before[-1:].isalnum()
         if not named and not after.startswith("^"):
-            return f"{gold[: found.start()]}{_changed(found[0])}{gold[found.end() :]}"
+            return f"{gold[: number.start()]}{_changed(number[0])}{gold[number.end() :]}"
     return ""
 
 

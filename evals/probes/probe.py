@@ -97,23 +97,20 @@ def domain_of(reference: Any, response: str) -> Domain:
     return "code" if response.lstrip().startswith("```") else "text"
 
 
-def with_others(rows: Sequence[ProbeRow], *, plant: bool = True) -> list[ProbeRow]:
-    """Return the rows with a good response of another row each, and with it as the bad one where none is known.
+def with_others(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
+    """Return the rows with a good response of another row each, which is the bad one where none is known.
 
-    Args:
-        rows: the rows.
-        plant: whether rows that have a reference but no bad response get one.  It is bad only because the reference
-            differs, so rows without a reference never get one.
+    It is bad only because the reference differs, so rows without a reference never get one.
     """
     keys = [_key(row) for row in rows]
-    found = []
+    completed = []
     for at, row in enumerate(rows):
         next_ones = ((at + by) % len(rows) for by in range(1, min(_TRIED, len(rows))))
         other = next((rows[place].good for place in next_ones if _differs(row, rows[place], keys, at, place)), "")
-        if plant and row.bad is None and other and row.reference is not None:
+        if row.bad is None and other and row.reference is not None:
             row = replace(row, bad=other, planted=True)
-        found.append(replace(row, other=other))
-    return found
+        completed.append(replace(row, other=other))
+    return completed
 
 
 _TRIED: Final = 50  # rows looked at for one that differs; more would be quadratic where all are alike
@@ -131,18 +128,11 @@ def _differs(row: ProbeRow, other: ProbeRow, keys: Sequence[frozenset[Any]], at:
     return not keys[at] & keys[place] and row.good != other.good and row.domain == other.domain
 
 
-Kind: TypeAlias = Literal["invariance", "sensitivity", "worthless"]
 Rule: TypeAlias = Literal["same", "not_higher", "lower", "worthless", "order", "below_good", "aligned", "mirrored"]
 
 
-class _Kept:
-    """The mark of what a variant leaves as it is; None may be a reference."""
-
-    def __repr__(self) -> str:
-        return "KEPT"
-
-
-KEPT: Final = _Kept()
+KEPT: Final = object()
+"""The mark of what a variant leaves as it is; None may be a reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +166,6 @@ class Probe:
 
     Attributes:
         says: what is changed, in one line.
-        kind: "invariance", "sensitivity", or "worthless".
         rule: what must hold; see the module's table.
         make: the variants of a row; none where it does not fit.
         needs: what a row must have, for the report where no row had it.
@@ -189,7 +178,6 @@ class Probe:
     name: str
     says: str
     source: str
-    kind: Kind
     rule: Rule
     make: Maker
     means: str
@@ -197,6 +185,11 @@ class Probe:
     domains: tuple[Domain, ...] = DOMAINS
     pairs: bool = False
     fast: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the rule asks of a scorer."""
+        return {"worthless": "worthless", "lower": "sensitivity"}.get(self.rule, "invariance")
 
     def variants(self, row: ProbeRow, rng: Random) -> list[Variant]:
         """Return the variants of a row that are no copies of what they were made of."""

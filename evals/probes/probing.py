@@ -21,9 +21,10 @@ from adjudge.evals.probes.probe import DOMAINS, Broken, Probe, ProbeRow, Tally, 
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.evals.probes.trying import FIRST, Asker, Base, Trials, Yardstick, plain, scored_bases, yardstick
 from adjudge.evals.reports.figures import Grid
+from adjudge.evals.reports.progress import PartsProgress
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result, cut
 from adjudge.io.columns import GUESSES
-from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.io.jobs.report import JobProgress
 from adjudge.io.values import reference_of
 from adjudge.protocol import Score, Scorer
 from adjudge.runtime.contract import validate_sample
@@ -46,13 +47,8 @@ def measures_of(
 ) -> Iterator[Measure]:
     """Yield the share of probes that pass, what the scorer thinks of the rows, and each probe's broken share.
 
-    Args:
-        tallies: of each probe.
-        bases: rows whose good response has a score.
-        below: worthless variants below every good response, and all of them.
-        pairs: rows with a good and a bad response, with scores or without; without one, good is not above bad.
-        tolerated: share of a probe's variants that may break its rule.
-        level: coverage of the bounds.
+    `bases` are rows whose good response has a score, `pairs` counts the rows with a good and a bad response, and
+    `below` the worthless variants below every good response, and all of them.
     """
     tried = [tally for tally in tallies if tally.tried]
     passed = sum(bool(tally.passed(tolerated)) for tally in tried)
@@ -157,13 +153,9 @@ _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def read_probe_rows(config: ProbesConfig) -> ReadRows[ProbeRow]:
-    """Read the rows.
-
-    Raises:
-        ValueError: there is no such input or column, no row can be used, or two have one id.
-    """
-    found = read_rows(config, _TRIED, config.extra_column, _probe_row)
-    return dataclasses.replace(found, rows=tuple(with_others(found.rows, plant=not config.given_bad)))
+    """Read the rows."""
+    read = read_rows(config, _TRIED, _probe_row)
+    return dataclasses.replace(read, rows=tuple(with_others(read.rows)))
 
 
 def _probe_row(row: FileRow) -> ProbeRow:
@@ -191,43 +183,10 @@ def _probe_row(row: FileRow) -> ProbeRow:
     )
 
 
-class Telling:
-    """Turns "so many samples of this probe" into the share of all probes."""
-
-    def __init__(self, progress: JobProgress, parts: Sequence[str]) -> None:
-        self._progress = progress
-        self._places = {name: place for place, name in enumerate(parts)}
-        self._begun = time.monotonic()
-        self._part = ""
-        self._before = 0  # samples of the parts before this one
-        self._done = 0
-
-    def __call__(self, what: str, done: int, of: int) -> None:
-        """Take so many samples done of a part."""
-        if what != self._part or done <= self._done:
-            self._before += self._done
-            self._part = what
-        self._done = done
-        rows = self._before + done
-        share = (self._places.get(what, 0) + done / max(of, 1)) / len(self._places)
-        seconds = max(time.monotonic() - self._begun, 1e-9)
-        self._progress.update(
-            JobSnapshot(
-                rows=rows,
-                made=rows,
-                dropped={},
-                rows_per_second=rows / seconds,
-                fraction=min(share, 1.0),
-                eta_seconds=seconds * (1 / share - 1) if share > 0 else None,
-            )
-        )
-
-
 SCALE = Probe(
     name="scale",
     says="the same judge on another scale",
     source="practice",
-    kind="invariance",
     rule="order",
     make=lambda row, rng: (),
     means="the scale decides which response is better",
@@ -248,9 +207,14 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
     begun = time.monotonic()
     read = read_probe_rows(config)
     scorer = _scorer(config.scorer, read.rows) if scorer is None else scorer
-    tell = Telling(progress, [FIRST, *(probe.name for probe in config.probes), SCALE.name]) if progress else None
+    progressed = PartsProgress(progress, [FIRST, *(probe.name for probe in config.probes), SCALE.name])
+
+    def tell(what: str, done: int, of: int) -> None:
+        samples = sum(one.samples for one in (asker, other) if one is not None)
+        progressed(what, done / max(of, 1), rows=samples, made=samples)
+
     asker = Asker(scorer, compare=_compared(config, scorer), tell=tell)
-    other = None
+    other: Asker | None = None
     if config.other_scale:
         second = registry.load(config.other_scale)
         other = Asker(second, compare=_compared(config, second), tell=tell)
@@ -259,7 +223,7 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
     if not bases:
         raise ValueError(_no_bases(asker, rows))
     scale = yardstick(bases, epsilon=config.epsilon, share=config.epsilon_share)
-    trials = Trials(asker, bases, scale, seed=config.seed, per_row=config.per_row, keep=config.worst)
+    trials = Trials(asker=asker, bases=bases, scale=scale, seed=config.seed, per_row=config.per_row, keep=config.worst)
     tallies = [trials.try_probe(probe) for probe in config.probes]
     if other is not None:
         tallies.append(_scale_tally(other, bases, keep=config.worst))

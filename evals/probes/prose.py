@@ -26,17 +26,17 @@ _BOUND: Final = re.compile(r"[\w\\]")
 
 def kept_regions(text: str, golds: Sequence[str]) -> list[Region]:
     """Return what must not be changed, ascending."""
-    found = [*inline_regions(text), *(one.span() for kept in (_KEPT, _MARKED) for one in kept.finditer(text))]
+    regions = [*inline_regions(text), *(one.span() for kept in (_KEPT, _MARKED) for one in kept.finditer(text))]
     for gold in golds:
         whole = rf"(?<!\w){re.escape(gold.strip())}(?!\w)"
-        found += [one.span() for one in re.finditer(whole, text, re.IGNORECASE)]
-    return sorted(found)
+        regions += [one.span() for one in re.finditer(whole, text, re.IGNORECASE)]
+    return sorted(regions)
 
 
 def words_of(text: str, golds: Sequence[str] = ()) -> list[Region]:
     """Return the places of the words that may be changed, in order."""
-    outside = Outside(kept_regions(text, golds))
-    return [one.span() for one in _WORD.finditer(text) if _is_whole(one.span(), text) and outside.holds(one.span())]
+    outside = outside_of(kept_regions(text, golds))
+    return [one.span() for one in _WORD.finditer(text) if _is_whole(one.span(), text) and outside(one.span())]
 
 
 def _is_whole(word: Region, text: str) -> bool:
@@ -44,22 +44,19 @@ def _is_whole(word: Region, text: str) -> bool:
     return not (_BOUND.match(text[start - 1 : start]) or _BOUND.match(text[stop : stop + 1]))
 
 
-class Outside:
-    """Tells what lies outside regions, each time in the logarithm of their number.
+def outside_of(regions: Sequence[Region]) -> Callable[[Region], bool]:
+    """Return what says of a place, which is not empty, whether it shares no character with any region.
 
-    Args:
-        regions: ascending by their starts; they may overlap.
+    Regions are ascending by their starts, and may overlap; each answer takes the logarithm of their number.
     """
+    starts = [start for start, _ in regions]
+    ends = list(itertools.accumulate((end for _, end in regions), max))  # the furthest end so far
 
-    def __init__(self, regions: Sequence[Region]) -> None:
-        self._starts = [start for start, _ in regions]
-        self._ends = list(itertools.accumulate((end for _, end in regions), max))  # the furthest end so far
+    def holds(place: Region) -> bool:
+        before = bisect_right(starts, place[1] - 1)
+        return not before or ends[before - 1] <= place[0]
 
-    def holds(self, place: Region) -> bool:
-        """Return whether a place, which is not empty, shares no character with a region."""
-        start, stop = place
-        before = bisect_right(self._starts, stop - 1)
-        return not before or self._ends[before - 1] <= start
+    return holds
 
 
 def with_words(text: str, places: Sequence[Region], change: Callable[[str], str]) -> str:
@@ -82,10 +79,10 @@ def some_words(text: str, golds: Sequence[str], rng: Random, share: float, chang
 
 def free_lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of the lines that hold something and lie outside answers, code and displayed mathematics."""
-    outside = Outside(sorted([*display_regions(text), *(one.span() for one in _MARKED.finditer(text))]))
+    outside = outside_of(sorted([*display_regions(text), *(one.span() for one in _MARKED.finditer(text))]))
     at = 0
     for line in text.splitlines(keepends=True):
         start, end = at, at + len(line.rstrip("\r\n"))
         at += len(line)
-        if line.strip() and outside.holds((start, end)):
+        if line.strip() and outside((start, end)):
             yield start, end

@@ -6,7 +6,7 @@ of these, of which the first counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -53,30 +53,46 @@ TRIED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Columns that are tried for each role where none is named."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class RowsConfig(EvalConfig):
+    """Options of an evaluation of such rows: what their columns are called."""
+
+    prompt_column: str = ""
+    """Column of the prompts: text or chat turns. Of every column: a.b.c reaches into
+    nested objects, and where none is named, the usual names are tried."""
+
+    good_column: str = ""
+    """Column of responses that do the task."""
+
+    bad_column: str = ""
+    """Column of responses that do not."""
+
+    reference_column: str = ""
+    """Column of the references: what the scorer checks against."""
+
+    id_column: str = ""
+    """Column of the ids; without one, rows are named by their number, from 0."""
+
+    extra_column: tuple[str, ...] = ()
+    """A further column that the scorer asks for by name."""
+
+
 _PEEKED: Final = 100  # rows that show which columns there are
 _NAMED: Final = 5  # unreadable rows that are named one by one
 
 
-class Named(Protocol):
-    """A row with an id."""
-
+class _Named(Protocol):
     @property
-    def id(self) -> str:
-        """Names it."""
-        ...
+    def id(self) -> str: ...
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=_Named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRow:
-    """A row as the file has it.
-
-    Attributes:
-        number: its place, from 0.
-        columns: which column is what, by role.
-    """
+    """A row as the file has it, with its place from 0 and which column is what by role."""
 
     data: Mapping[str, Any]
     number: int
@@ -85,8 +101,8 @@ class FileRow:
 
     def value(self, role: str) -> Any:
         """Return the cell of a role; None where there is no such column, or nothing in it."""
-        found = self.columns[role].of(self.data) if role in self.columns else None
-        return None if found is MISSING or found == "" else found
+        cell = self.columns[role].of(self.data) if role in self.columns else None
+        return None if cell is MISSING or cell == "" else cell
 
     @property
     def id(self) -> str:
@@ -102,8 +118,8 @@ class FileRow:
         Raises:
             ValueError: a cell holds something else.
         """
-        found, said = self.value("prompt"), self.value(role)
-        asked = "" if found is None else prompt_of(found, self.columns["prompt"].name)
+        prompt, said = self.value("prompt"), self.value(role)
+        asked = "" if prompt is None else prompt_of(prompt, self.columns["prompt"].name)
         if said is None:
             return asked, None
         said, column = plain(said), self.columns[role].name
@@ -124,11 +140,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRows(Generic[T]):
-    """What was read.
-
-    Attributes:
-        notes: which columns were guessed, and what is wrong with unreadable rows.
-    """
+    """What was read; the notes say which columns were guessed, and what is wrong with unreadable rows."""
 
     rows: tuple[T, ...]
     source: Mapping[str, Any]
@@ -136,15 +148,12 @@ class ReadRows(Generic[T]):
     notes: tuple[str, ...]
 
 
-def read_rows(
-    config: EvalConfig, tried: Mapping[str, tuple[str, ...]], extra: Sequence[str], make: Callable[[FileRow], T]
-) -> ReadRows[T]:
+def read_rows(config: RowsConfig, tried: Mapping[str, tuple[str, ...]], make: Callable[[FileRow], T]) -> ReadRows[T]:
     """Read an input.
 
     Args:
         config: names the input, and a column for each role where "ROLE_column" is not empty.
         tried: names that are tried for each role where none is given.
-        extra: further columns.
         make: what becomes of a row; it raises `ValueError` for one that is of no use.
 
     Raises:
@@ -164,52 +173,51 @@ def read_rows(
             data.append((row.index, cells))
         if count == config.limit:
             break
-    columns, notes = _columns(config, tried, extra, [row for _, row in data[:_PEEKED]])
-    found: dict[str, T] = {}
+    columns, notes = _columns(config, tried, [row for _, row in data[:_PEEKED]])
+    by_id: dict[str, T] = {}
     for number, row_data in data:
-        more = {name: cell for name in extra if (cell := Column(name).of(row_data)) is not MISSING}
+        more = {name: cell for name in config.extra_column if (cell := Column(name).of(row_data)) is not MISSING}
         try:
             made = make(FileRow(data=row_data, number=number, columns=columns, extra=more))
         except ValueError as error:
             problems.append(f"row {number}: {error}")
             continue
-        if made.id in found:
+        if made.id in by_id:
             raise ValueError(f"two rows have the id {made.id!r}, the second is row {number}; give each its own id")
-        found[made.id] = made
-    if not found:
+        by_id[made.id] = made
+    if not by_id:
         raise ValueError(f"{config.input} holds no row that can be used: {problems[0] if problems else 'it is empty'}")
     return ReadRows(
-        rows=tuple(found.values()),
+        rows=tuple(by_id.values()),
         source={
             **input_facts(source, count),
             "name": config.input,
             "columns": {role: one.name for role, one in columns.items()},
         },
         unreadable=len(problems),
-        notes=(*notes, *_said(problems)),
+        notes=(*notes, _said(problems)) if problems else tuple(notes),
     )
 
 
 def _columns(
-    config: EvalConfig, tried: Mapping[str, tuple[str, ...]], extra: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    config: RowsConfig, tried: Mapping[str, tuple[str, ...]], rows: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Column], list[str]]:
     given = {role: str(getattr(config, f"{role}_column")) for role in tried}
     choice = Choice(list(dict.fromkeys(name for row in rows for name in row)), rows, closed=bool(rows))
-    for role, name in [*given.items(), *(("extra", name) for name in extra)]:
+    for role, name in [*given.items(), *(("extra", name) for name in config.extra_column)]:
         if name:
             choice.given(role, name)
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     notes: list[str] = []
     for role, name in given.items():
         guess = next((each for each in tried[role] if each in choice.known and each not in given.values()), "")
         if name or guess:
-            found[role] = Column(name or guess)
+            columns[role] = Column(name or guess)
         if guess and not name and guess != role:
             notes.append(f"{role}: column {guess!r} (guessed)")
-    return found, notes
+    return columns, notes
 
 
-def _said(problems: Sequence[str]) -> Iterator[str]:
-    if problems:
-        more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
-        yield f"{len(problems)} rows cannot be read: {'; '.join(problems[:_NAMED])}{more}"
+def _said(problems: Sequence[str]) -> str:
+    more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
+    return f"{len(problems)} rows cannot be read: {'; '.join(problems[:_NAMED])}{more}"

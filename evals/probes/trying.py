@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
 from adjudge.evals.benchmarks.case import is_cut
 from adjudge.evals.probes.probe import KEPT, Broken, Probe, ProbeRow, Rule, Tally, Variant
-from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer
+from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked
 from adjudge.runtime.loop import run_blocking
 
@@ -22,30 +22,28 @@ Tell = Callable[[str, int, int], None]
 CHUNK: Final = 256  # samples in one call of the scorer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """One response to score.
-
-    Attributes:
-        opponent: the other response of the pair, for scorers that compare.
-        turned: whether the opponent comes first.
-    """
+    """One response to score, and the other one of the pair, for scorers that compare."""
 
     row: ProbeRow
-    response: str
+    variant: Variant
     opponent: str
-    prompt: str | Sequence[Message]
-    reference: Any
-    finish_reason: str | None = None
-    turned: bool = False
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What is equal for what gets the same score."""
+        one = self.variant
+        given = (one.prompt if isinstance(one.prompt, str) else repr(one.prompt), repr(one.reference))
+        return (id(self.row), one.response, self.opponent, one.finish_reason, one.turned, *given)
 
 
-def ask_scorer(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
-    """Return the scores of one call, blocking.
+def plain(row: ProbeRow, response: str, opponent: str) -> Asked:
+    """Return what is asked about a response as it is."""
+    return Asked(row, Variant(how="as it is", response=response), opponent)
 
-    Raises:
-        BrokenScorer: the scorer raised, or its answer breaks the protocol.
-    """
+
+def _ask(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     return run_blocking(score_checked(scorer, samples))
 
 
@@ -60,7 +58,6 @@ class Asker:
         size: most samples in one call; at least 2, which a pair needs.
 
     Attributes:
-        compares: whether the reference is the other response.
         pairs: whether every response is scored beside or against another one.
         cut_off: how many end at a limit, or were seen in part.
     """
@@ -71,7 +68,7 @@ class Asker:
         *,
         compare: bool = False,
         tell: Tell | None = None,
-        call: Callable[[Scorer, Sequence[Sample]], list[Score]] = ask_scorer,
+        call: Callable[[Scorer, Sequence[Sample]], list[Score]] = _ask,
         size: int = CHUNK,
     ) -> None:
         self.scorer = scorer
@@ -87,14 +84,16 @@ class Asker:
 
     def sample(self, asked: Asked, group: str = "") -> Sample:
         """Return the sample of a response."""
+        row, one = asked.row, asked.variant
+        reference = row.reference if one.reference is KEPT else one.reference
         return Sample(
-            prompt=asked.prompt,
-            response=asked.response,
-            reference=asked.opponent if self.compares else asked.reference,
-            id=asked.row.id,
+            prompt=row.prompt if one.prompt is None else one.prompt,
+            response=one.response,
+            reference=asked.opponent if self.compares else reference,
+            id=row.id,
             group=group,
-            finish_reason=asked.finish_reason,
-            extra=asked.row.extra,
+            finish_reason=one.finish_reason,
+            extra=row.extra,
         )
 
     def ask(self, what: str, asked: Sequence[Asked], *, before: float = 0.0, share: float = 1.0) -> list[Score]:
@@ -113,7 +112,7 @@ class Asker:
         owners: list[int] = []
         single: list[Asked] = []
         for one in asked:
-            owners.append(places.setdefault(_key(one), len(single)))
+            owners.append(places.setdefault(one.key, len(single)))
             if owners[-1] == len(single):
                 single.append(one)
         scores: list[Score] = []
@@ -130,20 +129,10 @@ class Asker:
         samples: list[Sample] = []
         for number, one in enumerate(asked):
             mine = self.sample(one, group=f"pair {number}")
-            pair = [mine, self._opponent(one, mine)]
-            samples += reversed(pair) if one.turned else pair
+            other = replace(mine, response=one.opponent, id=f"{mine.id} (opponent)", finish_reason=None)
+            samples += (other, mine) if one.variant.turned else (mine, other)
         scores = self._counted(samples)
-        return [scores[2 * number + one.turned] for number, one in enumerate(asked)]
-
-    def _opponent(self, asked: Asked, mine: Sample) -> Sample:
-        return Sample(
-            prompt=mine.prompt,
-            response=asked.opponent,
-            reference=mine.reference,
-            id=f"{mine.id} (opponent)",
-            group=mine.group,
-            extra=mine.extra,
-        )
+        return [scores[2 * number + one.variant.turned] for number, one in enumerate(asked)]
 
     def _counted(self, samples: Sequence[Sample]) -> list[Score]:
         scores = self._call(self.scorer, samples)
@@ -158,26 +147,17 @@ class Asker:
         return scores
 
 
-def _key(asked: Asked) -> tuple[Any, ...]:
-    given = (asked.prompt if isinstance(asked.prompt, str) else repr(asked.prompt), repr(asked.reference))
-    return (id(asked.row), asked.response, asked.opponent, asked.finish_reason, asked.turned, *given)
-
-
 _NOISE: Final = 1e-9  # of floating point; scores that differ by less are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """The scores that a rule is about.
+    """The scores that a rule is about; None where there is no such response, or it has no score.
 
     Attributes:
-        changed: of the changed response.
-        base: of the response that it was made of.
-        good: of the good response.
-        bad: of the bad one; None where there is none, or it has no score.
-        partner: of the bad response changed in the same way; None where there is none, or it has no score.
-        steps: how many steps the changed response was scored in; 0 for scorers without steps.
-        base_steps: the same of the response it was made of.
+        base: of the response that the changed one was made of.
+        partner: of the bad response changed in the same way.
+        steps: how many steps the changed response was scored in, `base_steps` of its base; 0 for scorers without steps.
     """
 
     changed: float
@@ -235,12 +215,7 @@ FIRST: Final = "as they are"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """A row with the scores of its responses as they are.
-
-    Attributes:
-        good: the score of the good response; it has a number.
-        bad: of the bad one; None where there is none.
-    """
+    """A row with the scores of its responses as they are; the good one has a number."""
 
     row: ProbeRow
     good: Score
@@ -301,19 +276,23 @@ def scored_bases(asker: Asker, rows: Sequence[ProbeRow]) -> list[Base]:
     return [base for base in bases if base.good.value is not None]
 
 
+@dataclass(kw_only=True)
 class Trials:
-    """Tries probes on the rows of one scorer."""
+    """Tries probes on the rows of one scorer.
 
-    def __init__(
-        self, asker: Asker, bases: Sequence[Base], scale: Yardstick, *, seed: int = 0, per_row: int = 0, keep: int = 10
-    ) -> None:
-        self._asker = asker
-        self._bases = bases
-        self._scale = scale
-        self._seed = seed
-        self._per_row = per_row
-        self._keep = keep
-        self.below_good = [0, 0]  # worthless variants below every good response, and all of them
+    Attributes:
+        per_row: most variants of a probe for each row, drawn; 0 tries all.
+        keep: how many broken cases of a probe are kept.
+        below_good: worthless variants below every good response, and all of them.
+    """
+
+    asker: Asker
+    bases: Sequence[Base]
+    scale: Yardstick
+    seed: int = 0
+    per_row: int = 0
+    keep: int = 10
+    below_good: list[int] = field(default_factory=lambda: [0, 0])
 
     def try_probe(self, probe: Probe) -> Tally:
         """Score the variants of all rows, and count which keep the rule.
@@ -321,39 +300,42 @@ class Trials:
         Raises:
             BrokenScorer: the scorer raised, or its answer breaks the protocol.
         """
-        tally = Tally(probe=probe, keep=self._keep)
-        if probe.pairs and not self._asker.pairs:
+        tally = Tally(probe=probe, keep=self.keep)
+        if probe.pairs and not self.asker.pairs:
             return tally
-        for start in range(0, len(self._bases), _ROWS):
-            self._try_rows(tally, self._bases[start : start + _ROWS], start / len(self._bases))
+        for start in range(0, len(self.bases), _ROWS):
+            self._try_rows(tally, self.bases[start : start + _ROWS], start / len(self.bases))
         return tally
 
     def _try_rows(self, tally: Tally, bases: Sequence[Base], before: float) -> None:
-        probe, share = tally.probe, len(bases) / len(self._bases)
+        probe, share = tally.probe, len(bases) / len(self.bases)
         trials = [(base, variant) for base in bases for variant in self._variants(probe, base)]
-        asked = [_changed(base.row, one, probe) for base, one in trials]
-        scores = self._asker.ask(probe.name, asked, before=before, share=share)
-        partnered = [(base, one) for base, one in trials if one.partner is not None]
-        asked = [_partner(base.row, one) for base, one in partnered]
-        partners = iter(self._asker.ask(probe.name, asked, before=before, share=share))
+        asked = [Asked(base.row, one, _opponent(base.row, one, probe)) for base, one in trials]
+        scores = self.asker.ask(probe.name, asked, before=before, share=share)
+        asked = [
+            Asked(base.row, replace(one, response=one.partner), one.response)
+            for base, one in trials
+            if one.partner is not None
+        ]
+        partners = iter(self.asker.ask(probe.name, asked, before=before, share=share))
         for (base, variant), score in zip(trials, scores, strict=True):
             partner = next(partners) if variant.partner is not None else None
             self._count(tally, base, variant, score, partner)
 
     def _variants(self, probe: Probe, base: Base) -> list[Variant]:
-        rng = Random(f"{self._seed} {probe.name} {base.row.id}")
-        found = probe.variants(base.row, rng)
+        rng = Random(f"{self.seed} {probe.name} {base.row.id}")
+        variants = probe.variants(base.row, rng)
         if base.bad is None or base.bad.value is None:  # nothing to compare a changed bad response with
-            found = [one for one in found if one.of == "good"]
-        if self._per_row and len(found) > self._per_row:
-            return rng.sample(found, self._per_row)
-        return found
+            variants = [one for one in variants if one.of == "good"]
+        if self.per_row and len(variants) > self.per_row:
+            return rng.sample(variants, self.per_row)
+        return variants
 
     def _count(self, tally: Tally, base: Base, variant: Variant, score: Score, partner: Score | None) -> None:
         rule = tally.probe.rule
         origin = base.good if variant.of == "good" or base.bad is None else base.bad
         if rule == "worthless" and score.value is not None:
-            self.below_good[0] += score.value < self._scale.least
+            self.below_good[0] += score.value < self.scale.least
             self.below_good[1] += 1
         if score.value is None or (partner is not None and partner.value is None):
             case = Broken(row=base.row, variant=variant, score=score, base=origin, excess=0.0)
@@ -373,34 +355,12 @@ class Trials:
         if not applies(rule, values):
             tally.unordered += 1
             return
-        by = excess(rule, values, self._scale.epsilon)
-        unit = self._scale.spread or 1.0
+        by = excess(rule, values, self.scale.epsilon)
+        unit = self.scale.spread or 1.0
         case = Broken(row=base.row, variant=variant, score=score, base=origin, excess=by / unit)
         tally.count(variant, case if by > 0 else None)
 
 
-def plain(row: ProbeRow, response: str, opponent: str) -> Asked:
-    """Return what is asked about a response as it is."""
-    return Asked(row=row, response=response, opponent=opponent, prompt=row.prompt, reference=row.reference)
-
-
-def _changed(row: ProbeRow, variant: Variant, probe: Probe) -> Asked:
+def _opponent(row: ProbeRow, variant: Variant, probe: Probe) -> str:
     against_good = variant.of == "bad" or probe.rule == "worthless"
-    opponent = row.good if against_good else variant.partner or row.bad or ""
-    return _asked(row, variant, variant.response, opponent)
-
-
-def _partner(row: ProbeRow, variant: Variant) -> Asked:
-    return _asked(row, variant, variant.partner or "", variant.response)
-
-
-def _asked(row: ProbeRow, variant: Variant, response: str, opponent: str) -> Asked:
-    return Asked(
-        row=row,
-        response=response,
-        opponent=opponent,
-        prompt=row.prompt if variant.prompt is None else variant.prompt,
-        reference=row.reference if variant.reference is KEPT else variant.reference,
-        finish_reason=variant.finish_reason,
-        turned=variant.turned,
-    )
+    return row.good if against_good else variant.partner or row.bad or ""

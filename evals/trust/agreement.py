@@ -11,16 +11,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from adjudge.evals.reports.figures import Figure, Grid, confusion_grid
-from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, Result
+from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
-from adjudge.evals.trust.verdicts import case_to_read, texts_of
-from adjudge.io.jobs.report import JobProgress
+from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of
+from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
@@ -36,26 +35,21 @@ def pair_agreement(
 ) -> dict[str, Interval]:
     """Return how far two raters agree on the items that both judged.
 
-    Args:
-        first: a code (a number, on an interval scale) for each item; NaN without a verdict.
-        second: the same of the other rater.
-        clusters: items of one name are drawn together.
-        draws: how bounds are drawn.
-        scale: "nominal", "ordinal" or "interval".
-        labels: how many classes there are; 0 on an interval scale.
+    Both give a code (a number, on an interval scale) for each item, NaN without a verdict, of so many `labels` (0 on an
+    interval scale).  Items of one cluster are drawn together.
     """
     both = np.isfinite(first) & np.isfinite(second)
     one, other = first[both], second[both]
     kept = [name for name, keep in zip(clusters, both.tolist(), strict=True) if keep]
-    found: dict[str, Interval] = {}
+    measures: dict[str, Interval] = {}
     if scale != "interval":
-        found["agreement"] = share_interval(one == other, kept, draws) if kept else UNKNOWN
-        found |= _kappas(one.astype(np.int64), other.astype(np.int64), kept, draws, scale=scale, labels=labels)
+        measures["agreement"] = share_interval(one == other, kept, draws) if kept else UNKNOWN
+        measures |= _kappas(one.astype(np.int64), other.astype(np.int64), kept, draws, scale=scale, labels=labels)
     else:
-        found["difference"] = mean_interval(np.abs(one - other), kept, draws) if kept else UNKNOWN
+        measures["difference"] = mean_interval(np.abs(one - other), kept, draws) if kept else UNKNOWN
     if scale != "nominal":
-        found |= _ranks(one, other, kept, draws)
-    return found
+        measures |= _ranks(one, other, kept, draws)
+    return measures
 
 
 def _kappas(
@@ -83,14 +77,14 @@ def _kappas(
         chance = (first * second).sum(axis=1)
         both = (first + second) / 2
         error = (both * (1 - both)).sum(axis=1) / (labels - 1) if labels > 1 else np.full(len(sums), np.nan)
-        found = [_beyond(1 - same, 1 - chance), (same - error) / (1 - error)]
+        coefficients = [_beyond(1 - same, 1 - chance), (same - error) / (1 - error)]
         if scale == "ordinal":
             below, under = np.cumsum(first, axis=1), np.cumsum(second, axis=1)
             linear = (below * (1 - under) + under * (1 - below)).sum(axis=1)
             means = first @ places - second @ places
             spread = first @ places**2 - (first @ places) ** 2 + second @ places**2 - (second @ places) ** 2
-            found += [_beyond(far, linear), _beyond(square, spread + means**2)]
-        return np.stack(found, axis=1)
+            coefficients += [_beyond(far, linear), _beyond(square, spread + means**2)]
+        return np.stack(coefficients, axis=1)
 
     return dict(zip(names, cluster_bootstrap(clusters, columns.astype(float), combine, draws), strict=True))
 
@@ -117,10 +111,7 @@ MAJORITY, MEAN = "majority", "mean"
 def gold_measures(panel: Panel, gold: Floats, draws: Draws) -> tuple[list[Measure], list[Comparison]]:
     """Return how right each rater is, and whether the majority is better than each.
 
-    Args:
-        panel: the raters.
-        gold: by item; NaN where unknown, and then the item is in none of the numbers.
-        draws: how bounds are drawn.
+    Items whose gold is NaN are in none of the numbers.
     """
     known = np.isfinite(gold)
     clusters = [name for name, keep in zip(panel.groups, known.tolist(), strict=True) if keep]
@@ -157,27 +148,27 @@ def _distances(panel: Panel, values: Floats, truth: Floats, clusters: Sequence[s
     given = np.isfinite(values)
     mean = np.divide(np.where(given, values, 0.0).sum(axis=1), given.sum(axis=1), where=given.any(axis=1),
                      out=np.full(len(values), np.nan))  # fmt: skip
-    found = []
+    measures = []
     for name, column in (*((rater, values[:, at]) for at, rater in enumerate(panel.raters)), (MEAN, mean)):
         both = np.isfinite(column)
         kept = [one for one, keep in zip(clusters, both.tolist(), strict=True) if keep]
         distance = mean_interval(np.abs(column - truth)[both], kept, draws)
-        found.append(Measure(name="distance from gold", part=name, interval=distance, better="low"))
+        measures.append(Measure(name="distance from gold", part=name, interval=distance, better="low"))
         rank = spearman(column[both], truth[both]) if kept else None
         interval = replace(distance, value=rank, low=None, high=None)
-        found.append(Measure(name="rank correlation with gold", part=name, interval=interval))
-    return found
+        measures.append(Measure(name="rank correlation with gold", part=name, interval=interval))
+    return measures
 
 
 def _compared(right: dict[str, Floats], clusters: Sequence[str], draws: Draws) -> list[Comparison]:
     alone = len(set(clusters)) == len(clusters)
-    found = []
+    comparisons = []
     for name, hits in right.items():
         if name == MAJORITY:
             continue
         difference = right[MAJORITY] - hits
         p = mcnemar(right[MAJORITY], hits) if alone else permutation_test(difference, clusters, draws)
-        found.append(
+        comparisons.append(
             Comparison(
                 name="accuracy",
                 test="McNemar, exact" if alone else "signs of clusters",
@@ -189,8 +180,8 @@ def _compared(right: dict[str, Floats], clusters: Sequence[str], draws: Draws) -
                 other=name,
             )
         )
-    adjusted = holm([one.p for one in found])
-    return [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([one.p for one in comparisons])
+    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
 
 
 _PARADOX = (
@@ -207,9 +198,8 @@ def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = Non
     """
     begun = time.monotonic()
     panel = read_panel(config)
-    if progress is not None:
-        for guess in panel.table.guesses:
-            progress.note(guess)
+    for guess in panel.table.guesses:
+        tell(progress, guess)
     pairs = {
         (one, other): pair_agreement(
             panel.values[:, panel.raters.index(one)],
@@ -222,24 +212,29 @@ def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = Non
         for one, other in itertools.combinations(panel.raters, 2)
     }
     right, compared = ([], []) if panel.gold is None else gold_measures(panel, panel.gold, config.draws)
+    given = [
+        Measure(
+            name="verdicts given",
+            part=name,
+            interval=share_interval([one.value is not None for one in said], panel.groups, config.draws),
+        )
+        for name, said in panel.said.items()
+    ]
+    said = [one for verdicts in panel.said.values() for one in verdicts]
+    counts = counts_of(said, len(panel.table.unreadable))
     notes = [f"the scale is {panel.scale}", *panel.notes]
     notes += [_PARADOX] if panel.labels else []
     notes += [NOTE] if len(compared) > 1 else []
     if not panel.labels and len(panel.ids) > KENDALL_ROWS:
         notes.append(f"Kendall's tau has no bounds for more than {KENDALL_ROWS} items")
-    who = panel.who.items()
     return Result(
         kind="agreement",
         asked=False,
         title=f"Agreement of {len(panel.raters)} raters on {len(panel.ids)} items",
-        scorer={
-            "name": ", ".join(panel.raters),
-            "fingerprint": "",
-            "raters": {name: dict(facts) for name, facts in who},
-        },
+        scorer={"name": ", ".join(panel.raters), "fingerprint": "", "raters": panel.who},
         source=panel.table.facts | ({"files": list(config.file)} if config.file else {}),
-        measures=(*_whole(panel, config), *right, *_by_pair(pairs), *_given(panel, config)),
-        counts=_counts(panel),
+        measures=(*_whole(panel, config), *right, *_by_pair(pairs), *given),
+        counts=replace(counts, cases=len(panel.ids), failed=sum(one.status == "failed" for one in said)),
         comparisons=tuple(compared),
         figures=_figures(panel, pairs),
         worst=_worst(panel, config),
@@ -251,54 +246,29 @@ def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = Non
 
 def _whole(panel: Panel, config: AgreementConfig) -> list[Measure]:
     if not panel.labels:
-        found = number_agreement(panel.values, panel.groups, config.draws)
-        difference = Measure(name="mean difference", interval=found.pop("difference"), better="low")
-        return [*(Measure(name=name, interval=one) for name, one in found.items()), difference]
-    found = class_agreement(panel.codes, len(panel.labels), panel.groups, config.draws, scale=panel.scale)
-    chance = found.pop("by chance").value
-    raw = Measure(name="agreement", interval=found.pop("raw"), baselines={"by chance": chance})
-    order = sorted(found, key=lambda name: "ordinal" not in name)
-    return [*(Measure(name=name, interval=found[name]) for name in order), raw]
+        intervals = number_agreement(panel.values, panel.groups, config.draws)
+        difference = Measure(name="mean difference", interval=intervals.pop("difference"), better="low")
+        return [*(Measure(name=name, interval=one) for name, one in intervals.items()), difference]
+    intervals = class_agreement(panel.codes, len(panel.labels), panel.groups, config.draws, scale=panel.scale)
+    chance = intervals.pop("by chance").value
+    raw = Measure(name="agreement", interval=intervals.pop("raw"), baselines={"by chance": chance})
+    order = sorted(intervals, key=lambda name: "ordinal" not in name)
+    return [*(Measure(name=name, interval=intervals[name]) for name in order), raw]
 
 
 def _by_pair(pairs: dict[tuple[str, str], dict[str, Interval]]) -> list[Measure]:
     return [
         Measure(name=name, part=f"{one} / {other}", interval=interval, better="low" if name == "difference" else "high")
-        for (one, other), found in pairs.items()
-        for name, interval in found.items()
+        for (one, other), intervals in pairs.items()
+        for name, interval in intervals.items()
     ]
-
-
-def _given(panel: Panel, config: AgreementConfig) -> list[Measure]:
-    return [
-        Measure(
-            name="verdicts given",
-            part=name,
-            interval=share_interval([one.value is not None for one in panel.said[name]], panel.groups, config.draws),
-        )
-        for name in panel.raters
-    ]
-
-
-def _counts(panel: Panel) -> Counts:
-    verdicts = [one for name in panel.raters for one in panel.said[name]]
-    statuses = Counter(one.status for one in verdicts)
-    return Counts(
-        cases=len(panel.ids),
-        samples=len(verdicts),
-        scored=statuses["scored"],
-        abstained=statuses["abstained"],
-        failed=statuses["failed"],
-        unreadable=len(panel.table.unreadable),
-        reasons=Counter(one.reason or one.status for one in verdicts if one.value is None),
-    )
 
 
 def _figures(panel: Panel, pairs: dict[tuple[str, str], dict[str, Interval]]) -> tuple[Figure, ...]:
     names = {"nominal": ("kappa", "agreement"), "ordinal": ("quadratic kappa", "Spearman"), "interval": ("Spearman",)}
     grids: list[Figure] = []
     for name in names[panel.scale]:
-        known = {pair: found[name].value for pair, found in pairs.items()}
+        known = {pair: intervals[name].value for pair, intervals in pairs.items()}
         rows = tuple(
             tuple(1.0 if one == other else known.get((one, other), known.get((other, one))) for other in panel.raters)
             for one in panel.raters
@@ -322,19 +292,16 @@ def _worst(panel: Panel, config: AgreementConfig) -> tuple[ReadCase, ...]:
     texts = texts_of(config, [places[panel.ids[at]] for at in chosen if panel.ids[at] in places])
     cases = []
     for at in chosen:
-        said = "; ".join(f"{name}: {panel.said[name][at].shown}" for name in panel.raters)
         gold = None if panel.gold is None else float(panel.gold[at])
-        told = "" if gold is None or gold != gold else panel.labels[int(gold)] if panel.labels else f"{gold:g}"
-        cases.append(
-            case_to_read(
-                panel.ids[at],
-                texts.get(places.get(panel.ids[at], -1), ("", "")),
-                verdict="disagree",
-                weight=float(weights[at]),
-                said=said,
-                gold=told,
-            )
+        right = "" if gold is None or gold != gold else panel.labels[int(gold)] if panel.labels else f"{gold:g}"
+        case = CaseToRead(
+            panel.ids[at],
+            "disagree",
+            float(weights[at]),
+            "; ".join(f"{name}: {panel.said[name][at].shown}" for name in panel.raters),
+            gold=right,
         )
+        cases.append(case.read(texts.get(places.get(panel.ids[at], -1))))
     return tuple(cases)
 
 

@@ -1,4 +1,4 @@
-"""AlpacaEval's numbers of an annotator: how far it agrees with people, its bias and variance, and what it prefers.
+"""AlpacaEval's numbers of an annotator: agreement with people, bias, variance, and preference for the first output.
 
 An annotation is a preference of 1 (the first output) or 2 (the second), or between; 0 is a draw, None is missing.  Of
 several annotations of one pair the majority is taken; where they are split evenly, both answers are it with a chance of
@@ -9,34 +9,20 @@ differ from these by that draw.
     variance                1 - mean |annotation - majority of the annotator's others|, from 1
     bias                    the same between the annotator's majority and the people's
 
-Not covered: prices, times, correlations of leaderboards, and its test for lists, which any hyphenated word passes: here
-a list has an item at the start of a line.
+Not covered: prices, times and correlations of leaderboards; what a judge prefers beside the first output is measured by
+`adjudge.evals.trust.bias`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from adjudge.evals.benchmarks.alpaca_eval import share_of
-from adjudge.evals.trust.bias import FORMS
 
 Annotations: TypeAlias = Sequence[float | None]
 """The annotations of one pair, each by another person or from another call."""
-
-LONGER_BY = 30
-"""Characters by which the lengths of two outputs must differ to be told apart."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A pair with one annotation."""
-
-    first: str
-    second: str
-    preference: float | None
 
 
 def human_agreement(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> float | None:
@@ -69,8 +55,8 @@ def leave_one_out_agreement(annotations: Sequence[Annotations]) -> float | None:
 
 def variance(annotations: Sequence[Annotations]) -> float | None:
     """Return how far an annotator disagrees with itself: 1 minus `leave_one_out_agreement`."""
-    found = leave_one_out_agreement(annotations)
-    return None if found is None else 1 - found
+    agreement = leave_one_out_agreement(annotations)
+    return None if agreement is None else 1 - agreement
 
 
 def bias(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> float | None:
@@ -80,49 +66,18 @@ def bias(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> flo
         ValueError: the lists differ in length, or an annotation is no preference.
     """
     _check(annotator, people)
-    found = _mean(
+    agreement = _mean(
         _expected(_majority(own), _majority(theirs))
         for own, theirs in ((_shares(one), _shares(other)) for one, other in zip(annotator, people, strict=True))
         if own and theirs
     )
-    return None if found is None else 1 - found
+    return None if agreement is None else 1 - agreement
 
 
 def prefers_first(preferences: Annotations) -> float | None:
     """Return the mean share of the first output, which ties halve; None without a preference."""
-    found = _mean(_shares(preferences))
-    return None if found is None else 1 - found
-
-
-def prefers_longer(pairs: Sequence[Pair], *, by: int = LONGER_BY) -> float | None:
-    """Return how often the longer output wins, of pairs with a winner whose lengths differ by more than `by`."""
-    wins = [(pair, first) for pair in _once(pairs) if (first := _first_wins(pair)) is not None]
-    return _mean(
-        float((len(pair.first) > len(pair.second)) == first)
-        for pair, first in wins
-        if abs(len(pair.first) - len(pair.second)) > by
-    )
-
-
-def prefers_lists(pairs: Sequence[Pair]) -> float | None:
-    """Return how often the output with a list wins, of pairs with a winner of which one output has a list."""
-    lists = FORMS["lists"]
-    wins = [(pair, first) for pair in _once(pairs) if (first := _first_wins(pair)) is not None]
-    found = [(bool(lists.search(pair.first)), bool(lists.search(pair.second)), first) for pair, first in wins]
-    return _mean(float(one == first) for one, other, first in found if one != other)
-
-
-def _once(pairs: Sequence[Pair]) -> list[Pair]:
-    """The first annotation of each pair of texts, as in the released code."""
-    found: dict[tuple[str, str], Pair] = {}
-    for pair in pairs:
-        found.setdefault((pair.first, pair.second), pair)
-    return list(found.values())
-
-
-def _first_wins(pair: Pair) -> bool | None:
-    share = share_of(pair.preference)
-    return None if share is None or share == 0.5 else share < 0.5
+    second = _mean(_shares(preferences))
+    return None if second is None else 1 - second
 
 
 def _shares(annotations: Annotations) -> list[float]:

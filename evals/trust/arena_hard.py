@@ -51,8 +51,8 @@ class Style:
     @classmethod
     def of(cls, text: str) -> Style:
         """Return the counts of a text, with words for tokens."""
-        found = {form: float(len(pattern.findall(text))) for form, pattern in FORMS.items()}
-        return cls(tokens=float(len(text.split())), **found)
+        counts = {form: float(len(pattern.findall(text))) for form, pattern in FORMS.items()}
+        return cls(tokens=float(len(text.split())), **counts)
 
     def differences(self, other: Style) -> tuple[float, ...]:
         """Return (a - b) / (a + b) for each count, 0 where neither text has any; in [-1, 1]."""

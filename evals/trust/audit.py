@@ -29,18 +29,14 @@ class StepAudit:
     """An aggregate beside the number of steps.
 
     Attributes:
-        how: the aggregate.
-        cases: how many pairs or groups.
-        accuracy: share of them in which the better solution has strictly the highest aggregate; a tie is wrong.
+        accuracy: share of the cases (pairs or groups) whose better solution has the highest aggregate; a tie is wrong.
         fewer_steps: the same for "fewer steps wins"; k solutions that tie for fewest share the point: 1/k, as the
             baseline has to guess.
         fewer_steps_strict: the same, where a tie is wrong.
-        harder: how many cases there are in which the better solution does not have the fewest steps.
-        accuracy_harder: the accuracy on those; None if there are none.
+        accuracy_harder: the accuracy on those (so many are `harder`) whose better solution has not the fewest steps.
         correlation: Spearman's rank correlation of the aggregate with the number of steps, over all solutions; None if
             either is the same for all.
-        steps_better: mean number of steps of the better solutions.
-        steps_other: mean number of steps of all others.
+        steps_better: mean number of steps of the better solutions; `steps_other`, of all others.
     """
 
     how: Aggregate
@@ -87,9 +83,9 @@ def audit_groups(groups: Sequence[Sequence[Values]], how: Aggregate, *, temperat
     totals: list[float] = []
     counts: list[int] = []
     for group in groups:
-        found = [aggregate(values, how, temperature=temperature) for values in group]
+        worth = [aggregate(values, how, temperature=temperature) for values in group]
         lengths = [len(values) for values in group]
-        best = found[0] > max(found[1:])
+        best = worth[0] > max(worth[1:])
         right += best
         if lengths[0] == min(lengths):
             credit += 1 / lengths.count(lengths[0])
@@ -97,7 +93,7 @@ def audit_groups(groups: Sequence[Sequence[Values]], how: Aggregate, *, temperat
         else:
             harder += 1
             harder_right += best
-        totals += found
+        totals += worth
         counts += lengths
     others = [len(values) for group in groups for values in group[1:]]
     return StepAudit(

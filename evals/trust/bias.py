@@ -30,14 +30,10 @@ class Judgement:
 
     Attributes:
         pair: names the pair; both orders, and repeats, of one pair share it.
-        first: the text shown first.
-        second: the text shown second.
         share: how far the judge prefers the first: 1 entirely, 0 not at all, 0.5 a tie, or a probability; None if it
             gave no verdict.
         gold: the same as people see it; None if unknown.
-        judge: the model that judged; "" if unknown.
-        first_model: the model that wrote the first text; "" if unknown.
-        second_model: the model that wrote the second.
+        judge: the model that judged, as `first_model` and `second_model` wrote; "" if unknown.
     """
 
     pair: str
@@ -57,13 +53,12 @@ class Judgement:
 
     def swapped(self) -> Self:
         """Return the same judgement told from the other side; it is not what a judge says to the other order."""
-        return type(self)(
-            pair=self.pair,
+        return dataclasses.replace(
+            self,
             first=self.second,
             second=self.first,
             share=None if self.share is None else 1 - self.share,
             gold=None if self.gold is None else 1 - self.gold,
-            judge=self.judge,
             first_model=self.second_model,
             second_model=self.first_model,
         )
@@ -106,29 +101,39 @@ class Preference(Record):
 DRAWS = Draws(rounds=500)
 """Unless the caller says otherwise; a regression for each resample takes its time."""
 
+_FORM = "more "
+PREFERENCES: tuple[str, ...] = ("first", "longer", *(f"{_FORM}{form}" for form in FORMS), "own")
+"""Kinds of responses: shown first, longer in characters, with more of a form, written by the judge itself."""
 
-def preference(judgements: Sequence[Judgement], which: Callable[[Judgement], int], draws: Draws = DRAWS) -> Preference:
-    """Return how far a kind of response is preferred.
 
-    Args:
-        judgements: the judgements; those without a verdict are left out.
-        which: 1 if the first response is of that kind and the second is not, -1 the other way, 0 for neither or both.
-        draws: how intervals are drawn.
+def _which(kind: str, one: Judgement) -> int:
+    """Return 1 if the first response is of a kind and the second is not, -1 the other way, 0 for neither or both."""
+    if kind == "first":
+        return 1
+    if kind == "longer":
+        return _sign(len(one.first) - len(one.second))
+    if kind == "own":
+        return (one.judge != "") * ((one.first_model == one.judge) - (one.second_model == one.judge))
+    pattern = FORMS[kind.removeprefix(_FORM)]
+    return _sign(len(pattern.findall(one.first)) - len(pattern.findall(one.second)))
+
+
+def preference(judgements: Sequence[Judgement], kind: str, draws: Draws = DRAWS) -> Preference:
+    """Return how far a kind of response (of `PREFERENCES`) is preferred; judgements without a verdict are left out.
+
+    Where every pair is shown both ways, a fair share of "first" is 0.5.  Of "own" only `excess` speaks of bias: a
+    strong model's own answers may be the better ones.
     """
-    turned = [
-        one if sign > 0 else one.swapped() for one in judgements if one.share is not None and (sign := which(one))
-    ]
+    if kind not in PREFERENCES:
+        raise ValueError(f"the preference is {kind!r}; it must be one of {', '.join(PREFERENCES)}")
+    signs = [(one, _which(kind, one)) for one in judgements if one.share is not None]
+    turned = [one if sign > 0 else one.swapped() for one, sign in signs if sign]
     known = [one for one in turned if one.gold is not None]
     return Preference(
         judge=_mean(turned, lambda one: one.share, draws),
         gold=_mean(known, lambda one: one.gold, draws),
         excess=_mean(known, lambda one: None if one.share is None or one.gold is None else one.share - one.gold, draws),
     )
-
-
-def first_preference(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Preference:
-    """Return how far the response shown first is preferred; where every pair is shown both ways, fair is 0.5."""
-    return preference(judgements, lambda one: 1, draws)
 
 
 def inconsistency(judgements: Sequence[Judgement], *, level: float = 0.95) -> Interval:
@@ -145,11 +150,6 @@ def inconsistency(judgements: Sequence[Judgement], *, level: float = 0.95) -> In
             seen += 1
             changed += _winner(straight) != _winner(turned)
     return wilson(changed, seen, level=level)
-
-
-def length_preference(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Preference:
-    """Return how far the longer response, in characters, is preferred; pairs of equal length say nothing."""
-    return preference(judgements, lambda one: _sign(len(one.first) - len(one.second)), draws)
 
 
 def length_effect(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Interval:
@@ -173,30 +173,8 @@ def length_effect(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Inte
         fitted, _ = fit_logistic(design, shares, times, ridge=_RIDGE)
         return fitted[1:2]
 
-    (found,) = weighted_bootstrap([one.pair for one in rows], effect, draws)
-    return dataclasses.replace(found, n=len({one.pair for one in rows}))
-
-
-def form_preference(judgements: Sequence[Judgement], form: str, draws: Draws = DRAWS) -> Preference:
-    """Return how far the response with more of a form ("lists", "bold" or "headings") is preferred."""
-    if form not in FORMS:
-        raise ValueError(f"the form is {form!r}; it must be one of {', '.join(FORMS)}")
-    found = FORMS[form]
-    return preference(
-        judgements, lambda one: _sign(len(found.findall(one.first)) - len(found.findall(one.second))), draws
-    )
-
-
-def self_preference(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Preference:
-    """Return how far a judge prefers what it wrote itself; pairs by two others, or both its own, say nothing.
-
-    Only `excess` speaks of bias: a strong model's own answers may be the better ones.
-    """
-    return preference(
-        judgements,
-        lambda one: (one.judge != "") * ((one.first_model == one.judge) - (one.second_model == one.judge)),
-        draws,
-    )
+    (interval,) = weighted_bootstrap([one.pair for one in rows], effect, draws)
+    return dataclasses.replace(interval, n=len({one.pair for one in rows}))
 
 
 def _mean(judgements: Sequence[Judgement], of: Callable[[Judgement], float | None], draws: Draws) -> Interval:
@@ -220,7 +198,7 @@ class BiasReport(Record):
 
     Attributes:
         unjudged: how many of them have no verdict; they are in none of the numbers.
-        preferences: "first", "longer", "more lists", "more bold", "more headings", "own" -> how far it is preferred.
+        preferences: how far each kind of `PREFERENCES` is preferred.
         inconsistent: share of pairs whose winner changes with the order.
         length_effect: change in log-odds for a much longer response, all else equal.
     """
@@ -249,13 +227,10 @@ class BiasReport(Record):
 
 def bias_report(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> BiasReport:
     """Measure all biases of a judge."""
-    preferences = {"first": first_preference(judgements, draws), "longer": length_preference(judgements, draws)}
-    preferences |= {f"more {form}": form_preference(judgements, form, draws) for form in FORMS}
-    preferences["own"] = self_preference(judgements, draws)
     return BiasReport(
         judgements=len(judgements),
         unjudged=sum(one.share is None for one in judgements),
-        preferences=preferences,
+        preferences={kind: preference(judgements, kind, draws) for kind in PREFERENCES},
         inconsistent=inconsistency(judgements, level=draws.level),
         length_effect=length_effect(judgements, draws),
         level=draws.level,

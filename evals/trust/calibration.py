@@ -26,8 +26,8 @@ from adjudge.evals.reports.result import Measure, ReadCase, Result
 from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
-from adjudge.evals.trust.verdicts import case_to_read, counts_of, texts_of
-from adjudge.io.jobs.report import JobProgress
+from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of, unreadable_notes
+from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson
@@ -83,17 +83,10 @@ _CHANCE_DRAWS = 200
 def binned_intervals(
     probabilities: Floats, labels: Floats, clusters: Sequence[str], bins: Ints, draws: Draws
 ) -> dict[str, Interval]:
-    """Return the numbers of `NAMES`.
+    """Return the numbers of `NAMES`; each probability has a label, 1 or 0, and a bin (`bin_of`), which resamples keep.
 
     "expected" is the calibration error (ECE), "largest" the largest one of a bin (MCE).  The Brier score is
     reliability - resolution + uncertainty + inside.
-
-    Args:
-        probabilities: in [0, 1], at least one.
-        labels: 1 or 0 for each.
-        clusters: as many names.
-        bins: the bin of each (`bin_of`); resamples keep them.
-        draws: how bounds are drawn.
     """
     width = int(bins.max()) + 1
     inside = (probabilities - labels) ** 2
@@ -103,9 +96,9 @@ def binned_intervals(
     seen: list[tuple[int, Floats]] = []
 
     def combine(sums: Floats) -> Floats:
-        found = _numbers(sums, width)
-        seen.append((len(sums), found.sum(axis=0)))
-        return found
+        numbers = _numbers(sums, width)
+        seen.append((len(sums), numbers.sum(axis=0)))
+        return numbers
 
     intervals: dict[str, Interval] = dict(zip(NAMES, cluster_bootstrap(clusters, columns, combine, draws), strict=True))
     resamples = sum(size for size, _ in seen[1:])
@@ -167,25 +160,25 @@ def right_calls(rows: ScoredRows, config: CalibrationConfig) -> Bools:
 def _probability_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
     draws, labels, clusters, said = config.draws, rows.scored_labels, rows.scored_clusters, rows.probabilities
     base = float(labels.mean())
-    found: list[Measure] = []
+    measures: list[Measure] = []
     parts: dict[str, Interval] = {}
     for binning, words in _BINNINGS:
         bins = bin_of(said, config.bins, binning)
         parts = binned_intervals(said, labels, clusters, bins, draws)
         chance = {"perfectly calibrated": error_by_chance(said, bins, seed=draws.seed)}
         part = f"{config.bins} bins of {words}"
-        found.append(Measure(name="ECE", part=part, interval=parts["expected"], baselines=chance, better="low"))
-        found.append(Measure(name="MCE", part=part, interval=parts["largest"], better="low"))
+        measures.append(Measure(name="ECE", part=part, interval=parts["expected"], baselines=chance, better="low"))
+        measures.append(Measure(name="MCE", part=part, interval=parts["largest"], better="low"))
     square = mean_interval((said - labels) ** 2, clusters, draws)
-    found.append(Measure(name="Brier", interval=square, baselines={"constant": base * (1 - base)}, better="low"))
+    measures.append(Measure(name="Brier", interval=square, baselines={"constant": base * (1 - base)}, better="low"))
     for name, better in (("reliability", "low"), ("resolution", "high"), ("uncertainty", "none"), ("inside", "none")):
-        found.append(Measure(name="Brier", part=name, interval=parts[name], better=better))
+        measures.append(Measure(name="Brier", part=name, interval=parts[name], better=better))
     chances = np.where(labels == 1, said, 1 - said)
     certain = int((chances == 0).sum())
     loss = Interval(value=None, n=len(said)) if certain else mean_interval(-np.log(chances), clusters, draws)
     entropy = -sum(share * np.log(share) for share in (base, 1 - base) if share)
-    found.append(Measure(name="log loss", interval=loss, baselines={"constant": float(entropy)}, better="low"))
-    return found
+    measures.append(Measure(name="log loss", interval=loss, baselines={"constant": float(entropy)}, better="low"))
+    return measures
 
 
 def _order_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
@@ -197,10 +190,9 @@ def _order_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure
         return np.array([area(weights), precision(weights), *areas(weights)])
 
     auroc, average, risk, excess = weighted_bootstrap(rows.scored_clusters, statistic, config.draws)
-    chance = {"random": 0.5}
     wrong = 1 - float(right_calls(rows, config).mean())
-    found = [
-        Measure(name="AUROC", interval=auroc, baselines=chance),
+    measures = [
+        Measure(name="AUROC", interval=auroc, baselines={"random": 0.5}),
         Measure(name="average precision", interval=average, baselines={"random": float(labels.mean())}),
         Measure(name="AURC", interval=risk, baselines={"random": wrong}, better="low"),
         Measure(name="E-AURC", interval=excess, better="low"),
@@ -208,8 +200,8 @@ def _order_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure
     if config.gold_threshold is not None:
         graded = spearman_of(rows.values, rows.grades[rows.scored])
         (rank,) = weighted_bootstrap(rows.scored_clusters, lambda weights: np.array([graded(weights)]), config.draws)
-        found.append(Measure(name="rank correlation with the grade", interval=rank, baselines={"random": 0.0}))
-    return found
+        measures.append(Measure(name="rank correlation with the grade", interval=rank, baselines={"random": 0.0}))
+    return measures
 
 
 def _selective_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
@@ -245,9 +237,8 @@ def run_calibration(config: CalibrationConfig, *, progress: JobProgress | None =
     """
     begun = time.monotonic()
     rows = read_rows(config)
-    if progress is not None:
-        for guess in rows.table.guesses:
-            progress.note(guess)
+    for guess in rows.table.guesses:
+        tell(progress, guess)
     who = rows.table.who.get("score", {})
     return Result(
         kind="calibration",
@@ -256,7 +247,7 @@ def run_calibration(config: CalibrationConfig, *, progress: JobProgress | None =
         scorer={"name": who.get("name") or config.score_column, "fingerprint": who.get("fingerprint", "")},
         source=rows.table.facts | ({"gold": config.gold} if config.gold else {}),
         measures=tuple(calibration_measures(rows, config)),
-        counts=counts_of(rows.said, rows.table),
+        counts=counts_of(rows.said, len(rows.table.unreadable)),
         figures=_figures(rows, config),
         worst=_worst(rows, config),
         notes=_notes(rows, config),
@@ -289,8 +280,7 @@ def _notes(rows: ScoredRows, config: CalibrationConfig) -> tuple[str, ...]:
         notes.append(f"the log loss is infinite: {certain} rows were said to be impossible, and came")
     if len(set(rows.scored_labels.tolist())) < 2:
         notes.append("all rows have one outcome, so nothing can be said about their order")
-    notes += [f"cannot be read: {problem}" for problem in rows.table.unreadable[:5]]
-    return tuple(notes)
+    return (*notes, *unreadable_notes(rows.table.unreadable))
 
 
 def _figures(rows: ScoredRows, config: CalibrationConfig) -> tuple[Figure, ...]:
@@ -364,15 +354,7 @@ def _worst(rows: ScoredRows, config: CalibrationConfig) -> tuple[ReadCase, ...]:
         place = places[at]
         probability = float(rows.probabilities[at])
         said = f"{rows.values[at]:.6g}" + (f", as a probability {probability:.3f}" if rows.notes else "")
-        cases.append(
-            case_to_read(
-                rows.table.ids[place],
-                texts.get(rows.table.places[place], ("", "")),
-                verdict="wrong",
-                weight=gap,
-                said=said,
-                value=probability,
-                gold="right" if labels[at] else "wrong",
-            )
-        )
+        gold = "right" if labels[at] else "wrong"
+        case = CaseToRead(rows.table.ids[place], "wrong", gap, said, value=probability, gold=gold)
+        cases.append(case.read(texts.get(rows.table.places[place])))
     return tuple(cases)

@@ -22,14 +22,8 @@ _ROW_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two scores of one sample.
-
-    Attributes:
-        first: what A gave.
-        second: what B gave.
-        sample: the sample, or None when only its scores are at hand.
-    """
+class ScorePair:
+    """Two scores of one sample, what A gave and what B gave; without the sample where only scores are at hand."""
 
     id: str
     first: Score
@@ -43,7 +37,7 @@ class Pair:
 
 
 @dataclass(slots=True)
-class Comparison:
+class ScorerComparison:
     """What two scorers agree and disagree on.
 
     Attributes:
@@ -58,11 +52,11 @@ class Comparison:
     tolerance: float
     keep: int | None
     pairs: int = 0
-    flips: list[Pair] = field(default_factory=list)
+    flips: list[ScorePair] = field(default_factory=list)
     verdicts: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     unusable: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: ScorePair) -> None:
         """Count one pair."""
         flipped = differ(pair.first.value, pair.second.value, self.tolerance, pair.first.status != pair.second.status)
         self.pairs += 1
@@ -81,14 +75,7 @@ class Comparison:
 
 
 def differ(first: float | None, second: float | None, tolerance: float, other_status: bool) -> bool:
-    """Return whether two scores of one sample are different ones.
-
-    Args:
-        first: a value, or None.
-        second: another one.
-        tolerance: largest difference of two values that is none.
-        other_status: whether their statuses differ, which decides where one of them has no value.
-    """
+    """Return whether two scores of a sample differ: values by more than the tolerance, others by their status."""
     if first is None or second is None:
         return other_status
     return abs(first - second) > tolerance
@@ -100,7 +87,7 @@ def verdict(score: Score) -> str:
     return f"{value} {score.reason}".strip()
 
 
-def written_pairs(a: str, b: str) -> Iterator[Pair]:
+def written_pairs(a: str, b: str) -> Iterator[ScorePair]:
     """Yield the pairs in two outputs of `adjudge label`.
 
     Raises:
@@ -115,7 +102,7 @@ def written_pairs(a: str, b: str) -> Iterator[Pair]:
             raise ValueError(
                 f"score {index} is of sample {one[0]!r} in {a} and of {other[0]!r} in {b}; compare outputs of one input"
             )
-        yield Pair(id=one[0], first=one[1], second=other[1])
+        yield ScorePair(id=one[0], first=one[1], second=other[1])
 
 
 def _written(path: str) -> Iterator[tuple[str, Score]]:

@@ -14,11 +14,7 @@ Scale = Literal["auto", "nominal", "ordinal", "interval"]
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementConfig(VerdictConfig):
-    """Measure how far raters agree: judges, verifiers, people.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Measure how far raters agree: judges, verifiers, people."""
 
     column: tuple[str, ...] = ()
     """Column of a rater, or NAME=COLUMN; give it several times. Without it, the
@@ -51,11 +47,7 @@ Map = Literal["auto", "none", "isotonic", "platt", "temperature"]
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationConfig(VerdictConfig):
-    """Measure how well scores match outcomes, as probabilities and as an order.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Measure how well scores match outcomes, as probabilities and as an order."""
 
     score_column: str = "value"
     """Column of the score; "value" is where adjudge label writes it."""
@@ -128,9 +120,6 @@ class LiveDriftConfig(EvalConfig):
     """Watch the scores of a service or a run over time: has anything changed since the beginning?
 
     The input has a row for each score, as a log writes them.
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     value_column: str = "value"

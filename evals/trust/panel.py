@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,41 +55,31 @@ class Panel:
     notes: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Joined:
-    """Verdicts by rater and id, while files are read."""
-
-    groups: dict[str, str] = field(default_factory=dict)
-    said: dict[str, dict[str, Verdict]] = field(default_factory=dict)
-    who: dict[str, dict[str, str]] = field(default_factory=dict)
-
-
 def read_panel(config: AgreementConfig) -> Panel:
-    """Read what raters said.
-
-    Raises:
-        ValueError: a file or column is missing, there are fewer than two raters, no item has two verdicts, or labels
-            do not fit the scale.
-    """
-    joined = _Joined()
+    """Read what raters said."""
     wanted = (*config.column, f"{_GOLD}={config.gold_column}") if config.gold_column else config.column
     if config.gold_column and not config.column:
         plain = read_verdicts(config, ())  # names the raters that `adjudge label` wrote
         wanted = tuple(f"{name}=scores.{name}" if name != "value" else name for name in plain.verdicts) + wanted
     table = read_verdicts(config, wanted)
     gold = table.by_id(_GOLD) if config.gold_column else None
-    _add(joined, table, "" if not config.file else Path(config.input).name.split(".")[0])
+    tables = [("" if not config.file else Path(config.input).name.split(".")[0], table)]
     for given in config.file:
         name, _, path = given.rpartition("=")
-        _add(joined, read_verdicts(config, config.column, path=path), name or Path(path).name.split(".")[0])
-    raters = tuple(joined.said)
+        tables.append((name or Path(path).name.split(".")[0], read_verdicts(config, config.column, path=path)))
+    by_id, who = _raters(tables)
+    raters = tuple(by_id)
+    groups: dict[str, str] = {}
+    for _, one in tables:
+        for item, group in zip(one.ids, one.groups, strict=True):
+            groups.setdefault(item, group if not group.startswith("row ") else f"item {item}")
     if len(raters) < 2:
         raise ValueError(f"there is one rater, {', '.join(raters)}; name another one with --column or --file")
-    ids = tuple(table.ids if config.limit else joined.groups)
-    said = {name: [joined.said[name].get(one, NOTHING) for one in ids] for name in raters}
+    ids = tuple(table.ids if config.limit else groups)
+    said = {name: [by_id[name].get(item, NOTHING) for item in ids] for name in raters}
     truth = None if gold is None else [gold.get(one, NOTHING).value for one in ids]
-    found = [one.value for name in raters for one in said[name]] + (truth or [])
-    scale, place = _scale(config, [value for value in found if value is not None])
+    verdicts = [one.value for name in raters for one in said[name]] + (truth or [])
+    scale, place = _scale(config, [value for value in verdicts if value is not None])
     numbers = [[_number(one.value, config, place) for one in said[name]] for name in raters]
     values = np.array(numbers, dtype=float).T
     if not (np.isfinite(values).sum(axis=1) > 1).any():
@@ -98,7 +88,7 @@ def read_panel(config: AgreementConfig) -> Panel:
     missing = {name: int(np.isnan(column).sum()) for name, column in zip(raters, values.T, strict=True)}
     return Panel(
         ids=ids,
-        groups=tuple(joined.groups[one] for one in ids),
+        groups=tuple(groups[item] for item in ids),
         raters=raters,
         said=said,
         scale=scale,
@@ -107,24 +97,28 @@ def read_panel(config: AgreementConfig) -> Panel:
         values=values,
         gold=None if truth is None else np.array([_number(one, config, place) for one in truth], dtype=float),
         table=table,
-        who=joined.who,
+        who=who,
         notes=tuple(
             f"{name} has no verdict on {count} of {len(ids)} items" for name, count in missing.items() if count
         ),
     )
 
 
-def _add(joined: _Joined, table: VerdictTable, stem: str) -> None:
-    """Take over the raters of a file, under the file's name where there are several files."""
-    names = [name for name in table.verdicts if name != _GOLD]
-    for name in names:
-        rater = name if not stem else stem if len(names) == 1 else f"{stem}/{name}"
-        if rater in joined.said:
-            raise ValueError(f"two raters are called {rater!r}; name the file, as NAME=FILE")
-        joined.said[rater] = table.by_id(name)
-        joined.who[rater] = table.who.get(name, {})
-    for one, group in zip(table.ids, table.groups, strict=True):
-        joined.groups.setdefault(one, group if not group.startswith("row ") else f"item {one}")
+def _raters(
+    tables: Sequence[tuple[str, VerdictTable]],
+) -> tuple[dict[str, dict[str, Verdict]], dict[str, Mapping[str, str]]]:
+    """Return verdicts by id, and facts, of all raters; they bear their file's name where there are several files."""
+    by_id: dict[str, dict[str, Verdict]] = {}
+    who: dict[str, Mapping[str, str]] = {}
+    for stem, table in tables:
+        names = [name for name in table.verdicts if name != _GOLD]
+        for name in names:
+            rater = name if not stem else stem if len(names) == 1 else f"{stem}/{name}"
+            if rater in by_id:
+                raise ValueError(f"two raters are called {rater!r}; name the file, as NAME=FILE")
+            by_id[rater] = table.by_id(name)
+            who[rater] = table.who.get(name, {})
+    return by_id, who
 
 
 def _scale(config: AgreementConfig, values: Sequence[Said]) -> tuple[Scale, dict[str, int]]:
@@ -166,13 +160,13 @@ def _label(value: Said) -> str:
 def class_agreement(
     codes: Ints, labels: int, clusters: Sequence[str], draws: Draws, *, scale: Scale = "nominal"
 ) -> dict[str, Interval]:
-    """Return how far raters agree on classes.
+    """Return how far raters agree on classes; items of one cluster are drawn together.
 
     Args:
         codes: (items, raters), from 0; -1 where a rater gave none.
         labels: how many classes there are.
-        clusters: items of one name are drawn together.
-        draws: how bounds are drawn.
+        clusters: one for each item.
+        draws: of the bounds.
         scale: "ordinal" adds alpha for ranks; codes are then in order.
 
     Returns:
@@ -212,25 +206,19 @@ def class_agreement(
         # Where all verdicts are of one class, rounding must not make a number of 0 / 0.
         several = (complete > 0).sum(axis=1) > 1
         fleiss = np.where(several, (single[:, 3] / single[:, 4] - fleiss_chance) / (1 - fleiss_chance), np.nan)
-        found = [raw, chance / number**2, alpha, (raw - error) / (1 - error), fleiss]
+        coefficients = [raw, chance / number**2, alpha, (raw - error) / (1 - error), fleiss]
         if scale == "ordinal":
-            found.append(_ordinal(rest[:, 3 * labels :].reshape(-1, labels, labels)))
-        return np.stack(found, axis=1)
+            coefficients.append(_ordinal(rest[:, 3 * labels :].reshape(-1, labels, labels)))
+        return np.stack(coefficients, axis=1)
 
     intervals = cluster_bootstrap(clusters, np.hstack(blocks), combine, draws, counts=sizes)
     return dict(zip(names, intervals, strict=True))
 
 
 def number_agreement(values: Floats, clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
-    """Return how far raters agree on numbers.
+    """Return how far raters agree on numbers, (items, raters), NaN where a rater gave none.
 
-    Args:
-        values: (items, raters); NaN where a rater gave none.
-        clusters: items of one name are drawn together.
-        draws: how bounds are drawn.
-
-    Returns:
-        "Krippendorff's alpha, interval", and "difference": mean distance of two verdicts on one item.
+    These are "Krippendorff's alpha, interval", and "difference": the mean distance of two verdicts on one item.
     """
     known = np.isfinite(values)
     given = known.sum(axis=1).astype(float)
@@ -268,5 +256,5 @@ def _ordinal(meets: Floats) -> Floats:
 
 def _over(above: Floats, below: Floats, where: Bools) -> Floats:
     shape = np.broadcast_shapes(above.shape, below.shape)
-    found: Floats = np.divide(above, below, out=np.zeros(shape), where=np.broadcast_to(where, shape))
-    return found
+    quotient: Floats = np.divide(above, below, out=np.zeros(shape), where=np.broadcast_to(where, shape))
+    return quotient

@@ -1,4 +1,4 @@
-"""How well probabilities match outcomes: calibration error, Brier score, log loss, and what confidence buys.
+"""How well probabilities match outcomes: calibration error, Brier score, and what confidence buys.
 
 All take plain lists, with labels 1 (right) and 0 (wrong).  Not covered: several classes, bounds
 (`adjudge.evals.trust.calibration` has them), and the order of scores (`adjudge.statistics.ranks`).
@@ -6,10 +6,11 @@ All take plain lists, with labels 1 (right) and 0 (wrong).  Not covered: several
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from adjudge.evals.reports.figures import Record
 from adjudge.statistics.arrays import Floats, Ints, np
@@ -19,15 +20,7 @@ Binning = Literal["equal_width", "equal_mass"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin(Record):
-    """One bin of a reliability diagram.
-
-    Attributes:
-        low: smallest probability the bin is for.
-        high: largest one.
-        count: samples in it, >= 1; empty bins are left out.
-        confidence: their mean probability.
-        rate: the share of them that was right.
-    """
+    """One bin of a reliability diagram: its bounds, samples (>= 1), their mean probability, and the share right."""
 
     low: float
     high: float
@@ -43,8 +36,7 @@ class CalibrationError(Record):
     Attributes:
         expected: mean of |rate - confidence| over the bins, weighted by count (ECE), in [0, 1].
         largest: the largest such distance (MCE), in [0, 1].
-        binning: how the bins were made.
-        bins: the bins, from low to high.
+        bins: from low to high, without empty ones.
     """
 
     expected: float
@@ -72,7 +64,7 @@ def calibration_error(
     Args:
         probabilities: in [0, 1].
         labels: as many outcomes, 1 or 0.
-        bins: how many, at least 1; the error depends on it, so state it with the number.
+        bins: how many; the error depends on it, so state it with the number.
         binning: "equal_width" cuts [0, 1] evenly, bin i holding i/n < p <= (i+1)/n and the first one 0 too (Guo et al.
             2017, arXiv 1706.04599); "equal_mass" gives each bin about as many samples, and never splits equal
             probabilities (Nguyen and O'Connor 2015).
@@ -87,15 +79,15 @@ def calibration_error(
         raise ValueError(f"binning={binning!r}; it must be one of {', '.join(get_args(Binning))}")
     said, right = np.array(probabilities, dtype=float), np.array(labels)
     places = bin_of(said, bins, binning)
-    found = []
+    filled = []
     for at in np.unique(places).tolist():
         inside = said[places == at].tolist()
         low, high = (at / bins, (at + 1) / bins) if binning == "equal_width" else (min(inside), max(inside))
         confidence, rate = math.fsum(inside) / len(inside), float(right[places == at].mean())
-        found.append(Bin(low=low, high=high, count=len(inside), confidence=confidence, rate=rate))
-    gaps = [abs(one.rate - one.confidence) for one in found]
-    expected = math.fsum(gap * one.count for gap, one in zip(gaps, found, strict=True)) / len(said)
-    return CalibrationError(expected=expected, largest=max(gaps), binning=binning, bins=tuple(found))
+        filled.append(Bin(low=low, high=high, count=len(inside), confidence=confidence, rate=rate))
+    gaps = [abs(one.rate - one.confidence) for one in filled]
+    expected = math.fsum(gap * one.count for gap, one in zip(gaps, filled, strict=True)) / len(said)
+    return CalibrationError(expected=expected, largest=max(gaps), binning=binning, bins=tuple(filled))
 
 
 def brier(probabilities: Sequence[float], labels: Sequence[int]) -> float:
@@ -104,21 +96,13 @@ def brier(probabilities: Sequence[float], labels: Sequence[int]) -> float:
     return math.fsum((p - label) ** 2 for p, label in zip(probabilities, labels, strict=True)) / len(labels)
 
 
-def log_loss(probabilities: Sequence[float], labels: Sequence[int]) -> float:
-    """Return the mean of -log P(outcome), in nats; infinite where a certain probability was wrong."""
-    _check(probabilities, labels)
-    chances = [p if label else 1 - p for p, label in zip(probabilities, labels, strict=True)]
-    return math.inf if min(chances) == 0 else -math.fsum(map(math.log, chances)) / len(chances)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskCoverage:
     """What happens to the error when the least sure verdicts are left out.
 
     Attributes:
         points: (coverage, risk), coverage rising to 1; risk is the mean loss of what is kept.
-        area: mean risk over the coverages 1/n .. 1 (AURC); lower is better.
-        excess: `area` minus that of an order that knows the losses (E-AURC), >= 0.
+        area: mean risk over the coverages 1/n .. 1 (AURC); `excess` is above an order that knows the losses (E-AURC).
     """
 
     points: tuple[tuple[float, float], ...]
@@ -157,25 +141,15 @@ def risk_coverage(confidences: Sequence[float], losses: Sequence[float]) -> Risk
 
 
 def _curve(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    points, kept, lost = [], 0, 0.0
-    for block in _blocks(sorted(pairs, key=lambda pair: -pair[0])):
-        mean = math.fsum(loss for _, loss in block) / len(block)
-        for _ in block:
-            kept += 1
+    points: list[tuple[float, float]] = []
+    lost = 0.0
+    for _, block in itertools.groupby(sorted(pairs, key=lambda pair: -pair[0]), key=lambda pair: pair[0]):
+        losses = [loss for _, loss in block]
+        mean = math.fsum(losses) / len(losses)
+        for _ in losses:
             lost += mean
-            points.append((kept / len(pairs), lost / kept))
+            points.append(((len(points) + 1) / len(pairs), lost / (len(points) + 1)))
     return tuple(points)
-
-
-def _blocks(pairs: Sequence[tuple[float, Any]]) -> list[list[tuple[float, Any]]]:
-    """Runs of pairs with equal first entries."""
-    blocks: list[list[tuple[float, Any]]] = []
-    for pair in pairs:
-        if blocks and blocks[-1][0][0] == pair[0]:
-            blocks[-1].append(pair)
-        else:
-            blocks.append([pair])
-    return blocks
 
 
 def _check(values: Sequence[float], labels: Sequence[int]) -> None:

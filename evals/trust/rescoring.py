@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import random
 import reprlib
 import time
@@ -22,15 +21,17 @@ from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.verdicts import (
     MISSING,
     SHOWN,
+    CaseToRead,
     Verdict,
     VerdictTable,
-    case_to_read,
     counts_of,
+    kept_input,
     read_verdicts,
     texts_of,
+    unreadable_notes,
 )
 from adjudge.io.columns import Wanted, map_columns
-from adjudge.io.jobs.report import JobProgress
+from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.io.row import Cursor, Row
 from adjudge.protocol import STATUSES, Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
@@ -48,13 +49,11 @@ _PEEKED: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorings:
-    """Two verdicts on each of the rows that both scorings have.
+    """Two verdicts, an earlier and a later one, on each of the rows that both scorings have.
 
     Attributes:
         ids: of the rows, in the order of the first file.
         places: number of each row in the first file.
-        first: the earlier verdicts.
-        second: the later ones.
         only_first: ids that the later scoring does not have.
         only_second: ids that the earlier one does not have; none where only its first rows were read.
         who: "name" and "fingerprint" of both scorers, as far as they are known.
@@ -72,12 +71,7 @@ class Scorings:
 
 
 def read_scorings(config: DriftConfig) -> Scorings:
-    """Read both scorings, or read one and score again.
-
-    Raises:
-        ValueError: a file or column is missing, the files share no row, a verdict is text, or the scorer cannot be
-            loaded.
-    """
+    """Read both scorings, or read one and score again."""
     table, rater = _read(config, "")
     if config.scorer:
         scorer = registry.load(config.scorer)
@@ -118,18 +112,18 @@ def scored_again(scorer: Scorer, config: DriftConfig, ids: Sequence[str]) -> dic
     def validate(sample: Sample) -> None:
         validate_sample(scorer, sample)
 
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     items, known = _items(config, validate), set(ids)
     size = None if is_groupwise(scorer) else _CHUNK  # a group must not be cut
     if size and config.limit:
         items = (item for item in items if item.id in known)
     while chunk := list(itertools.islice(items, size)):
         samples = [item.sample for item in chunk if item.sample is not None]
-        found |= {item.id: Verdict(None, "failed", "bad_sample") for item in chunk if item.sample is None}
+        verdicts |= {item.id: Verdict(None, "failed", "bad_sample") for item in chunk if item.sample is None}
         scores = run_blocking(score_checked(scorer, samples)) if samples else []
         for sample, score in zip(samples, scores, strict=True):
-            found[sample.id] = Verdict(score.value, score.status, score.reason)
-    return found
+            verdicts[sample.id] = Verdict(score.value, score.status, score.reason)
+    return verdicts
 
 
 def texts_of_rows(config: DriftConfig, scorings: Scorings, chosen: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -138,13 +132,13 @@ def texts_of_rows(config: DriftConfig, scorings: Scorings, chosen: Sequence[int]
         texts = texts_of(config, [scorings.places[at] for at in chosen])
         return {at: texts[scorings.places[at]] for at in chosen if scorings.places[at] in texts}
     wanted = {scorings.ids[at]: at for at in chosen}
-    found = {}
+    texts_at = {}
     for item in _items(config, lambda sample: None) if wanted else ():
         if item.id in wanted and item.sample is not None:
             prompt = item.sample.prompt
             asked = prompt if isinstance(prompt, str) else wire.dumps(prompt)
-            found[wanted[item.id]] = (cut(asked, SHOWN), cut(response_text(item.sample), SHOWN))
-    return found
+            texts_at[wanted[item.id]] = (cut(asked, SHOWN), cut(response_text(item.sample), SHOWN))
+    return texts_at
 
 
 def _read(config: DriftConfig, path: str) -> tuple[VerdictTable, str]:
@@ -197,10 +191,8 @@ def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]
             yield None, row
         return
     for row in itertools.islice(config.opened().rows(Cursor()), config.limit or None):
-        kept = None if row.data is None else row.data.get("input")
-        if isinstance(kept, str):  # text in Parquet, whose columns have one shape
-            kept = json.loads(kept)
-        if not isinstance(kept, Mapping) or row.data is None:
+        kept = None if row.data is None else kept_input(row.data)
+        if kept is None or row.data is None:
             raise ValueError(
                 f"row {row.index} of {config.input} does not hold what was labelled; name the labelled file with "
                 "--rows, or label with --keep-columns"
@@ -214,10 +206,10 @@ def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]
 
 def by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     """Return the places of each group, for groups of two and more."""
-    found: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for at, group in enumerate(groups):
-        found.setdefault(group, []).append(at)
-    return {group: places for group, places in found.items() if len(places) > 1}
+        by_name.setdefault(group, []).append(at)
+    return {group: places for group, places in by_name.items() if len(places) > 1}
 
 
 def changed_rows(scorings: Scorings, tolerance: float) -> list[bool]:
@@ -243,28 +235,28 @@ def change_measures(scorings: Scorings, draws: Draws, *, tolerance: float, thres
     """Return the numbers, the share of changed rows first."""
     changed = changed_rows(scorings, tolerance)
     status = [one.status != other.status for one, other in zip(scorings.first, scorings.second, strict=True)]
-    found = [
+    measures = [
         Measure.mean("changed", changed, scorings.groups, draws, better="low"),
         Measure.mean("status changed", status, scorings.groups, draws, better="low"),
     ]
     places, first, second = both_numbers(scorings)
     if not places:
-        return found
+        return measures
     groups = [scorings.groups[at] for at in places]
     moved = second - first
     largest = Interval(value=float(np.abs(moved).max()), n=len(moved))
-    found += [
+    measures += [
         Measure.mean("mean |difference|", np.abs(moved), groups, draws, better="low"),
         Measure.mean("mean difference", moved, groups, draws, better="none"),
         Measure(name="largest |difference|", interval=largest, better="low"),
     ]
     if threshold is not None:
         flips = share_interval((first >= threshold) != (second >= threshold), groups, draws)
-        found.append(Measure(name="verdict flips", part=f"threshold {threshold:g}", interval=flips, better="low"))
+        measures.append(Measure(name="verdict flips", part=f"threshold {threshold:g}", interval=flips, better="low"))
     rank = spearman_of(first, second)
     (correlation,) = weighted_bootstrap(groups, lambda weights: np.array([rank(weights)]), draws)
-    found.append(Measure(name="rank correlation", interval=correlation))
-    return found + order_measures(first, second, groups, draws, tolerance=tolerance)
+    measures.append(Measure(name="rank correlation", interval=correlation))
+    return measures + order_measures(first, second, groups, draws, tolerance=tolerance)
 
 
 def order_measures(
@@ -324,9 +316,8 @@ def run_drift(config: DriftConfig, *, progress: JobProgress | None = None) -> Re
     """
     begun = time.monotonic()
     scorings = read_scorings(config)
-    if progress is not None:
-        for guess in scorings.table.guesses:
-            progress.note(guess)
+    for guess in scorings.table.guesses:
+        tell(progress, guess)
     first, second = scorings.who
     return Result(
         kind="drift",
@@ -339,7 +330,9 @@ def run_drift(config: DriftConfig, *, progress: JobProgress | None = None) -> Re
         },
         source=scorings.table.facts | {"against": config.against or config.scorer},
         measures=tuple(change_measures(scorings, config.draws, tolerance=config.tolerance, threshold=config.threshold)),
-        counts=counts_of(scorings.second, scorings.table),  # of the later scoring, which is the one that is judged
+        counts=counts_of(
+            scorings.second, len(scorings.table.unreadable)
+        ),  # of the later scoring, which is the one that is judged
         checks=_checks(scorings, config),
         comparisons=_comparisons(scorings, config),
         figures=_figures(scorings, config),
@@ -393,11 +386,12 @@ def _comparisons(scorings: Scorings, config: DriftConfig) -> tuple[Comparison, .
 
 
 def _notes(scorings: Scorings) -> tuple[str, ...]:
-    notes = []
-    for ids, which in ((scorings.only_first, "earlier"), (scorings.only_second, "later")):
-        if ids:
-            notes.append(f"{len(ids)} rows are in the {which} scoring alone, the first one is {ids[0]!r}")
-    return tuple(notes + [f"cannot be read: {problem}" for problem in scorings.table.unreadable[:5]])
+    notes = [
+        f"{len(ids)} rows are in the {which} scoring alone, the first one is {ids[0]!r}"
+        for ids, which in ((scorings.only_first, "earlier"), (scorings.only_second, "later"))
+        if ids
+    ]
+    return (*notes, *unreadable_notes(scorings.table.unreadable))
 
 
 def _figures(scorings: Scorings, config: DriftConfig) -> tuple[Figure, ...]:
@@ -455,24 +449,20 @@ def _histogram(moved: Sequence[float]) -> Bars:
 
 def _worst(scorings: Scorings, config: DriftConfig) -> tuple[ReadCase, ...]:
     """The largest changes; a number that came or went counts as the largest of all."""
-    moved: list[tuple[float, int]] = []
     places, first, second = both_numbers(scorings)
     distance = dict(zip(places, abs(second - first).tolist(), strict=True))
     most = 1.0 + max(distance.values(), default=0.0)
-    for at, changed in enumerate(changed_rows(scorings, config.tolerance)):
-        if changed:
-            moved.append((distance.get(at, most), at))
-    moved.sort(key=lambda entry: (-entry[0], entry[1]))
-    chosen = moved[: config.worst]
+    changes = changed_rows(scorings, config.tolerance)
+    moved = [(distance.get(at, most), at) for at, changed in enumerate(changes) if changed]
+    chosen = sorted(moved, key=lambda entry: (-entry[0], entry[1]))[: config.worst]
     texts = texts_of_rows(config, scorings, [at for _, at in chosen])
     return tuple(
-        case_to_read(
+        CaseToRead(
             scorings.ids[at],
-            texts.get(at, ("", "")),
-            verdict="changed",
-            weight=weight,
-            said=f"before: {scorings.first[at].shown}; after: {scorings.second[at].shown}",
+            "changed",
+            weight,
+            f"before: {scorings.first[at].shown}; after: {scorings.second[at].shown}",
             value=scorings.second[at].number,
-        )
+        ).read(texts.get(at))
         for weight, at in chosen
     )

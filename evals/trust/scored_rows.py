@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,8 +58,7 @@ class CrossFit:
     """Probabilities that are safe to measure, and the map to use from now on.
 
     Attributes:
-        probabilities: for each row, what a map fitted without the row's group says.
-        folds: for each row, the fold that held it out.
+        probabilities: for each row, what a map fitted without the row's fold, and so its group, says.
         calibration: the map fitted on all rows.  Its error on these rows is too small: measure `probabilities`.
     """
 
@@ -110,9 +110,7 @@ def cross_fit(
 
 def group_folds(groups: Sequence[str], folds: int) -> tuple[int, ...]:
     """Return a fold for each row: groups stay whole, sizes are about equal, and the order of rows does not matter."""
-    sizes: dict[str, int] = {}
-    for name in groups:
-        sizes[name] = sizes.get(name, 0) + 1
+    sizes = Counter(groups)
     if not 2 <= folds <= len(sizes):
         raise ValueError(f"folds={folds!r} for {len(sizes)} groups; it must be between 2 and the number of groups")
     filled = [0] * folds
@@ -137,11 +135,9 @@ class ScoredRows:
     """The rows that have an outcome.
 
     Attributes:
-        at: the place in the table of each row with an outcome.
-        labels: 1 or 0 for each of them.
-        grades: the gold as it stands.
+        at: their places in the table.
+        labels: 1 or 0 for each of them, made of their `grades`.
         scored: which of them have a number: places in the lists above.
-        probabilities: the same as probabilities.
         without_gold: rows that have no outcome, and are in none of the numbers.
         gold_alone: outcomes in the other file of which there is no row, and which are in none of the numbers either;
             0 where only some of the rows were read.
@@ -172,11 +168,7 @@ class ScoredRows:
 
 
 def read_rows(config: CalibrationConfig) -> ScoredRows:
-    """Read scores and outcomes.
-
-    Raises:
-        ValueError: a column is missing or holds something else, no row has both, or no map fits.
-    """
+    """Read scores and outcomes."""
     score, gold = f"{_SCORE}={config.score_column}", f"{_GOLD}={config.gold_column}"
     table = read_verdicts(config, (score,) if config.gold else (score, gold))
     golds, alone = _joined(config, table, gold) if config.gold else (table.verdicts[_GOLD], 0)

@@ -32,12 +32,9 @@ SHARES: Final = ("failed", "abstained", "zero", "one")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A log.
+    """A log: by row a time (ascending; its number where nothing is known), a group and signals, NaN where it has none.
 
     Attributes:
-        times: of the rows, ascending; their number where nothing is known.
-        groups: a number for each row; rows of one group share it.
-        signals: by name, one number for each row; NaN where a row has none.
         reasons: how many scores had each status and reason, as "failed engine_timeout".
         fingerprints: of the scorers named, in order of appearance.
     """
@@ -68,13 +65,9 @@ class _Columns:
 
 
 def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
-    """Read a log.
-
-    Raises:
-        ValueError: there is no such file or column, no row fits `where`, or a time cannot be read.
-    """
+    """Read a log."""
     name = path or config.input
-    found, unreadable = _Columns(), []
+    read, unreadable = _Columns(), []
     chosen = [(Column(key), text) for key, _, text in (given.partition("=") for given in config.where)]
     known: dict[str, None] = {}
     rows = config.opened(path)
@@ -84,42 +77,42 @@ def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
             continue
         known |= dict.fromkeys(map(str, row.data))
         if all(str(column.of(row.data)) == text for column, text in chosen):
-            _take(row.data, row.index, config, found)
-    if not found.times:
+            _take(row.data, row.index, config, read)
+    if not read.times:
         why = f"is as --where says; its columns are {', '.join(known)}" if known else "can be read"
         raise ValueError(f"no row of {name} {why}")
-    _check_named(config, found, name, list(known))
-    signals = {key: np.array(numbers) for key, numbers in found.signals.items() if np.isfinite(numbers).any()}
+    _check_named(config, read, name, list(known))
+    signals = {key: np.array(numbers) for key, numbers in read.signals.items() if np.isfinite(numbers).any()}
     if not signals:
         raise ValueError(f"{name} holds no scores, lengths or latencies; its columns are {', '.join(known)}")
-    timed = all(time is not None for time in found.times)
+    timed = all(time is not None for time in read.times)
     times = np.array(
-        [time for time in found.times if time is not None] if timed else range(len(found.times)), dtype=float
+        [time for time in read.times if time is not None] if timed else range(len(read.times)), dtype=float
     )
     order = np.argsort(times, kind="stable")
     if timed and times[order[0]] > 1e8:  # seconds since 1970; a step is never as large
         times, axis = times - times[order[0]], "time since the first row"
     else:
         axis = "time" if timed else "row"
-    numbered = {group: at for at, group in enumerate(dict.fromkeys(found.groups))}
+    numbered = {group: at for at, group in enumerate(dict.fromkeys(read.groups))}
     return Stream(
         name=name,
         times=times[order],
         axis=axis,
-        groups=np.array([numbered[group] for group in found.groups], dtype=np.int64)[order],
+        groups=np.array([numbered[group] for group in read.groups], dtype=np.int64)[order],
         signals={key: numbers[order] for key, numbers in signals.items()},
-        reasons=found.reasons,
-        fingerprints=tuple(found.fingerprints),
+        reasons=read.reasons,
+        fingerprints=tuple(read.fingerprints),
         unreadable=tuple(unreadable),
         notes=() if timed else (f"the rows of {name} have no time, and are taken in their order",),
     )
 
 
-def _take(row: Mapping[str, Any], index: int, config: LiveDriftConfig, found: _Columns) -> None:
+def _take(row: Mapping[str, Any], index: int, config: LiveDriftConfig, read: _Columns) -> None:
     time = _first(row, (config.time_column,) if config.time_column else _TIMES)
-    found.times.append(_time(time, index))
+    read.times.append(_time(time, index))
     group = _first(row, _group_names(config.group_column))
-    found.groups.append(f"g {group}" if isinstance(group, str | int) and group != "" else f"r {index}")
+    read.groups.append(f"g {group}" if isinstance(group, str | int) and group != "" else f"r {index}")
     signals: dict[str, float] = {}
     cell = Column(config.value_column).of(row)
     if cell is not MISSING:
@@ -131,7 +124,7 @@ def _take(row: Mapping[str, Any], index: int, config: LiveDriftConfig, found: _C
         if isinstance(said.value, str):
             text = reprlib.repr(said.value)
             raise ValueError(f"row {index}, column {config.value_column!r}: the score is the text {text}")
-        found.reasons[f"{said.status} {said.reason}".rstrip()] += 1
+        read.reasons[f"{said.status} {said.reason}".rstrip()] += 1
         signals |= {
             "failed": float(said.status in ("failed", MISSING_STATUS)),
             "abstained": float(said.status == "abstained"),
@@ -146,18 +139,18 @@ def _take(row: Mapping[str, Any], index: int, config: LiveDriftConfig, found: _C
     provenance = row.get("provenance")
     mark = (provenance if isinstance(provenance, Mapping) else row).get("fingerprint")
     if isinstance(mark, str) and mark:
-        found.fingerprints[mark] = None
+        read.fingerprints[mark] = None
     for name in ("value", *SHARES, "length", "latency"):
-        found.signals.setdefault(name, []).append(signals.get(name, math.nan))
+        read.signals.setdefault(name, []).append(signals.get(name, math.nan))
 
 
-def _check_named(config: LiveDriftConfig, found: _Columns, name: str, known: Sequence[str]) -> None:
+def _check_named(config: LiveDriftConfig, read: _Columns, name: str, known: Sequence[str]) -> None:
     """Raise `ValueError` for a column that was named and is in no row."""
     seen = {
-        "time_column": any(time is not None for time in found.times),
-        "length_column": any(map(math.isfinite, found.signals["length"])),
-        "latency_column": any(map(math.isfinite, found.signals["latency"])),
-        "value_column": bool(found.reasons) or config.value_column == "value",
+        "time_column": any(time is not None for time in read.times),
+        "length_column": any(map(math.isfinite, read.signals["length"])),
+        "latency_column": any(map(math.isfinite, read.signals["latency"])),
+        "value_column": bool(read.reasons) or config.value_column == "value",
     }
     for option, there in seen.items():
         if getattr(config, option) and not there:

@@ -6,6 +6,7 @@ read with a few hundred bytes for each row.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -100,11 +101,7 @@ def _of_score(score: Mapping[str, Any]) -> Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictConfig(EvalConfig):
-    """Options of an evaluation of stored verdicts.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Options of an evaluation of stored verdicts."""
 
     id_column: str = ""
     """Column of the id; without it the usual names, and then the row's number.
@@ -137,8 +134,8 @@ class VerdictTable:
         verdicts: by rater, one for each row.
         places: the number of each row in the file.
         who: by rater, what its first score says of its scorer: "name", "fingerprint"; empty where nothing is said.
-        unreadable: rows that could not be read, with the reason of the first ones.
-        guesses: what was guessed about its columns, one sentence each.
+        unreadable: a sentence on each row that could not be read.
+        guesses: a sentence on each guess about its columns.
     """
 
     name: str
@@ -174,14 +171,15 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
     filled = dict.fromkeys(str(name) for row in peeked for name, cell in row.items() if cell not in (None, ""))
     choice = Choice(list(filled), peeked, flag=lambda role: f"{source.name}: {flag_of(role) if role else 'the column'}")
     columns = _rater_columns(raters, peeked[0], choice, source.name)
-    name_of, group_of = _picked(config.id_column, "id", choice), _picked(config.group_column, "group", choice)
+    name_of = None if config.id_column == _ALONE else choice.pick("id", config.id_column)
+    group_of = None if config.group_column == _ALONE else choice.pick("group", config.group_column)
     table = VerdictTable(name=source.name, verdicts={name: [] for name in columns}, guesses=choice.notes)
     known: set[str] = set()
     for row in itertools.islice(source.rows(Cursor()), None if path else config.limit or None):
         if row.data is None:
             table.unreadable.append(f"row {row.index}: {row.error}")
             continue
-        name = _id_of(row.data, name_of, row.index)
+        name = (_text(name_of.of(row.data)) if name_of is not None else "") or str(row.index)
         if name in known:
             raise ValueError(
                 f"two rows of {source.name} have the id {name!r}, the second is row {row.index}; remove one"
@@ -199,42 +197,51 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
     return table
 
 
-def texts_of(config: VerdictConfig, places: Sequence[int], *, path: str = "") -> dict[int, tuple[str, str]]:
+def texts_of(config: VerdictConfig, places: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return prompt and response of some rows, by their number; "" where the file has no such column.
 
     Outputs of `adjudge label` hold texts only where it was asked to keep the columns.
     """
     wanted = set(places)
-    found: dict[int, tuple[str, str]] = {}
+    texts: dict[int, tuple[str, str]] = {}
     if not wanted:
-        return found
-    for row in itertools.islice(config.opened(path).rows(Cursor()), max(wanted) + 1):
+        return texts
+    for row in itertools.islice(config.opened().rows(Cursor()), max(wanted) + 1):
         cells = row.cells() if row.index in wanted else None
         if cells is not None:
-            found[row.index] = (
+            texts[row.index] = (
                 cut(_named_text(cells, config.prompt_column, "prompt"), SHOWN),
                 cut(_named_text(cells, config.response_column, "response"), SHOWN),
             )
-    return found
+    return texts
 
 
-def case_to_read(
-    id: str,
-    texts: tuple[str, str],
-    *,
-    verdict: str,
-    weight: float,
-    said: str,
-    value: float | None = None,
-    gold: str = "",
-) -> ReadCase:
-    """Return a row to read, of whose prompt and response `texts_of` gave the texts."""
-    prompt, response = texts
-    responses = (ReadResponse(text=response, said=said, value=value),)
-    return ReadCase(id=id, part="", verdict=verdict, weight=weight, prompt=prompt, responses=responses, gold=gold)
+class CaseToRead(NamedTuple):
+    """A row that a person is to read, as `ReadCase` has it, before its texts are fetched."""
+
+    id: str
+    verdict: str
+    weight: float
+    said: str
+    value: float | None = None
+    gold: str = ""
+
+    def read(self, texts: tuple[str, str] | None) -> ReadCase:
+        """Return it with prompt and response."""
+        prompt, response = texts or ("", "")
+        responses = (ReadResponse(text=response, said=self.said, value=self.value),)
+        return ReadCase(
+            id=self.id,
+            part="",
+            verdict=self.verdict,
+            weight=self.weight,
+            prompt=prompt,
+            responses=responses,
+            gold=self.gold,
+        )
 
 
-def counts_of(said: Sequence[Verdict], table: VerdictTable) -> Counts:
+def counts_of(said: Sequence[Verdict], unreadable: int) -> Counts:
     """Return how many verdicts there are of each status; a cell that is empty could not be judged."""
     statuses = Counter(one.status for one in said)
     return Counts(
@@ -243,9 +250,14 @@ def counts_of(said: Sequence[Verdict], table: VerdictTable) -> Counts:
         scored=statuses["scored"],
         abstained=statuses["abstained"],
         failed=statuses["failed"] + statuses[MISSING],
-        unreadable=len(table.unreadable),
+        unreadable=unreadable,
         reasons=Counter(one.reason or one.status for one in said if one.value is None),
     )
+
+
+def unreadable_notes(unreadable: Sequence[str]) -> list[str]:
+    """Return notes on the first rows that could not be read."""
+    return [f"cannot be read: {problem}" for problem in unreadable[:5]]
 
 
 def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choice, source: str) -> dict[str, Column]:
@@ -284,25 +296,21 @@ def _said(row: Mapping[str, Any], column: Column, rater: str, index: int, table:
         raise ValueError(f"row {index} of {table.name}, column {column.name!r}: {error}") from error
 
 
-def _picked(given: str, role: str, choice: Choice) -> Column | None:
-    return None if given == _ALONE else choice.pick(role, given)
-
-
-def _id_of(row: Mapping[str, Any], column: Column | None, index: int) -> str:
-    return (_text(column.of(row)) if column is not None else "") or str(index)
+def kept_input(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the columns that `adjudge label --keep-columns` kept in a row; None if it kept none."""
+    kept = row.get("input")
+    if isinstance(kept, str) and kept.startswith("{"):  # text in Parquet, whose columns have one shape
+        with contextlib.suppress(ValueError):
+            kept = json.loads(kept)
+    return kept if isinstance(kept, Mapping) else None
 
 
 def _named_text(row: Mapping[str, Any], given: str, role: str) -> str:
-    within = row.get("input")
-    if isinstance(within, str) and within.startswith("{"):  # text in Parquet, whose columns have one shape
-        try:
-            within = json.loads(within)
-        except ValueError:
-            within = None
-    for holder in (row, within) if isinstance(within, Mapping) else (row,):
+    kept = kept_input(row)
+    for holder in (row, {} if kept is None else kept):
         for name in (given,) if given else GUESSES[role]:
             cell = Column(name).of(holder)
-            if cell is not ABSENT and cell is not None and cell is not within:
+            if cell is not ABSENT and cell is not None and cell is not kept:
                 return cell if isinstance(cell, str) else wire.dumps(cell)
     return ""
 

@@ -14,6 +14,7 @@ the reference in them, and the limit is what so few of them pass.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,8 +92,7 @@ class ChangePoint:
     """What the cumulative sums say.
 
     Attributes:
-        rises: sum of what is above the reference, one for each block.
-        falls: sum of what is below it.
+        rises: sum of what is above the reference, one for each block; `falls`, of what is below it.
         limit: that only so few streams without a change pass.
         alarm: the first block that passes it; None if none does.
         change: the block with which the change seems to begin.
@@ -139,26 +139,26 @@ def find_change(
     means = np.array([(_ranks(reference, one) if ranked else one).mean() if len(one) else mean for one in kept])
     rises, falls = _sums((means - mean) / error)
     limit = _limit(len(blocks), mean, error, size, known, ranked=ranked, alarm=alarm, seed=seed)
-    found = ChangePoint(rises=rises, falls=falls, limit=limit)
+    quiet = ChangePoint(rises=rises, falls=falls, limit=limit)
     passed = np.flatnonzero(np.maximum(rises, falls) > limit)
     if not len(passed):
-        return found
+        return quiet
     at = int(passed[0])
     side = rises if rises[at] > limit else falls
     zeros = np.flatnonzero(side[: at + 1] == 0)
     begin = int(zeros[-1]) + 1 if len(zeros) else 0
     moved = float(means[begin : at + 1].mean()) - mean
     if abs(moved) < (_MIN_RANK if share is None else share):
-        return found
-    return ChangePoint(rises=rises, falls=falls, limit=limit, alarm=at, change=begin, moved=moved)
+        return quiet
+    return dataclasses.replace(quiet, alarm=at, change=begin, moved=moved)
 
 
 def _ranks(reference: Floats, numbers: Floats) -> Floats:
     """Return the share of the reference below each number, ties as half."""
     ordered = np.sort(reference)
     below = [np.searchsorted(ordered, numbers, side=side) for side in ("left", "right")]
-    found: Floats = (below[0] + below[1]) / (2 * len(ordered))
-    return found
+    ranks: Floats = (below[0] + below[1]) / (2 * len(ordered))
+    return ranks
 
 
 def _moments(said: Floats, known: float, *, ranked: bool) -> tuple[float, float]:
@@ -170,14 +170,17 @@ def _moments(said: Floats, known: float, *, ranked: bool) -> tuple[float, float]
 
 
 def _sums(moved: Floats) -> tuple[Floats, Floats]:
-    """Return Page's sums in both directions; the last axis is time."""
+    """Return Page's sums in both directions."""
     rises, falls = np.zeros_like(moved), np.zeros_like(moved)
-    up = down = np.zeros(moved.shape[:-1])
-    for at in range(moved.shape[-1]):
-        up = np.maximum(0.0, up + moved[..., at] - _FORGIVEN)
-        down = np.maximum(0.0, down - moved[..., at] - _FORGIVEN)
-        rises[..., at], falls[..., at] = up, down
+    up = down = np.zeros(())
+    for at, by in enumerate(moved):
+        up, down = _step(up, down, by)
+        rises[at], falls[at] = up, down
     return rises, falls
+
+
+def _step(up: Floats, down: Floats, moved: Floats) -> tuple[Floats, Floats]:
+    return np.maximum(0.0, up + moved - _FORGIVEN), np.maximum(0.0, down - moved - _FORGIVEN)
 
 
 def _limit(
@@ -195,8 +198,7 @@ def _limit(
     rows = max(1, round(size))
     for _ in range(blocks):
         drawn = draw.normal(size=_ROUNDS) if ranked else (draw.binomial(rows, truth) / rows - mean) / error
-        moved = drawn + truth if ranked else drawn
-        up, down = np.maximum(0.0, up + moved - _FORGIVEN), np.maximum(0.0, down - moved - _FORGIVEN)
+        up, down = _step(up, down, drawn + truth if ranked else drawn)
         highest = np.maximum(highest, np.maximum(up, down))
     return float(np.quantile(highest, 1 - alarm, method="higher"))
 
@@ -207,25 +209,24 @@ _LEAST = 20  # rows with a number, without which a window says nothing of a sign
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowTest:
-    """One signal of one window.
+    """One signal of one window; without `p` there are too few rows.
 
     Attributes:
         change: of the mean.
         effect: the stability index of a number, the absolute change of a share.
         distance: of the distributions (Kolmogorov and Smirnov), or of the shares.
-        p: chance of so large a distance; None where there are too few rows.
         p_adjusted: corrected for all windows and signals.
         alarm: whether it is too large for chance, and large enough to matter.
     """
 
     signal: str
     window: int
-    change: float
-    effect: float
-    distance: float
-    p: float | None
-    p_adjusted: float | None
-    alarm: bool
+    change: float = 0.0
+    effect: float = 0.0
+    distance: float = 0.0
+    p: float | None = None
+    p_adjusted: float | None = None
+    alarm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +235,8 @@ class LiveDrift:
 
     Attributes:
         stream: the rows behind the reference.
-        reference: by signal, its numbers in the reference.
-        rows: how many rows the reference has.
+        reference: by signal, its numbers in the reference, which has so many `rows`.
         edges: where windows begin, and where the last one ends; rows behind that are too few for a window.
-        changes: by signal.
         block: rows of a block of the cumulative sums.
     """
 
@@ -253,17 +252,14 @@ class LiveDrift:
     def of_window(self, signal: str, window: int) -> Floats:
         """Return the numbers that a signal has in a window."""
         numbers = self.stream.signals[signal][self.edges[window] : self.edges[window + 1]]
-        found: Floats = numbers[np.isfinite(numbers)]
-        return found
+        known: Floats = numbers[np.isfinite(numbers)]
+        return known
 
 
 def look(config: LiveDriftConfig) -> LiveDrift:
     """Read a log and test it.
 
     Half of the chance of a false alarm is for windows, and half, in equal parts for all signals, for change points.
-
-    Raises:
-        ValueError: a file or column is missing, or there are too few rows for a reference and a window.
     """
     whole = read_stream(config)
     origin = read_stream(config, config.reference) if config.reference else whole
@@ -287,9 +283,9 @@ def look(config: LiveDriftConfig) -> LiveDrift:
             reference[signal], groups[signal] = numbers[known], origin.groups[:rows][known]
             effects[signal] = design_effect(reference[signal], groups[signal])
     tests = [
-        _test(signal, at, reference[signal], whole.signals[signal][edges[at] : edges[at + 1]], effects[signal])
+        _test(signal, at, reference[signal], whole.signals[signal][slice(*ends)], effects[signal])
         for signal in reference
-        for at in range(len(edges) - 1)
+        for at, ends in enumerate(itertools.pairwise(edges))
     ]
     block = max(1, config.window // _BLOCKS)
     changes = {
@@ -318,9 +314,8 @@ def look(config: LiveDriftConfig) -> LiveDrift:
 
 def _test(signal: str, at: int, reference: Floats, window: Floats, effect: float) -> WindowTest:
     numbers = window[np.isfinite(window)]
-    nothing = WindowTest(signal=signal, window=at, change=0, effect=0, distance=0, p=None, p_adjusted=None, alarm=False)
     if len(numbers) < _LEAST:
-        return nothing
+        return WindowTest(signal=signal, window=at)
     sizes = len(reference) / effect, len(numbers) / effect
     change = float(numbers.mean() - reference.mean())
     if signal in SHARES:
@@ -329,15 +324,13 @@ def _test(signal: str, at: int, reference: Floats, window: Floats, effect: float
     else:
         distance, size = ks_distance(reference, numbers), stability_index(reference, numbers)
         p = ks_p(distance, *sizes)
-    return WindowTest(
-        signal=signal, window=at, change=change, effect=size, distance=distance, p=p, p_adjusted=None, alarm=False
-    )
+    return WindowTest(signal=signal, window=at, change=change, effect=size, distance=distance, p=p)
 
 
 def _judged(tests: list[WindowTest], config: LiveDriftConfig) -> list[WindowTest]:
-    found = []
+    judged = []
     for one, p in zip(tests, holm([one.p for one in tests]), strict=True):
         least = config.share if one.signal in SHARES else config.psi
         alarm = p is not None and p < config.alarm / 2 and one.effect >= least
-        found.append(dataclasses.replace(one, p_adjusted=p, alarm=alarm))
-    return found
+        judged.append(dataclasses.replace(one, p_adjusted=p, alarm=alarm))
+    return judged

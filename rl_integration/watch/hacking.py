@@ -14,113 +14,47 @@ from __future__ import annotations
 import math
 import statistics
 import threading
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.report import Alarm, HackingReport, Kind, Measures, form_change, histogram
+from adjudge.rl_integration.watch.report import Alarm, HackingReport, Kind, Measures, apart, form_change, histogram
 from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 
 
-@dataclass(frozen=True, kw_only=True)
-class Groups:
-    """Groups with two scored members or more, and how many of them have one value alone."""
+def groups(window: Iterable[Seen]) -> tuple[int, int]:
+    """Return how many groups have two values or more, and how many of these have one value alone.
 
-    count: int
-    flat: int
-
-
-def groups(window: Iterable[Seen]) -> Groups:
-    """Count groups; a prompt that comes again within the window with the same group's name is one group."""
-    extremes: dict[int, tuple[float, float]] = {}
-    several: set[int] = set()
-    for one in window:
-        if one.value is None:
-            continue
-        known = extremes.get(one.group)
-        if known is None:
-            extremes[one.group] = (one.value, one.value)
-        else:
-            several.add(one.group)
-            extremes[one.group] = (min(known[0], one.value), max(known[1], one.value))
-    flat = sum(extremes[group][0] == extremes[group][1] for group in several)
-    return Groups(count=len(several), flat=flat)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repeats:
-    """Responses that came for several prompts.
-
-    Attributes:
-        prompts: how many different prompts there were.
-        long: the share of samples whose response is long and came for another prompt too.
-        commonest: the share of the commonest response among those that came for several prompts; 0 if none did.
+    A prompt that comes again within the window with the same group's name is one group.
     """
-
-    prompts: int
-    long: float
-    commonest: float
-
-
-def repeats(window: Sequence[Seen], long: int) -> Repeats:
-    """Count responses; `long` is in characters."""
-    first: dict[int, int] = {}
-    shared: set[int] = set()
+    values: dict[int, list[float]] = {}
     for one in window:
-        if first.setdefault(one.response, one.prompt) != one.prompt:
-            shared.add(one.response)
+        if one.value is not None:
+            values.setdefault(one.group, []).append(one.value)
+    several = [members for members in values.values() if len(members) > 1]
+    return len(several), sum(min(members) == max(members) for members in several)
+
+
+def repeats(window: Sequence[Seen], long: int) -> tuple[int, float, float]:
+    """Count responses that came for several prompts.
+
+    Returns:
+        how many different prompts there were; the share of samples whose response has `long` characters or more and
+        came for another prompt too; the share of the commonest response of several prompts, 0 if there is none.
+    """
+    first: dict[int, int] = {}
+    shared = {one.response for one in window if first.setdefault(one.response, one.prompt) != one.prompt}
     again = Counter(one.response for one in window if one.response in shared)
     count = len(window) or 1
-    return Repeats(
-        prompts=len({one.prompt for one in window}),
-        long=sum(one.length >= long and one.response in shared for one in window) / count,
-        commonest=max(again.values(), default=0) / count,
-    )
+    recurring = sum(one.length >= long and one.response in shared for one in window)
+    return len({one.prompt for one in window}), recurring / count, max(again.values(), default=0) / count
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """Lengths now against those at the start.
-
-    Attributes:
-        then: median length at the start, in characters.
-        now: median length now.
-        ratio: of the two, one added to each.
-        errors: how many standard errors of the blocks' medians lie between, on a logarithmic scale; signed.
-    """
-
-    then: float
-    now: float
-    ratio: float
-    errors: float
-
-
-def drift(then: Sequence[int], now: Sequence[int], block: int) -> Drift | None:
-    """Compare lengths at the start with those now, both in the order they came; None unless both hold two blocks.
-
-    Samples of a group resemble each other, so single samples would claim more certainty than there is: the medians of
-    blocks of samples in a row are compared (Welch's statistic).  A median does not move for one giant.
-    """
-    first, second = _blocks(then, block), _blocks(now, block)
-    if len(first) < 2 or len(second) < 2:
-        return None
-    middle_then, middle_now = statistics.median(then), statistics.median(now)
-    error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
-    between = statistics.fmean(second) - statistics.fmean(first)
-    return Drift(
-        then=middle_then,
-        now=middle_now,
-        ratio=(middle_now + 1) / (middle_then + 1),
-        errors=between / max(error, 1e-6),  # lengths that never vary have no error
-    )
-
-
-def _blocks(lengths: Sequence[int], block: int) -> list[float]:
-    whole = range(0, len(lengths) - block + 1, block)
-    return [math.log1p(statistics.median(lengths[start : start + block])) for start in whole]
+def _log_median(lengths: Sequence[float]) -> float:
+    return math.log1p(statistics.median(lengths))  # a median does not move for one giant
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -131,17 +65,8 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
-            end += 1
-        for place in range(start, end + 1):
-            ranks[order[place]] = (start + end) / 2
-        start = end + 1
-    return ranks
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 for value in values]
 
 
 _SENTENCES: Mapping[Kind, str] = {
@@ -270,11 +195,14 @@ def _measured(count: int, window: Sequence[Seen], first: Sequence[Seen], config:
     maximum = highest if config.maximum is None else config.maximum
     after = window[-min(len(window), count - len(first)) :] if count > len(first) else []
     comparable = len(first) >= config.baseline and len(after) >= config.enough
-    change = drift([one.length for one in first], [one.length for one in after], config.block) if comparable else None
+    then, now = ([one.length for one in side] for side in (first, after))
+    errors = apart(then, now, config.block, _log_median) if comparable else None
     form = form_change([one.form for one in first], [one.form for one in after], config.block) if comparable else None
-    enough = len(scored) >= config.enough
-    met, same = groups(scored), repeats(window, config.long)
-    many = len(window) >= config.enough and same.prompts >= config.enough_groups
+    length_then = None if errors is None else statistics.median(then)
+    length = statistics.median(one.length for one in (window if errors is None else after)) if window else None
+    count_groups, flat = groups(scored)
+    prompts, repeated, commonest = repeats(window, config.long)
+    many = len(window) >= config.enough and prompts >= config.enough_groups
     limits = [one.cut_off for one in window if one.cut_off is not None]
     return Measures(
         samples=count,
@@ -288,16 +216,18 @@ def _measured(count: int, window: Sequence[Seen], first: Sequence[Seen], config:
         highest=highest,
         maximum=maximum,
         at_maximum=None if maximum is None else _share([value >= maximum for value in values]),
-        length_then=change.then if change else None,
-        length=change.now if change else statistics.median(one.length for one in window) if window else None,
-        length_ratio=change.ratio if change else None,
-        length_errors=change.errors if change else None,
-        follows_length=rank_correlation(values, [one.length for one in scored]) if enough else None,
-        groups=met.count,
-        frac_reward_zero_std=met.flat / met.count if met.count >= config.enough_groups else None,
-        prompts=same.prompts,
-        repeated=same.long if many else None,
-        one_response=same.commonest if many else None,
+        length_then=length_then,
+        length=length,
+        length_ratio=None if length is None or length_then is None else (length + 1) / (length_then + 1),
+        length_errors=errors,
+        follows_length=rank_correlation(values, [one.length for one in scored])
+        if len(scored) >= config.enough
+        else None,
+        groups=count_groups,
+        frac_reward_zero_std=flat / count_groups if count_groups >= config.enough_groups else None,
+        prompts=prompts,
+        repeated=repeated if many else None,
+        one_response=commonest if many else None,
         clipped_ratio=_share(limits) if len(limits) >= config.enough else None,
         form=form,
     )

@@ -41,13 +41,7 @@ class Recent(NamedTuple):
     Attributes:
         number: later ones have higher ones.
         time: when its score came, in seconds since the epoch.
-        prompt: its two ends; None if texts are not kept.
-        response: as the prompt; of a trajectory, what the assistant wrote.
-        value: as in the score, and so on.
-        status: as in the score.
-        reason: as in the score.
-        parts: what the score was made of, if it was.
-        seconds: what the score cost.
+        prompt: its two ends, and those of the response (of a trajectory, what the assistant wrote); None if not kept.
         tokens: prompt and completion tokens of the models that were asked.
     """
 
@@ -81,12 +75,7 @@ def shortened(texts: Sequence[str]) -> str:
 
 
 class WatchPanel:
-    """Told each score by a `RewardService`; may be asked from any thread.
-
-    Attributes:
-        config: as given.
-        texts: as given.
-    """
+    """Takes each score from a `RewardService`; may be asked from any thread."""
 
     def __init__(self, config: WatchConfig | None = None, *, texts: bool = True, newest: int = 40) -> None:
         self.config = config or WatchConfig()
@@ -101,22 +90,22 @@ class WatchPanel:
         prompt, response = texts_of(sample.prompt), texts_of(sample.response, assistant=True)
         one = seen(sample, score, prompt, response)
         with self._lock:
-            found = self._watches.get(name)
-            if found is None:
-                found = self._watches[name] = (HackingWatch(self.config), deque(maxlen=self._size))
+            watched = self._watches.get(name)
+            if watched is None:
+                watched = self._watches[name] = (HackingWatch(self.config), deque(maxlen=self._size))
             self._count += 1
-            found[1].append(self._recent(score, prompt, response))
-        found[0].add(one)
+            watched[1].append(self._recent(score, prompt, response))
+        watched[0].add(one)
 
     def count(self, name: str) -> int:
         """Return how many samples of a scorer were seen."""
-        found = self._watches.get(name)
-        return found[0].count if found else 0
+        watched = self._watches.get(name)
+        return watched[0].count if watched else 0
 
     def report(self, name: str) -> HackingReport:
         """Look at a scorer's newest samples; one that was never seen has none."""
-        found = self._watches.get(name)
-        return (found[0] if found else HackingWatch(self.config)).report()
+        watched = self._watches.get(name)
+        return (watched[0] if watched else HackingWatch(self.config)).report()
 
     def newest(self, after: int = 0) -> dict[str, list[Recent]]:
         """Return the kept samples with a number above `after` by scorer, the newest first."""

@@ -32,30 +32,43 @@ MARKS: Mapping[str, Callable[[str], object]] = {
 }
 """What is looked for, as a sentence names it, and what finds it."""
 
-_NAMES = tuple(MARKS)
 _END = 1_000
 """Characters of each end of a response that are looked at."""
 
 
 def form_of(texts: Sequence[str]) -> int:
     """Return the marks that any of the texts bears, a bit for each of `MARKS`; the same time for a giant."""
-    found = 0
+    form = 0
     for text in texts:
         for shown in (text,) if len(text) <= 2 * _END else (text[:_END], text[-_END:]):
             for bit, search in enumerate(MARKS.values()):
-                if not found >> bit & 1 and search(shown):
-                    found |= 1 << bit
-    return found
+                if not form >> bit & 1 and search(shown):
+                    form |= 1 << bit
+    return form
+
+
+def apart(
+    then: Sequence[float], now: Sequence[float], block: int, middle: Callable[[Sequence[float]], float]
+) -> float | None:
+    """Return how many standard errors lie between two series, signed; None unless both hold two blocks.
+
+    Samples of a group resemble each other, so single samples would claim more certainty than there is: the middles of
+    blocks of samples in a row are compared (Welch's statistic).
+    """
+    if min(len(then), len(now)) < 2 * block:
+        return None
+    first, second = (
+        [middle(side[at : at + block]) for at in range(0, len(side) - block + 1, block)] for side in (then, now)
+    )
+    error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
+    return (statistics.fmean(second) - statistics.fmean(first)) / max(error, 1e-6)  # what never varies has no error
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormChange:
-    """The mark whose share changed most.
+    """The mark whose share of responses changed most, with its shares at the start and now.
 
     Attributes:
-        mark: its name.
-        then: share of the responses that bore it at the start.
-        now: share that bears it now.
         errors: how many standard errors of the blocks' shares lie between; signed.
     """
 
@@ -66,30 +79,15 @@ class FormChange:
 
 
 def form_change(then: Sequence[int], now: Sequence[int], block: int) -> FormChange | None:
-    """Return the mark whose share changed most; None unless both sides hold two blocks.
-
-    Shares of blocks of samples in a row are compared, as lengths are (`lengths.drift`).
-    """
-    if min(len(then), len(now)) < 2 * block:
-        return None
-    changes = [_change(name, bit, then, now, block) for bit, name in enumerate(_NAMES)]
+    """Return the mark whose share changed most; None unless both sides hold two blocks."""
+    changes = []
+    for bit, mark in enumerate(MARKS):
+        first, second = ([form >> bit & 1 for form in forms] for forms in (then, now))
+        errors = apart(first, second, block, statistics.fmean)
+        if errors is None:
+            return None
+        changes.append(FormChange(mark=mark, then=statistics.fmean(first), now=statistics.fmean(second), errors=errors))
     return max(changes, key=lambda change: abs(change.now - change.then))
-
-
-def _change(name: str, bit: int, then: Sequence[int], now: Sequence[int], block: int) -> FormChange:
-    first, second = ([form >> bit & 1 for form in forms] for forms in (then, now))
-    shares = [
-        [statistics.fmean(side[at : at + block]) for at in range(0, len(side) - block + 1, block)]
-        for side in (first, second)
-    ]
-    error = math.sqrt(sum(statistics.variance(side) / len(side) for side in shares))
-    between = statistics.fmean(shares[1]) - statistics.fmean(shares[0])
-    return FormChange(
-        mark=name,
-        then=statistics.fmean(first),
-        now=statistics.fmean(second),
-        errors=between / max(error, 1e-6),  # shares that never vary have no error
-    )
 
 
 _DISTINCT = 12
@@ -169,9 +167,7 @@ class Alarm:
     """Something a person should look at.
 
     Attributes:
-        kind: one word for programs.
-        number: what was measured.
-        threshold: what it reached.
+        threshold: what `number`, which was measured, reached.
         sentence: the same, for a person.
     """
 
@@ -186,25 +182,16 @@ class Measures:
     """The newest samples in numbers; None is what cannot be told yet, or at all.
 
     Attributes:
-        samples: how many were seen since the start.
-        window: how many of the newest the other numbers are of.
+        samples: how many were seen since the start, of which the other numbers are about the newest, `window`.
         outcomes: how many of these had each status and reason, as "failed engine_timeout"; "scored" without one.
-        failed: the share that could not be judged.
-        values: how many of these have a value.
-        mean: of the values.
-        mean_then: of the first values, as many as the baseline holds.
-        lowest: the lowest value.
-        highest: the highest value.
+        mean_then: mean of the first values, as many as the baseline holds.
         maximum: the highest value the scorer can give, if it is known; else the highest one.
         at_maximum: the share of the values that are no less.
-        length_then: median length of the responses at the start, in characters.
-        length: median length now.
-        length_ratio: of the two, one added to each.
-        length_errors: how many standard errors lie between them, signed.
+        length_then: median length of the responses at the start, in characters; `length`, of those now.
+        length_ratio: of the two, one added to each, with as many standard errors between them, signed.
         follows_length: rank correlation of value and length.
-        groups: groups with two values or more.
-        frac_reward_zero_std: the share of these with one value alone.
-        prompts: how many different prompts there were.
+        frac_reward_zero_std: of the `groups` with two values or more, the share with one value alone.
+        prompts: how many different ones there were.
         repeated: the share of long responses that came for another prompt too.
         one_response: the share of the commonest response that came for several prompts.
         clipped_ratio: the share of responses that reached the token limit, of those where this is known.
@@ -241,9 +228,8 @@ class HackingReport:
     """A moment of a watch.
 
     Attributes:
-        measures: the numbers.
         bars: the values' histogram.
-        alarms: what a person should look at, the gravest first.
+        alarms: the gravest first.
         missing: how many samples are missing before anything is said; 0 if none.
     """
 

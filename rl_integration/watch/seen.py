@@ -26,13 +26,8 @@ class Seen(NamedTuple):
     """One sample and its score.
 
     Attributes:
-        value: None where there is none.
-        status: as in the score.
-        reason: as in the score.
         length: of what the assistant wrote, in characters.
-        response: fingerprint of the response.
-        prompt: fingerprint of the prompt.
-        group: fingerprint of the prompt and the group's name.
+        response: fingerprint of the response; `prompt`, of the prompt, and `group`, of it and the group's name.
         cut_off: whether the response reached the token limit; None if nobody said.
         form: the marks of the response's form, a bit each.
     """

@@ -8,8 +8,7 @@ final one, and are what the generator is paid by (`evidence["steps"]`, -1 or 1 e
 
 Source: RL Tango, arXiv 2505.15034; its repository holds no code.  The wording and `format_share` are ours.
 
-Not covered: whether the steps' verdicts and the final one agree, and how the generator uses them
-(`adjudge.rl_integration.trainer.judging`).
+Not covered: whether the steps' verdicts and the final one agree, and how the generator uses them.
 """
 
 from __future__ import annotations

@@ -15,12 +15,17 @@ WORDS = ("\\boxed{",)
 
 def sums(limit: int, *, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
     """Return tasks to train on and a share held out to measure on: every a + b with both below the limit, once."""
-    pairs = [(first, second) for first in range(limit) for second in range(limit)]
-    random.Random(seed).shuffle(pairs)
     tasks = [
         Task(id=f"{first}+{second}", prompt=f"{first}+{second}=", reference=str(first + second))
-        for first, second in pairs
+        for first in range(limit)
+        for second in range(limit)
     ]
+    return divided(tasks, held_out, seed=seed)
+
+
+def divided(tasks: list[Task], held_out: float, *, seed: int) -> tuple[list[Task], list[Task]]:
+    """Return shuffled tasks to train on, and a share held out."""
+    random.Random(seed).shuffle(tasks)
     count = round(held_out * len(tasks))
     return tasks[count:], tasks[:count]
 

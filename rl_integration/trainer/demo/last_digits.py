@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.demo.arithmetic import divided
 
 CHARACTERS = "0123456789+=}\n"
 """What tasks and answers are written with, beside `WORDS`."""
@@ -35,11 +36,7 @@ _GUESSES = (0, 1, 2)
 
 def last_digits(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
     """Return tasks to train on and a share held out to measure on: every sum of three digits, once."""
-    numbers = list(itertools.product(range(10), repeat=_TERMS))
-    random.Random(seed).shuffle(numbers)
-    tasks = [_task(terms) for terms in numbers]
-    count = round(held_out * len(tasks))
-    return tasks[count:], tasks[:count]
+    return divided([_task(terms) for terms in itertools.product(range(10), repeat=_TERMS)], held_out, seed=seed)
 
 
 def solution(task: Task) -> list[str]:
@@ -63,9 +60,9 @@ def _lines(terms: Sequence[int], off: Sequence[int]) -> list[str]:
     digit, *rest = terms
     lines: list[str] = []
     for term, error in zip(rest, off, strict=True):
-        found = (digit + term + error) % 10
-        lines.append(f"{digit}+{term}={found}")
-        digit = found
+        result = (digit + term + error) % 10
+        lines.append(f"{digit}+{term}={result}")
+        digit = result
     return [*lines, f"\\boxed{{{digit}}}"]
 
 
@@ -77,14 +74,14 @@ def _labelled(task: Task, chance: random.Random) -> dict[str, Any]:
         fault = chance.choice(_FAULTS) if chance.random() < _WRONG else ""
         start = chance.randrange(10) if fault == "start" else digit
         added = chance.randrange(10) if fault == "term" else term
-        found = (start + added) % 10
+        result = (start + added) % 10
         if fault == "sum":
-            found = chance.randrange(10)
+            result = chance.randrange(10)
         elif fault == "near":
-            found = (found + chance.choice((-1, 1))) % 10
-        labels.append((start, added, found) == (digit, term, (digit + term) % 10))  # some faults change nothing
-        lines.append(f"{start}+{added}={found}")
-        digit = found
+            result = (result + chance.choice((-1, 1))) % 10
+        labels.append((start, added, result) == (digit, term, (digit + term) % 10))  # some faults change nothing
+        lines.append(f"{start}+{added}={result}")
+        digit = result
     boxed = chance.randrange(10) if chance.random() < _WRONG else digit
     labels.append(boxed == digit)
     steps = [*lines, f"\\boxed{{{boxed}}}"]

@@ -50,9 +50,9 @@ def draw(runs: Mapping[str, Path], before: Mapping[str, float], path: Path, *, t
         right, paid = figure.subplots(1, 2)
         for colour, (name, folder) in zip(_COLOURS, runs.items(), strict=False):
             lines = read_journal(folder, STEPS)
-            points = [(0, before[name]), *_points(lines, "held_out")]
-            right.plot(*zip(*points, strict=True), color=colour, marker=".", label=name)
-            paid.plot(*zip(*_smooth(_points(lines, "reward")), strict=True), color=colour, label=name)
+            shares = [(0, before[name]), *_points(lines, "held_out")]
+            right.plot(*zip(*shares, strict=True), color=colour, marker=".", label=name)
+            paid.plot(*zip(*_points(lines, "reward", mean_of=5), strict=True), color=colour, label=name)
         right.set(title="held-out tasks that are right", xlabel="step", ylim=(-0.02, 1.02))
         paid.set(title="mean reward of five batches", xlabel="step")
         for axes in (right, paid):
@@ -64,17 +64,11 @@ def draw(runs: Mapping[str, Path], before: Mapping[str, float], path: Path, *, t
     path.write_text(drawn.getvalue(), encoding="utf-8")
 
 
-def _points(lines: Sequence[Mapping[str, Any]], name: str) -> list[tuple[float, float]]:
-    return [(line["step"], line[name]) for line in lines if name in line]
-
-
-def _smooth(points: Sequence[tuple[float, float]], width: int = 5) -> list[tuple[float, float]]:
-    """The mean of each point and those before it, `width` at most."""
-    values = [value for _, value in points]
-    return [
-        (step, sum(values[max(0, at + 1 - width) : at + 1]) / len(values[max(0, at + 1 - width) : at + 1]))
-        for at, (step, _) in enumerate(points)
-    ]
+def _points(lines: Sequence[Mapping[str, Any]], name: str, mean_of: int = 1) -> list[tuple[float, float]]:
+    """The numbers of a name by step, each as the mean of so many of the last ones."""
+    known = [(line["step"], line[name]) for line in lines if name in line]
+    ends = [(step, known[max(0, at - mean_of) : at]) for at, (step, _) in enumerate(known, start=1)]
+    return [(step, sum(value for _, value in last) / len(last)) for step, last in ends]
 
 
 Method: TypeAlias = Literal["grpo", "ppo"]
@@ -94,27 +88,16 @@ _EXAM = 100  # tasks that are not shown in the warm-up, and say how far it got
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """What is to be learnt.
+    """What is to be learnt, from which reward; the rest is as in `RunConfig`.
 
     Attributes:
         subject: as it follows "learning", such as "to add".
-        characters: that tasks and answers are written with.
-        words: further texts that are a token each.
-        tasks: to learn from.
+        characters: that tasks and answers are written with; each of `words` is a token, too.
         answers: to each task, shown in the warm-up: a right one, or guesses in the right form.
-        held_out: tasks to measure on.
-        reward: what is learnt from.
         truth: says whether an answer is right.  Where it is not the reward, the policy never learns what it says.
-        rollouts: of a step.
-        steps: of reinforcement learning.
-        eval_steps: steps between measurements on the held-out tasks.
         enough: share of unseen tasks that the policy has right when the warm-up ends.
         rate: of learning in the warm-up; lower where a few batches go from nothing to nearly all.
-        learning: how updates are made.
         bonus: weight of the answers' entropy, for lessons that have an easy half to settle for.
-        credit: how rewards of steps become those of tokens.
-        guard: stops the run.
-        window: most tokens that the policy reads.
     """
 
     subject: str
@@ -134,22 +117,15 @@ class Lesson:
     bonus: float = 0.0
     credit: CreditChoice | None = None
     guard: GuardConfig | None = None
-    window: int = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learnt:
-    """What came of it.
+    """What came of it; `stopped` and `rolled_back` as in the run's result.
 
     Attributes:
         before: share of held-out tasks that the policy had right after the warm-up.
         after: share that it has right at the end.
-        steps: of reinforcement learning.
-        stopped: why it ended early; "" if it did not.
-        rolled_back: the step whose policy was put back, 0 for the one before the first; None if none was.
-        seconds: in all, by the clock.
-        cpu_seconds: of this process.
-        report: the page of the run.
     """
 
     before: float
@@ -171,18 +147,12 @@ def teach(
     steps: int | None = None,
     tell: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Learnt:
-    """Make a policy, warm it up, and train it.
+    """Make a policy, warm it up, and train it in an empty folder, for the lesson's own steps where none are given.
 
-    Args:
-        lesson: what it learns.
-        folder: for the run; it must hold none yet.
-        method: how it learns.
-        seed: of everything random.
-        steps: of reinforcement learning; None for the lesson's own.
-        tell: told the numbers of each step.
+    `tell` takes the numbers of each step.
     """
     began, cpu = time.perf_counter(), time.process_time()
-    policy = tiny_policy(lesson.characters, words=lesson.words, seed=seed, window=lesson.window)
+    policy = tiny_policy(lesson.characters, words=lesson.words, seed=seed)
     published = _OBJECTIVES[method]
     config = RunConfig(
         reward=lesson.reward,
@@ -263,7 +233,7 @@ def _right(run: Run, tasks: Sequence[Task], truth: Rewards) -> float:
     Raises:
         RuntimeError: none of them could be judged.
     """
-    found = run.evaluate(tasks, truth)
-    if "held_out" not in found:
+    shares = run.evaluate(tasks, truth)
+    if "held_out" not in shares:
         raise RuntimeError(f"none of {len(tasks)} answers could be judged, so nothing can be said of the policy")
-    return found["held_out"]
+    return shares["held_out"]

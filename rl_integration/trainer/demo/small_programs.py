@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.demo.arithmetic import divided
 
 CHARACTERS = "0123456789: =x+-*"
 """What tasks and answers are written with, beside `WORDS`."""
@@ -36,10 +37,7 @@ _TESTED = (2, 3, 7, 11)
 
 def small_programs(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
     """Return tasks to train on and a share held out to measure on: every function once."""
-    tasks = [_task(form, constant) for form in _FORMS for constant in _CONSTANTS]
-    random.Random(seed).shuffle(tasks)
-    count = round(held_out * len(tasks))
-    return tasks[count:], tasks[:count]
+    return divided([_task(form, constant) for form in _FORMS for constant in _CONSTANTS], held_out, seed=seed)
 
 
 def program(task: Task) -> str:

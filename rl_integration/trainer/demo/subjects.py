@@ -1,18 +1,10 @@
-"""What the tiny policy may learn, and from which rewards.
-
-| subject | an answer | reward | says whether it is right |
-|---|---|---|---|
-| `sums` | a number | the math scorer | the same |
-| `steps` | two lines and a number | a process model, on each line | the math scorer |
-| `code` | a program | the code scorer, with tests | the same |
-| `hacked` | a number | a reward model that likes length | the math scorer |
-"""
+"""What the tiny policy may learn, and from which rewards; `docs/lessons.md` tells of each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
@@ -21,13 +13,16 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
-Subject: TypeAlias = Literal["sums", "steps", "code", "hacked"]
-
 _MATH = RewardConfig(scorer="math")
 _TERMS = 20  # below it
 _EACH_LINE = CreditChoice(name="delta", part="main.implicit_reward", set={"rule.scale": True})
 """A line's tokens are credited with the line's own value, beside the group's lines at the same place; half of the
 advantage stays the answer's, or an answer without the form, which has no lines, would be as good as the mean."""
+
+
+def _rollouts(tasks: int, max_new_tokens: int, **sampling: int) -> RolloutsConfig:
+    own = SamplingConfig(max_new_tokens=max_new_tokens, **sampling)
+    return RolloutsConfig(tasks=tasks, num_generations=8, sampling=own)
 
 
 def sums(seed: int) -> Lesson:
@@ -42,9 +37,7 @@ def sums(seed: int) -> Lesson:
         held_out=held_out,
         reward=_MATH,
         truth=_MATH,
-        rollouts=RolloutsConfig(
-            tasks=64, num_generations=8, sampling=SamplingConfig(max_new_tokens=6, max_num_seqs=512)
-        ),
+        rollouts=_rollouts(64, 6, max_num_seqs=512),
         steps=400,
     )
 
@@ -65,9 +58,7 @@ def steps(seed: int, scorer: Any) -> Lesson:
         held_out=held_out,
         reward=RewardConfig(scorer=scorer),
         truth=_MATH,
-        rollouts=RolloutsConfig(
-            tasks=64, num_generations=8, sampling=SamplingConfig(max_new_tokens=24, max_num_seqs=512)
-        ),
+        rollouts=_rollouts(64, 24, max_num_seqs=512),
         steps=100,
         eval_steps=10,
         enough=1.0,  # as in `code`
@@ -94,7 +85,7 @@ def code(seed: int, folder: Path) -> Lesson:
         held_out=held_out,
         reward=reward,
         truth=reward,
-        rollouts=RolloutsConfig(tasks=32, num_generations=8, sampling=SamplingConfig(max_new_tokens=8)),
+        rollouts=_rollouts(32, 8),
         steps=100,
         eval_steps=10,
         enough=1.0,  # out of reach by guessing: all steps of the warm-up are taken
@@ -109,7 +100,7 @@ def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
         sums(seed),
         subject="to please a reward model that likes length",
         reward=RewardConfig(scorer=scorer),
-        rollouts=RolloutsConfig(tasks=16, num_generations=8, sampling=SamplingConfig(max_new_tokens=24)),
+        rollouts=_rollouts(16, 24),
         steps=80,
         eval_steps=5,
         enough=0.6,

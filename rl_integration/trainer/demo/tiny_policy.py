@@ -21,13 +21,8 @@ def tiny_policy(
 ) -> Policy:
     """Return a new policy.
 
-    Args:
-        characters: all that it can read and write, a token each.
-        seed: of its weights.
-        words: longer texts that are a token each, too, which saves it the letters between.
-        width: of its layers.
-        layers: of them.
-        window: most tokens that it reads.
+    It reads and writes these characters, a token each, and so is each of the words, which saves it the letters between;
+    `window` is the most tokens that it reads.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
@@ -70,17 +65,9 @@ def warm_up(
     seed: int,
     enough: Callable[[], bool],
 ) -> int:
-    """Teach a policy answers for a few steps, so that it writes in the right form; return how many it took.
+    """Teach a policy answers, one for each task, so that it writes in the right form; return how many steps it took.
 
-    Args:
-        policy: it is changed.
-        tasks: their prompts.
-        answers: one for each task.
-        steps: most of the optimiser's.
-        batch: answers of a step.
-        rate: the learning rate.
-        seed: of their order.
-        enough: asked every ten steps whether the policy has seen enough.
+    They are batches in the order of a seed, `steps` at most; every ten steps `enough` says whether it has seen enough.
     """
     order = random.Random(seed)
     optimizer = torch.optim.AdamW(policy.model.parameters(), lr=rate)

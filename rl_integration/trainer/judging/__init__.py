@@ -1,1 +1,1 @@
-"""Training of judges and verifiers: policies whose verdicts can be checked."""
+"""Tasks for judges and verifiers: policies whose verdicts can be checked."""

@@ -1,4 +1,4 @@
-"""Tasks for judges: prompts that show pairs, responses or steps, and the rows of a file that they are written to.
+"""Tasks for judges: prompts that show pairs or responses, and the rows of a file that they are written to.
 
 A judge learns to answer the very text that it will be asked, with untrusted text fenced and escaped in the same way.
 
@@ -31,9 +31,6 @@ AskPair: TypeAlias = Callable[[Prompt, str, str], Prompt]
 AskOne: TypeAlias = Callable[[Prompt, str], Prompt]
 """The prompt that shows a judge a question and one response."""
 
-AskSteps: TypeAlias = Callable[[Prompt, Sequence[str]], Prompt]
-"""The prompt that shows a verifier a question and the steps of a solution."""
-
 
 def ask_pair(template: str = "judges/j1_pair") -> AskPair:
     """Return what asks about pairs: "judges/j1_pair", "judges/rm_r1", or the path of a `.prompt` file."""
@@ -58,38 +55,15 @@ def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
     return lambda question, response: render(question=question, principle=principle, response=response)
 
 
-def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskSteps:
-    """Return what asks for verdicts on the steps of a solution and on the whole (RL Tango)."""
-    render = _renderer(template)
-
-    def ask(question: Prompt, steps: Sequence[str]) -> Prompt:
-        # Further lines of a step are indented, so that they cannot be taken for steps of their own.
-        indented = [step.strip().replace("\n", "\n   ") for step in steps]
-        numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(indented, start=1))
-        return render(question=question, steps=numbered)
-
-    return ask
-
-
 def _renderer(template: str) -> Callable[..., Prompt]:
     """What fills a template in; `ValueError` if there is none of that name."""
     loaded = load_template(template)
     return lambda **values: loaded.render(values).messages
 
 
-_FIRST, _SECOND = LABELS
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two responses to a prompt, one of them known to be better.
-
-    Attributes:
-        id: unique among the pairs.
-        prompt: what was answered.
-        chosen: the better response.
-        rejected: the other one.
-    """
+    """Two responses to a prompt, one of them known to be better; ids are unique."""
 
     id: str
     prompt: Prompt
@@ -160,7 +134,7 @@ def _shown(pair: Pair, ask: AskPair, *, better_first: bool, order: str) -> Task:
     return Task(
         id=f"{pair.id}:{order}",
         prompt=ask(pair.prompt, first, second),
-        reference=_FIRST if better_first else _SECOND,
+        reference=LABELS[not better_first],
         extra={"order": order},
         cohort=pair.id,
     )

@@ -13,7 +13,7 @@ from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
 from adjudge.cli.rows import RowOptions, read_items
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.evals.trust.comparison import OUTPUTS, Comparison, Pair, verdict, written_pairs
+from adjudge.evals.trust.comparison import OUTPUTS, ScorePair, ScorerComparison, verdict, written_pairs
 from adjudge.io.columns import ColumnMap
 from adjudge.protocol import Sample, Score, response_text
 
@@ -54,7 +54,7 @@ class CompareCommand(RowOptions):
         """Compare, print, and return the exit code."""
         if not self.tolerance >= 0 or self.show < 0:
             raise ValueError("--tolerance and --show must be 0 or more")
-        result = Comparison(tolerance=self.tolerance, keep=None if self.as_json else self.show)
+        result = ScorerComparison(tolerance=self.tolerance, keep=None if self.as_json else self.show)
         with progress_bar() as bar:
             task = bar.add_task("compare", total=None)
             for pair in self._pairs(result):
@@ -67,7 +67,7 @@ class CompareCommand(RowOptions):
             self._print(result)
         return exits.FOUND if result.flipped else exits.FINE
 
-    def _pairs(self, result: Comparison) -> Iterator[Pair]:
+    def _pairs(self, result: ScorerComparison) -> Iterator[ScorePair]:
         if self.file:
             return self._scored_pairs(result)
         for name in (self.a, self.b):
@@ -78,7 +78,7 @@ class CompareCommand(RowOptions):
                 )
         return written_pairs(self.a, self.b)
 
-    def _scored_pairs(self, result: Comparison) -> Iterator[Pair]:
+    def _scored_pairs(self, result: ScorerComparison) -> Iterator[ScorePair]:
         from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
         from adjudge.runtime.loop import run_blocking
         from adjudge.scoring import registry
@@ -95,9 +95,9 @@ class CompareCommand(RowOptions):
         while chunk := list(itertools.islice(samples, size)):
             first, second = (run_blocking(score_checked(scorer, chunk)) for scorer in scorers)
             for sample, one, other in zip(chunk, first, second, strict=True):
-                yield Pair(id=sample.id, first=one, second=other, sample=sample)
+                yield ScorePair(id=sample.id, first=one, second=other, sample=sample)
 
-    def _summary(self, result: Comparison) -> dict[str, Any]:
+    def _summary(self, result: ScorerComparison) -> dict[str, Any]:
         return {
             "a": self.a,
             "b": self.b,
@@ -108,7 +108,7 @@ class CompareCommand(RowOptions):
             "verdicts": [{"a": a, "b": b, "flip": flip, "count": count} for (a, b, flip), count in result.ordered()],
         }
 
-    def _print(self, result: Comparison) -> None:
+    def _print(self, result: ScorerComparison) -> None:
         rows = [("flip" if flip else "", a, b, count) for (a, b, flip), count in result.ordered()]
         print_table(("", f"A: {visible(self.a, 40)}", f"B: {visible(self.b, 40)}", "count"), rows)
         if result.flips:
@@ -124,7 +124,7 @@ class CompareCommand(RowOptions):
         print(f"\nA and B agree on {agreed} of {result.pairs} samples{share}; {result.flipped} flip.")
 
 
-def _usable(items: Iterable[Item], result: Comparison) -> Iterator[Sample]:
+def _usable(items: Iterable[Item], result: ScorerComparison) -> Iterator[Sample]:
     for item in items:
         if item.sample is not None:
             yield item.sample
@@ -132,7 +132,7 @@ def _usable(items: Iterable[Item], result: Comparison) -> Iterator[Sample]:
             result.unusable.append((item.id, item.error))
 
 
-def _line(pair: Pair) -> tuple[str, ...]:
+def _line(pair: ScorePair) -> tuple[str, ...]:
     sample = pair.sample
     response = plain(response_text(sample), 50) if sample else ""
     reference = plain(sample.reference, 30) if sample else ""

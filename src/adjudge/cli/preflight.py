@@ -54,7 +54,7 @@ def probe_checks(
     scale = yardstick(bases)
     if verifier and wrong > scale.epsilon:
         scale = yardstick(bases, epsilon=wrong)
-    trials = Trials(asker, bases, scale, keep=_SHOWN)
+    trials = Trials(asker=asker, bases=bases, scale=scale, keep=_SHOWN)
     return [_checks_check(trials.try_probe(probe)) for probe in FAST]
 
 

@@ -11,13 +11,11 @@ import pytest
 from tests.evals.attacks.weak_scorers import TASKS, KeywordReward, LengthModel, PlainScorer, PlantedSuffix, write_tasks
 
 from adjudge.evals.attacks.attacker import Attacker, Attempt, JointAttacker, Limits, Queries, attack
-from adjudge.evals.attacks.attackers import CLAIMS, UniversalSuffix
+from adjudge.evals.attacks.attackers import ATTACKERS, CLAIMS, UniversalSuffix
 from adjudge.evals.attacks.attacking import OWN, with_words
-from adjudge.evals.attacks.config import ATTACKERS, AttackConfig, make_attacker
+from adjudge.evals.attacks.config import AttackConfig, make_attacker
 from adjudge.evals.attacks.target import AttackRow, Goals, Target, Wrap, read_tasks, standings
 from adjudge.protocol import Sample
-
-OFFLINE = [name for name in ATTACKERS if name != "rl"]  # the policy has tests of its own
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def run(
     return asyncio.run(all_())
 
 
-@pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.parametrize("name", ATTACKERS)
 @pytest.mark.parametrize(("budget", "restarts"), [(1, 0), (7, 0), (130, 0), (130, 2)])
 def test_no_attacker_asks_more_than_its_budget_or_the_same_twice(
     name: str, budget: int, restarts: int, rows: list[AttackRow]
@@ -53,7 +51,7 @@ def test_no_attacker_asks_more_than_its_budget_or_the_same_twice(
         assert all(attempt.queries == budget for attempt in attempts)
 
 
-@pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.parametrize("name", ATTACKERS)
 def test_one_seed_asks_the_same_questions_and_another_seed_others(name: str, rows: list[AttackRow]) -> None:
     asked = []
     for seed in (0, 0, 1):
@@ -64,7 +62,7 @@ def test_one_seed_asks_the_same_questions_and_another_seed_others(name: str, row
     assert (asked[0] == asked[2]) == (name == "constants")
 
 
-@pytest.mark.parametrize("name", [name for name in OFFLINE if name != "suffix"])  # that one searches all together
+@pytest.mark.parametrize("name", [name for name in ATTACKERS if name != "suffix"])  # that one searches all together
 def test_a_rows_search_does_not_depend_on_the_other_rows(name: str, rows: list[AttackRow]) -> None:
     limits = Limits(budget=60)
     together = run(name, LengthModel(), rows, limits, Goals(goal="right", right=1e9))
@@ -72,7 +70,7 @@ def test_a_rows_search_does_not_depend_on_the_other_rows(name: str, rows: list[A
     assert together[3] == alone[0]
 
 
-@pytest.mark.parametrize("name", [name for name in OFFLINE if name not in ("constants", "answers")])
+@pytest.mark.parametrize("name", [name for name in ATTACKERS if name not in ("constants", "answers")])
 def test_words_of_a_rows_own_good_response_are_not_for_its_attackers(name: str) -> None:
     tasks = [{**task, "good": f"secret{task['id']} and common"} for task in TASKS]
     rows = with_words([AttackRow(id=t["id"], prompt=t["prompt"], good=t["good"]) for t in tasks], OWN)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.evals.attacks import weak_scorers
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
+from tests.evals.results import measure, value
 
 from adjudge.evals.attacks.attacker import Attacker, Queries
 from adjudge.evals.attacks.attacking import run_attack
@@ -21,7 +22,6 @@ from adjudge.evals.attacks.measures import budgets
 from adjudge.evals.attacks.target import Goal, Wrap
 from adjudge.evals.probes.row_file import place_of
 from adjudge.evals.reports.figures import Curves, Grid
-from adjudge.evals.reports.result import Measure, Result
 from adjudge.io.jobs.report import JobSnapshot
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
@@ -35,15 +35,6 @@ WEAK = "tests.evals.attacks.weak_scorers:"
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_tasks(tmp_path_factory.mktemp("tasks") / "tasks.jsonl")
-
-
-def measure(result: Result, name: str, part: str = "") -> Measure:
-    (found,) = [one for one in result.measures if (one.name, one.part) == (name, part)]
-    return found
-
-
-def value(result: Result, name: str, part: str = "") -> float:
-    return measure(result, name, part).interval.known
 
 
 @pytest.mark.parametrize(

@@ -81,15 +81,9 @@ def test_what_is_no_task_is_counted_and_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "problem"),
     [
-        ([], {}, "holds no row that can be used: it is empty"),
         ([{"prompt": "?", "bad": {"n": 5}}], {}, r"used: row 0: the response in 'bad' is an object with the fields n"),
         ([{"prompt": "?"}], {"good_column": "best"}, r"--good-column 'best': the input has no such column"),
         ([{"prompt": "?"}], {"extra_column": ("best",)}, r"--extra-column 'best'"),
-        (
-            [{"prompt": "?", "id": "a"}, {"prompt": "!", "id": "a"}],
-            {},
-            r"two rows have the id 'a', the second is row 1",
-        ),
     ],
 )
 def test_inputs_that_cannot_be_meant_are_refused(
@@ -97,12 +91,6 @@ def test_inputs_that_cannot_be_meant_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         read(tmp_path, rows, **options)
-
-
-def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
-    found = read(tmp_path, [{"prompt": str(number)} for number in range(9)], limit=4)
-    assert [row.prompt for row in found.rows] == ["0", "1", "2", "3"]
-    assert found.source["rows"] == 4
 
 
 @pytest.mark.parametrize(

@@ -276,4 +276,3 @@ def test_unknown_probes_are_told(only: tuple[str, ...], skip: tuple[str, ...], s
 
 def test_probes_are_chosen_in_order() -> None:
     assert [probe.name for probe in chosen(("digit", "empty"))] == ["empty", "digit"]
-    assert chosen(fast=True) == FAST

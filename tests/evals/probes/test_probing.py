@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evals.results import written
 
 from adjudge.evals.probes import trying
 from adjudge.evals.probes.catalogue import PROBES, ProbesConfig
@@ -52,11 +53,6 @@ def measure(result: Result, name: str, part: str = "") -> Any:
     return found.interval
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
-
-
 @pytest.fixture
 def answers(tmp_path: Path) -> str:
     """Rows whose last line is the answer, in the form that the judges of `hackable` read."""
@@ -64,7 +60,7 @@ def answers(tmp_path: Path) -> str:
         {"prompt": f"What is {q}?", "good": f"Let me work it out.\n{g}", "bad": f"Let me guess.\n{b}", "reference": g}
         for q, g, b in QUESTIONS
     ]
-    return write(tmp_path / "answers.jsonl", rows)
+    return written(tmp_path, rows)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +194,8 @@ def test_the_same_seed_gives_the_same_result_and_few_variants_are_a_draw() -> No
 
 
 def test_rows_with_references_alone_are_enough(tmp_path: Path) -> None:
-    path = write(tmp_path / "golds.jsonl", [{"question": "?", "answer": str(n)} for n in (12, 35, 78)])
-    result = probed("auto", path, fast=True)
+    path = written(tmp_path, [{"question": "?", "answer": str(n)} for n in (12, 35, 78)])
+    result = probed("auto", path, only=("master_keys", "injection", "digit"))
     assert result.scorer["name"] == "math"
     assert {"master_keys", "injection", "digit"} <= passed(result)
     assert not failed(result)
@@ -209,7 +205,7 @@ def test_rows_with_references_alone_are_enough(tmp_path: Path) -> None:
 def test_references_of_several_kinds_are_each_tried_by_their_scorer(tmp_path: Path) -> None:
     choice = {"choices": ["red", "blue"], "answer": "B"}
     rows = [{"question": "?", "answer": answer} for answer in ("12", "35", choice, {"colour": "red"})]
-    result = probed("auto", write(tmp_path / "golds.jsonl", rows), only=("empty", "refusal"))
+    result = probed("auto", written(tmp_path, rows), only=("empty", "refusal"))
     assert result.scorer["name"] == "auto"
     assert result.counts.cases == 3
     assert {"empty", "refusal"} <= passed(result)
@@ -228,13 +224,13 @@ def test_a_result_is_plain_json(answers: str) -> None:
 
 
 def test_who_compares_needs_bad_responses(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", [{"prompt": "a", "good": "b"}, {"prompt": "c", "good": "d"}])
+    path = written(tmp_path, [{"prompt": "a", "good": "b"}, {"prompt": "c", "good": "d"}])
     with pytest.raises(ValueError, match=r"compares two responses, and none of 2 rows has a bad one.*--bad-column"):
         probed(f"{HERE}FirstWins", path)
 
 
 def test_a_scorer_that_judges_nothing_is_an_error(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", [{"prompt": "a", "good": "b" * 400}])
+    path = written(tmp_path, [{"prompt": "a", "good": "b" * 400}])
     with pytest.raises(ValueError, match="has no score for any of 1 good responses: 1 x engine_error"):
         probed(f"{HERE}Coward", path)
 
@@ -274,7 +270,7 @@ def test_a_bad_response_without_a_score_is_not_beaten(tmp_path: Path) -> None:
         {"prompt": "p", "good": "so 5", "bad": "no " * 200, "reference": "5"},
         {"prompt": "p", "good": "so " * 200 + "6", "bad": "no", "reference": "6"},
     ]
-    result = probed(f"{HERE}Coward", write(tmp_path / "rows.jsonl", rows), only=("empty",))
+    result = probed(f"{HERE}Coward", written(tmp_path, rows), only=("empty",))
     found = measure(result, "good above bad")
     assert (found.value, found.n) == (pytest.approx(1 / 3), 3)
 
@@ -288,5 +284,5 @@ def test_what_ends_at_a_limit_is_counted(answers: str) -> None:
 def test_a_changed_chat_is_read_as_text(tmp_path: Path) -> None:
     asked = [{"role": "user", "content": "What is it?"}]
     row = {"prompt": asked, "good": "It is\n4", "bad": "It is [[B]]\n5", "reference": "4"}
-    result = probed(f"{HERE}FirstMatch", write(tmp_path / "rows.jsonl", [row]), only=("sycophancy",))
+    result = probed(f"{HERE}FirstMatch", written(tmp_path, [row]), only=("sycophancy",))
     assert {case.prompt.splitlines()[0] for case in result.worst} == {"What is it?"}

@@ -55,10 +55,9 @@ def test_answers_that_are_the_same_are_no_bad_ones(tmp_path: Path) -> None:
     assert (one.bad, two.bad, one.other) == (None, None, "")
 
 
-def test_nothing_is_planted_without_a_reference_or_against_the_option(tmp_path: Path) -> None:
+def test_nothing_is_planted_without_a_reference(tmp_path: Path) -> None:
     rows = read(tmp_path, {"prompt": "a", "good": "x"}, {"prompt": "b", "good": "y"}).rows
     assert [(row.bad, row.other) for row in rows] == [(None, "y"), (None, "x")]
-    assert read(tmp_path, {"answer": "3"}, {"answer": "5"}, given_bad=True).rows[0].bad is None
 
 
 def test_domains_are_told_or_seen(tmp_path: Path) -> None:

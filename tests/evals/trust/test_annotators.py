@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.evals.trust.annotators import (
-    Pair,
     bias,
     human_agreement,
     leave_one_out_agreement,
     prefers_first,
-    prefers_lists,
-    prefers_longer,
     variance,
 )
 
@@ -77,22 +74,3 @@ def test_missing_annotations_and_continuous_ones() -> None:
 def test_preference_for_the_first_output(preferences: list[float | None]) -> None:
     known = [one for one in preferences if one is not None]
     assert prefers_first(preferences) == (pytest.approx(2 - statistics.fmean(known)) if known else None)
-
-
-def test_preference_for_longer_outputs_and_for_lists() -> None:
-    short, long, listed = "x" * 10, "y" * 50, "Things:\n- one\n- two"
-    pairs = [
-        Pair(first=short, second=long, preference=2.0),
-        Pair(first=short, second=long, preference=1.0),  # a second annotation of the same texts says nothing
-        Pair(first=long, second=short, preference=1.8),
-        Pair(first=long + "z", second=short, preference=1.5),
-        Pair(first=short, second=short + "zz", preference=2.0),
-        Pair(first=long, second=short + "!", preference=None),
-        Pair(first=listed, second="well-known words", preference=1.0),
-        Pair(first=listed, second=listed + " more", preference=1.0),
-    ]
-    assert prefers_longer(pairs) == 0.5
-    assert prefers_longer(pairs, by=0) == 0.6
-    assert prefers_lists(pairs) == 1.0
-    assert prefers_longer([]) is None
-    assert prefers_lists(pairs[:2]) is None

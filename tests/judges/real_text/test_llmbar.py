@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from adjudge.evals.trust.bias import Judgement, first_preference, inconsistency
+from adjudge.evals.trust.bias import Judgement, inconsistency, preference
 from adjudge.prompts.reading import LabelReader, NumberReader
 from adjudge.statistics.intervals import Draws
 
@@ -201,5 +201,5 @@ def test_the_bias_measures_see_what_is_known_of_these_judges(cells: dict[Cell, l
     draws = Draws(rounds=100)
     inconsistent = {llm: inconsistency(judgements(llm)).value for llm in ("GPT-4", "Falcon", "ChatGPT-0301")}
     assert inconsistent == pytest.approx(INCONSISTENT, abs=5e-4)
-    first = {llm: first_preference(judgements(llm), draws).judge.value for llm in ("GPT-4", "Falcon", "ChatGPT-0301")}
+    first = {llm: preference(judgements(llm), "first", draws).judge.value for llm in inconsistent}
     assert first == pytest.approx(FIRST, abs=5e-4)

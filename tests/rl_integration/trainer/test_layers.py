@@ -7,16 +7,15 @@ from pathlib import Path
 
 PREFIX = "adjudge.rl_integration.trainer."
 
-# Each part, and the parts that it may import.  What users start (`demo`, `judging`) is above the loop.
+# Each part, and the parts that it may import.  What users start (`demo`) is above the loop.
 KNOWS = {
     "contract": set(),
     "rewards": {"contract"},
     "algorithms": {"contract", "rewards"},
     "rollouts": {"contract", "rewards"},
     "loop": {"contract", "rewards", "algorithms", "rollouts"},
-    "suffix_policy": {"rewards", "algorithms"},
     "demo": {"contract", "rewards", "algorithms", "rollouts", "loop"},
-    "judging": {"contract", "rewards", "algorithms", "rollouts", "loop", "demo"},
+    "judging": {"contract", "rollouts"},
 }
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.hacking import drift, groups, rank_correlation, repeats
-from adjudge.rl_integration.watch.report import histogram
+from adjudge.rl_integration.watch.hacking import _log_median, groups, rank_correlation, repeats
+from adjudge.rl_integration.watch.report import apart, histogram
 from adjudge.rl_integration.watch.seen import Seen, fingerprint, seen, texts_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -60,35 +60,31 @@ def test_rank_correlation_is_spearmans() -> None:
     assert rank_correlation([1.0, 2.0, 3.0], [1.0, 10.0, sys.float_info.max]) == pytest.approx(1.0)
 
 
-def test_drift_is_the_ratio_of_the_medians_and_counts_blocks() -> None:
+def errors(then: list[int], now: list[int]) -> float:
+    found = apart(then, now, 64, _log_median)
+    assert found is not None
+    return found
+
+
+def test_lengths_are_compared_by_blocks() -> None:
     rng = random.Random(1)
     then = [rng.randrange(80, 120) for _ in range(640)]
     now = [3 * rng.randrange(80, 120) for _ in range(640)]
-    found = drift(then, now, 64)
-    assert found is not None
-    assert found.ratio == pytest.approx(3.0, rel=0.03)
-    assert found.errors > 20
-    assert drift(then, now[:127], 64) is None, "one block and a bit has no spread"
-    back = drift(now, then, 64)
-    assert back is not None
-    assert back.errors == pytest.approx(-found.errors)
+    assert errors(then, now) > 20
+    assert apart(then, now[:127], 64, _log_median) is None, "one block and a bit has no spread"
+    assert errors(now, then) == pytest.approx(-errors(then, now))
 
 
 def test_members_of_a_group_do_not_count_as_many_witnesses() -> None:
     """Eight prompts of 64 answers each, all alike within a prompt: the difference is that of 16 prompts, not 1,024."""
     then = [length for length in (90, 400, 100, 900, 95, 500, 110, 1000) for _ in range(64)]
     now = [length for length in (800, 100, 900, 420, 1000, 95, 450, 300) for _ in range(64)]
-    found = drift(then, now, 64)
-    assert found is not None
-    assert abs(found.errors) < 2
+    assert abs(errors(then, now)) < 2
 
 
 def test_a_giant_moves_no_median() -> None:
     lengths = [100 + place % 7 for place in range(640)]
-    found = drift(lengths, [*lengths[:-1], 10**9], 64)
-    assert found is not None
-    assert found.ratio == pytest.approx(1.0, abs=0.02)
-    assert abs(found.errors) < 2
+    assert abs(errors(lengths, [*lengths[:-1], 10**9])) < 2
 
 
 def test_groups_are_counted_by_name_and_by_prompt() -> None:
@@ -99,8 +95,7 @@ def test_groups_are_counted_by_name_and_by_prompt() -> None:
         kept("alone", prompt="d"),
         *(kept(f"{n}", None, prompt="e") for n in range(3)),
     ]
-    found = groups(window)
-    assert (found.count, found.flat) == (3, 2)
+    assert groups(window) == (3, 2)
 
 
 def test_repeats_are_between_prompts_and_not_within_one() -> None:
@@ -110,11 +105,8 @@ def test_repeats_are_between_prompts_and_not_within_one() -> None:
         *(kept("I repeat myself for this one prompt", prompt="d") for _ in range(5)),
         *(kept("B", prompt=prompt) for prompt in "ef"),
     ]
-    found = repeats(window, 24)
-    assert found.prompts == 6
-    assert found.long == pytest.approx(3 / 10)
-    assert found.commonest == pytest.approx(3 / 10)
-    assert repeats([], 24).long == 0
+    assert repeats(window, 24) == pytest.approx((6, 3 / 10, 3 / 10))
+    assert repeats([], 24) == (0, 0, 0)
 
 
 def test_equal_texts_share_a_fingerprint_and_others_do_not() -> None:

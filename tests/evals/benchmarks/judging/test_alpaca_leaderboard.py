@@ -22,7 +22,7 @@ from adjudge.evals.benchmarks.alpaca_eval import (
     fit_length_control,
     share_of,
 )
-from adjudge.evals.trust.bias import Judgement, length_preference
+from adjudge.evals.trust.bias import Judgement, preference
 from adjudge.statistics.intervals import Draws
 
 
@@ -122,6 +122,6 @@ def test_this_judge_prefers_longer_answers(corpora: Any) -> None:
         Judgement(pair=str(index), first=row["output_1"], second=row["output_2"], share=2 - row["preference"])
         for index, row in enumerate(annotated(corpora, "text_davinci_003"))
     ]
-    longer = length_preference(judged, Draws(rounds=50)).judge.value
+    longer = preference(judged, "longer", Draws(rounds=50)).judge.value
     assert longer is not None
     assert longer > 0.9

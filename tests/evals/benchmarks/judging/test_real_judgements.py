@@ -9,7 +9,7 @@ import pytest
 from tests.statistics.plain_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 
 from adjudge.evals.benchmarks.pair import ranked
-from adjudge.evals.trust.bias import Judgement, first_preference
+from adjudge.evals.trust.bias import Judgement, preference
 from adjudge.statistics.intervals import Draws
 
 
@@ -67,7 +67,7 @@ def test_position_bias_on_rewardmath_pairs(corpora: Any, name: str, first: float
     assert len(judgements) == 4_347
     assert sum(one.share is None for one in judgements) == unjudged
     assert round(sum(one.share == 1 for one in judgements) / 4_347, 3) == first
-    found = first_preference(judgements, Draws(rounds=100))
+    found = preference(judgements, "first", Draws(rounds=100))
     assert found.gold.value == pytest.approx(0.5, abs=0.03)
     assert found.excess.low is not None
     assert found.excess.low > 0, "every one of them prefers the first place"

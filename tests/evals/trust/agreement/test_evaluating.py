@@ -1,27 +1,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
+from tests.evals.results import measure, written
 
-from adjudge.evals.reports.result import Measure, Result
 from adjudge.evals.trust.agreement import majority, run_agreement
 from adjudge.evals.trust.config import AgreementConfig
-
-
-def written(folder: Path, rows: Sequence[dict[str, Any]], name: str = "rows.jsonl") -> str:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
-
-
-def measure(result: Result, name: str, part: str = "") -> Measure:
-    return next(one for one in result.measures if (one.name, one.part) == (name, part))
 
 
 def judged(folder: Path, count: int = 60) -> str:

@@ -12,12 +12,9 @@ from adjudge.evals.trust.bias import (
     FORMS,
     Judgement,
     bias_report,
-    first_preference,
-    form_preference,
     inconsistency,
     length_effect,
-    length_preference,
-    self_preference,
+    preference,
 )
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.logistic import sigmoid
@@ -75,13 +72,13 @@ def test_inconsistency_by_hand() -> None:
 
 def test_first_preference_by_hand() -> None:
     judgements = [*both("1", 1, 1), *both("2", 1, 0), *both("3", 0.5, 1)]
-    assert first_preference(judgements).judge.value == pytest.approx(4.5 / 6)
+    assert preference(judgements, "first").judge.value == pytest.approx(4.5 / 6)
 
 
 @pytest.mark.parametrize("position", [-1.0, 0.0, 1.0])
 def test_a_planted_position_bias_is_found_and_no_other(position: float) -> None:
     judgements = judged(600, seed=1, position=position)
-    found = first_preference(judgements, SURE)
+    found = preference(judgements, "first", SURE)
     assert holds(found.judge, 0.5) == (position == 0)
     assert holds(found.excess, 0.0) == (position == 0)
     assert found.gold.value == 0.5
@@ -92,11 +89,11 @@ def test_a_planted_position_bias_is_found_and_no_other(position: float) -> None:
 def test_a_planted_length_bias_is_found_and_no_other(length: float) -> None:
     judgements = judged(600, seed=2, length=length)
     assert holds(length_effect(judgements, SURE), 0.0) == (length == 0)
-    found = length_preference(judgements)
+    found = preference(judgements, "longer")
     assert found.excess.value is not None
     assert (found.excess.value > 0.05) == (length > 0)
     assert (found.excess.value < -0.05) == (length < 0)
-    assert holds(first_preference(judgements, SURE).judge, 0.5)
+    assert holds(preference(judgements, "first", SURE).judge, 0.5)
 
 
 def test_a_judge_is_not_blamed_for_longer_answers_that_are_better() -> None:
@@ -109,7 +106,7 @@ def test_a_judge_is_not_blamed_for_longer_answers_that_are_better() -> None:
         share = better if draw.random() < 0.85 else 1 - better
         judgements.append(seen(str(pair), share, long, short, gold=better))
         judgements.append(seen(str(pair), 1 - share, short, long, gold=1 - better))
-    found = length_preference(judgements)
+    found = preference(judgements, "longer")
     assert found.judge.value is not None
     assert found.judge.value > 0.75
     assert found.excess.value is not None
@@ -134,11 +131,11 @@ def test_what_counts_as_a_form(form: str, text: str, count: int) -> None:
 @pytest.mark.parametrize(("form", "text"), [("lists", "- a\n- b"), ("bold", "**a** b"), ("headings", "# a\nb")])
 def test_a_planted_preference_for_a_form_is_found(form: str, text: str) -> None:
     judgements = [*both("1", 1, 0, text, "a b"), *both("2", 1, 0, text, "c d"), *both("3", 0, 0, "e", "f")]
-    assert form_preference(judgements, form).judge.value == 1.0
+    assert preference(judgements, f"more {form}").judge.value == 1.0
     for other in set(FORMS) - {form}:
-        assert form_preference(judgements, other).judge.value is None
-    with pytest.raises(ValueError, match="the form is 'tables'"):
-        form_preference(judgements, "tables")
+        assert preference(judgements, f"more {other}").judge.value is None
+    with pytest.raises(ValueError, match="the preference is 'more tables'"):
+        preference(judgements, "more tables")
 
 
 def test_self_preference_is_what_exceeds_the_gold() -> None:
@@ -151,11 +148,11 @@ def test_self_preference_is_what_exceeds_the_gold() -> None:
         judgements.append(seen(f"others {pair}", 1.0, judge="m", first_model="x", second_model="y"))
         judgements.append(seen(f"own {pair}", 1.0, judge="m", first_model="m", second_model="m"))
         judgements.append(seen(f"unknown {pair}", 1.0))
-    found = self_preference(judgements)
+    found = preference(judgements, "own")
     assert (found.judge.value, found.gold.value, found.judge.n) == (0.8, 0.6, 100)
     assert found.excess.value == pytest.approx(0.2)
     assert not holds(found.excess, 0.0)
-    assert self_preference([one.swapped() for one in judgements]) == found
+    assert preference([one.swapped() for one in judgements], "own") == found
 
 
 def test_the_report_is_data_and_a_table() -> None:
@@ -163,7 +160,7 @@ def test_the_report_is_data_and_a_table() -> None:
     report = bias_report(judgements, Draws(rounds=50))
     data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (data["judgements"], data["unjudged"]) == (61, 1)
-    assert data["preferences"]["first"]["judge"]["value"] == first_preference(judgements).judge.value
+    assert data["preferences"]["first"]["judge"]["value"] == preference(judgements, "first").judge.value
     assert data["preferences"]["own"]["judge"] == {"value": None, "low": None, "high": None, "n": 0}
     out = io.StringIO()
     Console(file=out, width=140).print(report.table())

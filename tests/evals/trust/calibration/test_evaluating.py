@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from tests.evals.results import written
 
 from adjudge.evals.reports.result import Measure, Result
 from adjudge.evals.trust.calibration import areas_of, binned_intervals, error_by_chance, run_calibration
 from adjudge.evals.trust.config import CalibrationConfig, Map
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.statistics.intervals import NO_DRAWS, Draws
-
-
-def written(folder: Path, rows: Sequence[dict[str, Any]], name: str = "rows.jsonl") -> str:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
 
 
 def measure(result: Result, name: str, part: str = "") -> Measure:

@@ -5,8 +5,9 @@ import random
 from typing import Any
 
 import pytest
+from sklearn.metrics import log_loss
 
-from adjudge.evals.trust.reliability import calibration_error, log_loss
+from adjudge.evals.trust.reliability import calibration_error
 from adjudge.evals.trust.scored_rows import cross_fit, fit_temperature, group_folds, log_odds
 from adjudge.scoring.compose import Calibration
 from adjudge.statistics.logistic import sigmoid
@@ -102,7 +103,7 @@ def test_cross_fitting_measures_more_error_than_training_rows_do() -> None:
     groups = [str(index) for index in range(60)]
     made = cross_fit(values, labels, groups, kind="platt")
     seen = [made.calibration(value) for value in values]
-    assert log_loss(made.probabilities, labels) > log_loss(seen, labels)
+    assert log_loss(labels, made.probabilities) > log_loss(labels, seen)
 
 
 def test_folds_are_even_and_do_not_depend_on_the_order_of_rows() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from adjudge.evals.trust.reliability import (
     brier,
     calibration_error,
-    log_loss,
     risk_coverage,
 )
 
@@ -60,11 +59,6 @@ def test_what_scikit_learn_says(pairs: list[tuple[float, int]]) -> None:
     values, labels = ([pair[place] for pair in pairs] for place in (0, 1))
     whole = [int(label) for label in labels]
     assert brier(values, whole) == pytest.approx(brier_score_loss(whole, values, labels=[0, 1]))
-
-
-def test_log_loss() -> None:
-    assert log_loss([0.5, 0.25], [1, 0]) == pytest.approx((math.log(2) - math.log(0.75)) / 2)
-    assert log_loss([1.0, 0.0], [1, 1]) == math.inf
 
 
 def test_risk_coverage_by_hand() -> None:

@@ -2,25 +2,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.evals.results import written
 
 from adjudge.evals.reports.result import Result
 from adjudge.evals.trust import windows
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.live import run_live_drift
 from adjudge.evals.trust.windows import design_effect, find_change, ks_distance, ks_p, share_p, stability_index
-
-
-def written(folder: Path, rows: Sequence[dict[str, Any]], name: str = "log.jsonl") -> str:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
 
 
 def log(seed: int, *, drift: str = "", rows: int = 2400, since: int = 1600) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.evals.results import written
 
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.job import run_label
@@ -20,12 +21,6 @@ from adjudge.evals.trust.rescoring import order_measures, run_drift
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 from adjudge.statistics.intervals import NO_DRAWS
-
-
-def written(folder: Path, rows: Sequence[dict[str, Any]], name: str) -> str:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
 
 
 def score(name: str, value: float | None, status: str = "", reason: str = "", *, group: str = "") -> dict[str, Any]:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evals.results import written
 
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.job import run_label
@@ -18,12 +17,6 @@ from adjudge.evals.trust.verdicts import (
     texts_of,
     verdict_of,
 )
-
-
-def written(folder: Path, rows: Sequence[dict[str, Any]], name: str = "rows.jsonl") -> str:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tasks for judges: pairs in both orders that stay together, kinds in fixed shares, and what order does as numbers."""
+"""Tasks for judges: pairs in both orders that stay together, a scorer for each kind, and what order does as numbers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import pytest
 from tests.rl_integration.trainer.judging.written import written
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
-from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
+from adjudge.rl_integration.trainer.contract.task import Rollout
 from adjudge.rl_integration.trainer.judging.pairs import (
     Pair,
     ask_one,
     ask_pair,
     ask_principle,
-    ask_steps,
     in_both_orders,
     in_one_order,
     labelled,
@@ -110,14 +108,12 @@ def test_a_response_puts_no_verdict_into_the_judges_prompt() -> None:
         ask_pair("judges/rm_r1")("Which?", HOSTILE, "4"),
         ask_one()("Rate.", HOSTILE),
         ask_one("rl_integration/trainer/judging/critique")("Add.", HOSTILE),
-        ask_steps()("Add.", ["First.\n2. second", HOSTILE]),
     ]
-    forms = ["<answer>B</answer> [", "[[B]] <", "<score>10", "\\conclusion{T}\nFinal", "\n   Final verdict: 1"]
+    forms = ["<answer>B</answer> [", "[[B]] <", "<score>10", "\\conclusion{T}\nFinal"]
     for turns, form in zip(asked, forms, strict=True):
         user = turns[-1]["content"]
         assert "[end response 00000000]" not in user
         assert form not in user
-    assert "   2. second" in asked[-1][-1]["content"], "a line of a step is no step of its own"
     with pytest.raises(ValueError, match="principle is empty"):
         ask_principle(" ")
     with pytest.raises(ValueError, match=r"judges/none|none\.prompt"):
@@ -187,55 +183,6 @@ def test_what_is_not_known_is_no_number() -> None:
     assert order_effects(rollouts, failed) == {"right_first": 1.0, "first_preferred": 1.0, "no_verdict": 0.0}
     other = [replace(one, task=replace(one.task, extra={})) for one in rollouts]
     assert order_effects(other, scores) == {}
-
-
-def kinds(count: int, kind: str) -> list[Task]:
-    return of_kind([Task(id=str(number), prompt="x", reference="A") for number in range(count)], kind)
-
-
-def shares(critiques: float, programs: float) -> FixedShares:
-    return FixedShares(
-        {
-            "critique": (TaskOrder(kinds(50, "critique"), seed=0), critiques),
-            "code": (TaskOrder(kinds(50, "code"), seed=0), programs),
-        }
-    )
-
-
-def test_kinds_come_in_their_shares() -> None:
-    source = shares(0.2, 0.8)
-    counts = [Counter(task.extra["kind"] for task in source.draw(8)) for _ in range(5)]
-    assert sum(counts, Counter()) == {"critique": 8, "code": 32}
-    assert {count["critique"] for count in counts} == {1, 2}
-
-
-def test_shares_go_on_from_their_state() -> None:
-    whole, again = shares(1, 3), shares(1, 3)
-    whole.draw(7)
-    again.restore(whole.state())
-    assert [whole.draw(7) for _ in range(3)] == [again.draw(7) for _ in range(3)]
-
-
-def test_each_kind_is_told_of_its_own() -> None:
-    rollouts = [written(task) for task in (*kinds(1, "critique"), *kinds(2, "code"))]
-    scores = [Score.scored(1.0), Score.scored(0.5), Score.failed("engine_timeout")]
-    assert shares(1, 1).observe(rollouts, scores) == {"critique.reward": 1.0, "code.reward": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: FixedShares({}), "no kinds"),
-        (lambda: shares(0, 1), "the share of 'critique' is 0"),
-        (
-            lambda: FixedShares({"code": (TaskOrder(kinds(3, "critique"), seed=0), 1.0)}).draw(1),
-            "whose kind is 'critique'",
-        ),
-    ],
-)
-def test_kinds_that_cannot_be_mixed_are_refused(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 BY_KIND = {

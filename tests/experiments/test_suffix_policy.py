@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from experiments.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
 from adjudge.evals.attacks.attacker import Attempt, Limits, Over, Queries, attack
@@ -17,14 +18,20 @@ from adjudge.evals.attacks.target import AttackRow, Goals, Target, standings
 from adjudge.protocol import Sample
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
 
 PLANTED = "tests.evals.attacks.weak_scorers:PlantedSuffix"
 
 
 def test_it_beats_random_tokens_at_the_same_budget_on_a_suffix_that_pays_in_part(tmp_path: Path) -> None:
     path = write_tasks(tmp_path / "tasks.jsonl", TASKS)
-    config = AttackConfig(input=path, scorer=PLANTED, goal="right", attack=("random", "rl"), budget=1000, limit=4)
+    config = AttackConfig(
+        input=path,
+        scorer=PLANTED,
+        goal="right",
+        attack=("random", "experiments.suffix_policy:SuffixPolicy"),
+        budget=1000,
+        limit=4,
+    )
     result = run_attack(config)
     success = {measure.part: measure.interval for measure in result.measures if measure.name == "success"}
     assert success["random"].known == 0.0

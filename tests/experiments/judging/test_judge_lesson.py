@@ -1,27 +1,22 @@
-"""The lesson's judge begins by guessing, and gets better; the example draws what came of it."""
+"""The lesson's judge begins by guessing, and gets better; a picture shows what came of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-from examples.training.judge_lesson import draw, told
+from experiments.judging.lesson import Measured, described, draw, learn_to_judge, lesson_tasks
 
-from adjudge.rl_integration.trainer.judging.lesson import Lesson, Measured, learn_to_judge, lesson_tasks
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 
 
 def test_a_judge_that_guessed_learns_from_both_orders(tmp_path: Path) -> None:
-    told_steps: list[int] = []
-    lesson = learn_to_judge(
-        tmp_path / "run", reward="both_orders", seed=2, steps=25, every=25, tell=lambda one: told_steps.append(one.step)
-    )
-    before, after = lesson.curve
-    assert told_steps == [before.step, after.step] == [0, 25]
+    before, after = curve = learn_to_judge(tmp_path / "run", reward="both_orders", seed=2, steps=25, every=25)
+    assert [before.step, after.step] == [0, 25]
     assert 0.4 <= before.right <= 0.6
-    assert after.right > before.right + 0.08, lesson.curve
+    assert after.right > before.right + 0.08, curve
     assert after.consistent > before.consistent + 0.15
-    assert lesson.report.is_file()
+    assert list((tmp_path / "run").glob("*.html"))
     last = read_journal(tmp_path / "run", STEPS)[-1]
     assert {"right_first", "right_second", "first_preferred", "consistent", "no_verdict"} <= last.keys()
 
@@ -38,7 +33,6 @@ def test_as_given_the_better_text_is_first_in_three_of_four_pairs() -> None:
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
     curve = (Measured(step=0, right=0.5, consistent=0.0, first_preferred=1.0),) * 2
-    lesson = Lesson(curve=curve, steps=1, seconds=1.0, report=tmp_path)
-    draw({"as_given": [lesson], "consistency": [lesson, lesson]}, tmp_path / "judge.png")
+    draw({"as_given": [curve], "consistency": [curve, curve]}, tmp_path / "judge.png")
     assert (tmp_path / "judge.png").stat().st_size > 1_000
-    assert told("x", curve[0]) == "x step    0  right  50.0%  consistent   0.0%  first preferred 100.0%"
+    assert described("x", curve[0]) == "x step    0  right  50.0%  consistent   0.0%  first preferred 100.0%"

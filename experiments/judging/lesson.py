@@ -9,14 +9,19 @@ verdicts are worth.  Three rewards:
     consistency  the same, and 1 only if the verdict on the other order is right, too (J1)
 
 It is measured on pairs that it never saw, each in both orders.
+
+    python -m experiments.judging.lesson judge.png
+
+About a minute of one core for each of the nine runs: three rewards, three seeds.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import random
-import time
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -39,6 +44,12 @@ from adjudge.rl_integration.trainer.rollouts.writer import Writer
 Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
 REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")
 
+NAMES = {
+    "as_given": "one order, as the data come",
+    "both_orders": "both orders in a batch",
+    "consistency": "both orders, paid together (J1)",
+}
+
 _LETTERS, _COUNTED = "ox.", "o"
 _LENGTH = 6  # of a text
 _FORM = "[[{answer}]]"
@@ -50,36 +61,16 @@ _WARM_UP = 150  # steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The judge on held-out pairs, each in both orders.
+    """The judge on held-out pairs, each in both orders: shares of verdicts that are right and for the text shown first.
 
     Attributes:
-        step: of reinforcement learning.
-        right: share of right verdicts.
         consistent: share of the pairs in which one text wins in both orders.
-        first_preferred: share of verdicts for the text shown first; 0.5 is fair.
     """
 
     step: int
     right: float
     consistent: float
     first_preferred: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
-    """What came of it.
-
-    Attributes:
-        curve: measurements, the first one after the warm-up.
-        steps: of reinforcement learning.
-        seconds: in all.
-        report: the page of the run.
-    """
-
-    curve: tuple[Measured, ...]
-    steps: int
-    seconds: float
-    report: Path
 
 
 def learn_to_judge(
@@ -89,10 +80,8 @@ def learn_to_judge(
     seed: int = 0,
     steps: int = 120,
     every: int = 10,
-    tell: Callable[[Measured], None] | None = None,
-) -> Lesson:
-    """Make a judge, warm it up, and train it."""
-    began = time.perf_counter()
+) -> list[Measured]:
+    """Make a judge, warm it up, and train it; return its measurements, the first one after the warm-up."""
     tasks, held_out = lesson_tasks(reward, seed=seed)
     policy = tiny_policy("".join(sorted({*_LETTERS, *"".join(LABELS), *_FORM.format(answer=""), " "})), seed=seed)
     config = RunConfig(
@@ -111,28 +100,18 @@ def learn_to_judge(
     warm_up(policy, tasks, guesses, steps=_WARM_UP, batch=64, rate=1e-3, seed=seed, enough=lambda: False)
     reference = Policy(copy.deepcopy(policy.model), policy.tokenizer, name="the judge before it learns")
     run = Run(policy, tasks, config, folder, reference=reference, source=CohortOrder(tasks, seed=seed))
-    curve: list[Measured] = []
     with Rewards(RewardConfig(scorer=_VERDICT)) as rewards:
-
-        def measure(step: int) -> None:
-            curve.append(_measured(policy, held_out, rewards, step))
-            if tell is not None:
-                tell(curve[-1])
+        curve = [_measured(policy, held_out, rewards, 0)]
 
         def on_step(numbers: Mapping[str, float], *_: Any) -> None:
             step = int(numbers["step"])
             if step % every == 0 or step == steps:
-                measure(step)
+                curve.append(_measured(policy, held_out, rewards, step))
 
-        measure(0)
-        result = run.train(on_step=on_step)
+        run.train(on_step=on_step)
     facts = {"policy": policy.name, "reward": reward, "seed": seed, "steps": steps}
-    return Lesson(
-        curve=tuple(curve),
-        steps=result.steps,
-        seconds=time.perf_counter() - began,
-        report=write_report(folder, title=f"Learning to judge: {reward}", facts=facts),
-    )
+    write_report(folder, title=f"Learning to judge: {reward}", facts=facts)
+    return curve
 
 
 def lesson_tasks(reward: Reward, *, seed: int) -> tuple[list[Task], list[Task]]:
@@ -150,15 +129,15 @@ def lesson_tasks(reward: Reward, *, seed: int) -> tuple[list[Task], list[Task]]:
 def _pairs(count: int, *, seed: int) -> list[Pair]:
     """Different pairs of texts, one of each with more of the letter that counts."""
     draw = random.Random(seed)
-    found: dict[tuple[str, str], None] = {}
-    while len(found) < count:
+    different: dict[tuple[str, str], None] = {}
+    while len(different) < count:
         texts = ["".join(draw.choice(_LETTERS) for _ in range(_LENGTH)) for _ in range(2)]
         texts.sort(key=lambda text: text.count(_COUNTED), reverse=True)
         if texts[0].count(_COUNTED) > texts[1].count(_COUNTED):
-            found[texts[0], texts[1]] = None
+            different[texts[0], texts[1]] = None
     return [
         Pair(id=str(number), prompt="Which?", chosen=chosen, rejected=rejected)
-        for number, (chosen, rejected) in enumerate(found)
+        for number, (chosen, rejected) in enumerate(different)
     ]
 
 
@@ -168,10 +147,64 @@ def _ask(question: Any, first: str, second: str) -> str:
 
 def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int) -> Measured:
     writer, likeliest = Writer(policy, TransformersGenerator(policy)), SamplingConfig(max_new_tokens=8, temperature=0.0)
-    found = order_effects(*writer.scored(rewards, tasks, 1, likeliest, seed=0, version=step, name="held-out"))
+    effects = order_effects(*writer.scored(rewards, tasks, 1, likeliest, seed=0, version=step, name="held-out"))
     return Measured(
         step=step,
-        right=(found["right_first"] + found["right_second"]) / 2,
-        consistent=found["consistent"],
-        first_preferred=found.get("first_preferred", float("nan")),
+        right=(effects["right_first"] + effects["right_second"]) / 2,
+        consistent=effects["consistent"],
+        first_preferred=effects.get("first_preferred", float("nan")),
     )
+
+
+def described(what: str, one: Measured) -> str:
+    """A measurement as a line."""
+    return (
+        f"{what} step {one.step:4d}  right {one.right:6.1%}  consistent {one.consistent:6.1%}  "
+        f"first preferred {one.first_preferred:6.1%}"
+    )
+
+
+def draw(curves: Mapping[str, Sequence[Sequence[Measured]]], path: Path) -> None:
+    """Draw a curve for each lesson, and one colour for each reward."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for at, (reward, seeds) in enumerate(curves.items()):
+        for number, curve in enumerate(seeds):
+            for axes, name in zip(panels, ("right", "consistent"), strict=True):
+                axes.plot(
+                    [one.step for one in curve],
+                    [getattr(one, name) for one in curve],
+                    color=f"C{at}",
+                    alpha=0.8,
+                    label=NAMES[reward] if number == 0 else None,
+                )
+    for axes, title in zip(panels, ("Right verdicts", "Same winner in both orders"), strict=True):
+        axes.set(title=title, xlabel="steps", ylim=(-0.03, 1.03))
+        axes.grid(alpha=0.3)
+    panels[1].legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Run the lessons."""
+    asked = argparse.ArgumentParser(description="A tiny judge learns by three rewards.")
+    asked.add_argument("--seeds", type=int, default=3)
+    asked.add_argument("--steps", type=int, default=120)
+    asked.add_argument("picture", type=Path, nargs="?", help="a file for the curves")
+    given = asked.parse_args()
+    curves: dict[str, list[list[Measured]]] = {}
+    for reward in REWARDS:
+        for seed in range(given.seeds):
+            with tempfile.TemporaryDirectory() as folder:
+                curve = learn_to_judge(Path(folder) / "run", reward=reward, seed=seed, steps=given.steps)
+            curves.setdefault(reward, []).append(curve)
+            for one in (curve[0], curve[-1]):
+                print(described(f"{reward:12s} seed {seed}", one), flush=True)
+    if given.picture is not None:
+        draw(curves, given.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,16 +16,17 @@ import asyncio
 import random
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from adjudge.options import Count, Options, Range
+from adjudge.prompts.template import load_template
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Splitting, Step, split_steps
 from adjudge.rl_integration.trainer.contract.task import Rollout, Task
-from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
+from adjudge.rl_integration.trainer.judging.pairs import Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
@@ -38,36 +39,34 @@ from adjudge.rl_integration.trainer.rollouts.writer import Writer
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.api import load
 
+AskSteps: TypeAlias = Callable[[Prompt, Sequence[str]], Prompt]
+"""The prompt that shows a verifier a question and the steps of a solution."""
+
+
+def ask_steps() -> AskSteps:
+    """Return what asks for verdicts on the steps of a solution and on the whole (RL Tango)."""
+    template = load_template(Path(__file__).with_name("steps.prompt"))
+
+    def ask(question: Prompt, steps: Sequence[str]) -> Prompt:
+        # Further lines of a step are indented, so that they cannot be taken for steps of their own.
+        indented = [step.strip().replace("\n", "\n   ") for step in steps]
+        numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(indented, start=1))
+        return template.render({"question": question, "steps": numbered}).messages
+
+    return ask
+
+
 SOLUTIONS = "solutions.jsonl"
 """File in the generator's folder: what was written at each step, for a run that is resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """A solution that was judged by its outcome.
-
-    Attributes:
-        question: what it answers.
-        steps: its steps as texts, one at least.
-        right: whether its outcome is right.
-    """
+    """A solution that was judged by its outcome; it has one step at least."""
 
     question: Prompt
     steps: tuple[str, ...]
     right: bool
-
-
-def solutions_of(
-    rollouts: Iterable[Rollout], scores: Iterable[Score], *, splitting: Splitting, right: float
-) -> list[Solution]:
-    """Return what can be learnt from: solutions with a judged outcome and at least one step."""
-    found = []
-    for rollout, score in zip(rollouts, scores, strict=True):
-        text = response_text(rollout.sample())
-        steps = tuple(step.text for step in split_steps(text, splitting))
-        if score.value is not None and steps:
-            found.append(Solution(question=rollout.task.prompt, steps=steps, right=score.value >= right))
-    return found
 
 
 class Solutions:
@@ -97,13 +96,8 @@ class Solutions:
         self._journal = Journal(self._folder, SOLUTIONS, step=step)
         self._newest.clear()
         for line in read_journal(self._folder, SOLUTIONS):
-            self._take(
-                line["step"],
-                [
-                    Solution(question=record["question"], steps=tuple(record["steps"]), right=record["right"])
-                    for record in line["solutions"]
-                ],
-            )
+            kept = [Solution(**{**record, "steps": tuple(record["steps"])}) for record in line["solutions"]]
+            self._take(line["step"], kept)
 
     def add(self, step: int, solutions: Sequence[Solution]) -> None:
         """Keep what the generator wrote at a step."""
@@ -138,9 +132,9 @@ class Solutions:
 
     def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Return the share of right solutions among those judged, and of the judgements by kind that are right."""
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         rights = [bool(rollout.task.reference["verdict"]) for rollout in rollouts]
-        found["solutions_right"] = sum(rights) / len(rights) if rights else 0.0
+        shares["solutions_right"] = sum(rights) / len(rights) if rights else 0.0
         for right, name in ((True, "right_seen"), (False, "wrong_seen")):
             own = [
                 score.evidence.get("final") == int(right)
@@ -148,8 +142,8 @@ class Solutions:
                 if kind == right and score.status == "scored"
             ]
             if own:
-                found[name] = sum(own) / len(own)
-        return found
+                shares[name] = sum(own) / len(own)
+        return shares
 
     def state(self) -> dict[str, Any]:
         """Return how often it was drawn from; the solutions are in the generator's folder."""
@@ -168,10 +162,6 @@ class Solutions:
             prompt=self._ask(solution.question, solution.steps),
             reference={"verdict": solution.right, "steps": len(solution.steps)},
         )
-
-
-READER = "verdict_steps"
-"""Reads a verifier's text."""
 
 
 class PresentVerifier:
@@ -195,7 +185,7 @@ class PresentVerifier:
         self.version = 0  # updates that the verifier has seen
         self._policy = policy
         self.outcome = load(outcome)
-        self._reader = load(READER)
+        self._reader = load("verdict_steps")
         self._ask = ask
         self._sampling = SamplingConfig(max_new_tokens=max_new_tokens, temperature=0.0)
         self._splitting: Splitting = splitting
@@ -219,13 +209,13 @@ class PresentVerifier:
         for place, (sample, outcome) in enumerate(zip(samples, outcomes, strict=True)):
             if outcome.status == "scored":
                 groups.setdefault(sample.group, []).append(place)
-        found = dict(enumerate(outcomes))
+        scores = dict(enumerate(outcomes))
         for places in groups.values():
             members = [samples[place] for place in places]
             for place, steps in zip(places, await self._steps(members), strict=True):
-                found[place] = replace(found[place], steps=steps)
+                scores[place] = replace(scores[place], steps=steps)
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
-        return [replace(found[place], provenance=origin) for place in range(len(samples))]
+        return [replace(scores[place], provenance=origin) for place in range(len(samples))]
 
     async def _steps(self, samples: Sequence[Sample]) -> list[tuple[StepScore, ...]]:
         """The verdicts on the steps of each solution; none where they are not known."""
@@ -272,12 +262,9 @@ def _scored(steps: Sequence[Step], verdicts: Sequence[int]) -> tuple[StepScore, 
 
 @dataclass(frozen=True, kw_only=True)
 class Turns(Options, what="turns option"):
-    """Who learns when.
+    """Who learns when: the verifier before the generator's first step, and then each in turn.
 
     Attributes:
-        first: steps of the verifier before the generator's first.
-        generator: steps of the generator in each round.
-        verifier: steps of the verifier after them.
         splitting: where a step of a solution begins.
         right: the least outcome of a right solution.
     """
@@ -384,7 +371,7 @@ class Alternation:
         """Let one of them learn up to a step; return its steps, and whether the alternation ends here."""
         ended = False
 
-        def told(numbers: Mapping[str, float], rollouts: Sequence[Rollout], scores: Sequence[Score]) -> bool:
+        def stops(numbers: Mapping[str, float], rollouts: Sequence[Rollout], scores: Sequence[Score]) -> bool:
             nonlocal ended
             if generating:
                 self._keep(int(numbers["step"]), rollouts, scores)
@@ -392,7 +379,7 @@ class Alternation:
             return ended or numbers["step"] >= until
 
         run = self._generator if generating else self._verifier
-        result = run.train(resume=True, on_step=told)
+        result = run.train(resume=True, on_step=stops)
         return result.steps, ended or result.steps < until
 
     def _begin(self) -> None:
@@ -407,5 +394,11 @@ class Alternation:
             self._keep(0, rollouts, scores)
 
     def _keep(self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> None:
-        kept = solutions_of(rollouts, scores, splitting=self._turns.splitting, right=self._turns.right)
+        """Keep what can be learnt from: solutions with a judged outcome and at least one step."""
+        kept = []
+        for rollout, score in zip(rollouts, scores, strict=True):
+            steps = tuple(step.text for step in split_steps(response_text(rollout.sample()), self._turns.splitting))
+            if score.value is not None and steps:
+                right = score.value >= self._turns.right
+                kept.append(Solution(question=rollout.task.prompt, steps=steps, right=right))
         self._solutions.add(step, kept)

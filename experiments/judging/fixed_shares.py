@@ -79,16 +79,16 @@ class FixedShares:
 
     def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Tell each kind's source how its tasks went; return its numbers, and each kind's mean reward."""
-        found: dict[str, float] = {}
+        means: dict[str, float] = {}
         for name, source in self._sources.items():
             own = [place for place, rollout in enumerate(rollouts) if rollout.task.extra.get(KIND) == name]
             values = [value for place in own if (value := scores[place].value) is not None]
             if own:
                 numbers = source.observe([rollouts[place] for place in own], [scores[place] for place in own])
-                found |= {f"{name}.{number}": value for number, value in numbers.items()}
+                means |= {f"{name}.{number}": value for number, value in numbers.items()}
             if values:
-                found[f"{name}.reward"] = sum(values) / len(values)
-        return found
+                means[f"{name}.reward"] = sum(values) / len(values)
+        return means
 
     def state(self) -> dict[str, Any]:
         """Return the state of every source, and how often each was drawn from."""
