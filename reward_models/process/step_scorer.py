@@ -2,8 +2,6 @@
 
 A response that holds nothing to judge, or more than can be judged, gets the *floor* and its reason, never a failed
 score: nobody may buy a way out with a long or an empty answer.  The floor is the lowest value the formula can give.
-
-Not covered: how a model is asked; a subclass does that.
 """
 
 from __future__ import annotations
@@ -77,14 +75,7 @@ _REST = "-"  # the response that is asked with when a row was too long: is it th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """A response in steps.
-
-    Attributes:
-        sample: the sample.
-        steps: its steps, with their places in `text`.
-        text: what is judged: the response without its reasoning, unless that is kept.
-        offset: where `text` begins in the response.
-    """
+    """A sample in steps, with their places in the text that is judged, and where that text begins in the response."""
 
     sample: Sample
     steps: tuple[Step, ...]
@@ -98,12 +89,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a model said about a solution.
-
-    Attributes:
-        reading: its numbers.
-        changed: the steps whose text was made harmless before it was shown.
-    """
+    """What a model said about a solution, and the steps whose text was made harmless before it was shown."""
 
     reading: Reading
     changed: tuple[int, ...] = ()
@@ -155,7 +141,6 @@ class StepScorer(ABC):
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         check_options(self, f"{self.name} option")
 
     @abstractmethod
@@ -233,8 +218,8 @@ class StepScorer(ABC):
             else:
                 solutions[place] = ready
         if solutions:
-            for place, found in zip(solutions, await self._judged(list(solutions.values())), strict=True):
-                scores[place] = found if isinstance(found, Score) else self._score(solutions[place], found)
+            for place, result in zip(solutions, await self._judged(list(solutions.values())), strict=True):
+                scores[place] = result if isinstance(result, Score) else self._score(solutions[place], result)
         if not scores:
             return []
         who = self.provenance()
@@ -283,17 +268,17 @@ class StepScorer(ABC):
             shorter = await self.judge([solutions[place].short() for place in doubtful])
             found_out = zip(doubtful, map(_with_numbers, shorter), strict=True)
             blame = {place: not isinstance(result, Fault) for place, result in found_out}
-        found: list[Judged | Score] = []
+        judged: list[Judged | Score] = []
         for place, result in enumerate(results):
             if isinstance(result, Judged):
-                found.append(result)
+                judged.append(result)
             elif blame.get(place):
-                found.append(
+                judged.append(
                     self._floored("too_complex" if result.too_long else "unparsable_answer", fault=result.detail)
                 )
             else:
-                found.append(Score.failed(result.reason, fault=result.detail))
-        return found
+                judged.append(Score.failed(result.reason, fault=result.detail))
+        return judged
 
     def _score(self, solution: Solution, judged: Judged) -> Score:
         raw = judged.reading.values
