@@ -44,30 +44,16 @@ def lowest_value(
             f"the aggregate {how!r} needs probabilities, and the refinement {refinement!r} makes other numbers of "
             "them; use sum, mean, min, last, max or soft_min"
         )
-    one = _lowest_step(refinement, eta, start)
-    match how:
-        case "sum":
-            return {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, max_steps * one)
-        case "sum_log":
-            return max_steps * math.log(EDGE)
-        case "mean_logit":
-            return math.log(EDGE) - math.log1p(-EDGE)
-        case "mean_odds":
-            return EDGE / (1 - EDGE)
-    return one
-
-
-def _lowest_step(refinement: Refinement, eta: float, start: float) -> float:
-    match refinement:
-        case "clip":
-            return min(-eta, 0.0)
-        case "delta":
-            return -1.0
-        case "clip_delta":
-            return -abs(min(-eta, 0.0))
-        case "gain":
-            return min(-1.0, -start)
-    return 0.0
+    clipped = min(-eta, 0.0)
+    of_a_step = {"clip": clipped, "delta": -1.0, "clip_delta": -abs(clipped), "gain": min(-1.0, -start)}
+    one = of_a_step.get(refinement, 0.0)
+    of_all: dict[str, float] = {
+        "sum": {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, max_steps * one),
+        "sum_log": max_steps * math.log(EDGE),
+        "mean_logit": math.log(EDGE) - math.log1p(-EDGE),
+        "mean_odds": EDGE / (1 - EDGE),
+    }
+    return of_all.get(how, one)
 
 
 _REST = "-"  # the response that is asked with when a row was too long: is it the problem that does not fit?
@@ -195,16 +181,12 @@ class StepScorer(ABC):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if `extra["steps"]` is no list of texts."""
         given = sample.extra.get("steps")
-        if given is None:
-            return
-        texts = (
-            isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, str) for one in given)
-        )
-        if not texts or not given:
+        listed = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+        if given is not None and not (listed and all(isinstance(one, str) for one in given)):
             which = f" {sample.id!r}" if sample.id else ""
-            shown = repr(given)[:80]
             raise ValueError(
-                f'the scorer {self.name!r}, sample{which}: extra["steps"] is {shown}; give a list of texts, or none'
+                f'the scorer {self.name!r}, sample{which}: extra["steps"] is {repr(given)[:80]}; give a list of texts, '
+                "or none"
             )
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:

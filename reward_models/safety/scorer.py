@@ -226,8 +226,7 @@ class SafetyClassifier(OneModel):
         """
         if not samples:
             return []
-        _ = await asyncio.to_thread(lambda: self.outputs)
-        form = ChatForm(special=tuple(getattr(self.checkpoint.engine, "special_tokens", ())), reasoning=self.reasoning)
+        form = await asyncio.to_thread(self._form)
         jobs = [self._job(sample, form) for sample in samples]
         asked = [reading for job in jobs if isinstance(job, list) for reading in job]
         await read(asked, self.checkpoint.engine, len(self.outputs.names), splits=self.long == "windows")
@@ -238,6 +237,10 @@ class SafetyClassifier(OneModel):
             score = job if isinstance(job, Score) else self._score(job, sample)
             scores.append(replace(score, provenance=who))
         return scores
+
+    def _form(self) -> ChatForm:
+        _ = self.outputs
+        return ChatForm(special=tuple(getattr(self.checkpoint.engine, "special_tokens", ())), reasoning=self.reasoning)
 
     def _job(self, sample: Sample, form: ChatForm) -> list[Reading] | Score:
         """What has to be read of a sample, or its score where nothing has."""

@@ -25,6 +25,7 @@ from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, content_text, split_reasoning
 from adjudge.reward_models.scalar.reward_scorer import reference_answer
+from adjudge.statistics.logistic import sigmoid
 
 _MARKS = (r"\[\s?(?:CONTEXT|RESPONSE\s{1,3}[AB])\s?\]",)
 _LABELS = {"A": ("A",), "B": ("B",)}
@@ -143,8 +144,7 @@ class PairModel(ModelScorer):
 
     def _share(self, answer: LabelLogprobs, label: str) -> float:
         other = "B" if label == "A" else "A"
-        gap = (answer.logprobs[other] - answer.logprobs[label]) / self.temperature
-        return 1 / (1 + math.exp(gap)) if gap < 0 else math.exp(-gap) / (1 + math.exp(-gap))
+        return sigmoid((answer.logprobs[label] - answer.logprobs[other]) / self.temperature)
 
     def _scored(self, games: Sequence[_Game | Fault], forfeits: int) -> Score:
         """The score of a response; a game that it makes too long is lost, one that the other does is none."""

@@ -25,6 +25,7 @@ from adjudge.options import Count, check_options
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Reasoning
+from adjudge.statistics.logistic import sigmoid
 
 Turns = tuple[Message, ...]
 Output = Literal["reward", "sigmoid", "log_sigmoid"]
@@ -61,12 +62,11 @@ class Rating:
         value = self.reward - less
         if output == "reward":
             return value, self.spread
-        small = math.exp(-abs(value))
-        share = 1 / (1 + small) if value >= 0 else small / (1 + small)
-        other = small / (1 + small) if value >= 0 else 1 / (1 + small)
+        share, other = sigmoid(value), sigmoid(-value)
         if output == "sigmoid":
             return share, None if self.spread is None else share * other * self.spread
-        return min(value, 0.0) - math.log1p(small), None if self.spread is None else other * self.spread
+        log_share = min(value, 0.0) - math.log1p(math.exp(-abs(value)))
+        return log_share, None if self.spread is None else other * self.spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
