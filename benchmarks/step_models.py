@@ -50,11 +50,11 @@ from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations
-from adjudge.reward_models.training.held_out import auc
 from adjudge.reward_models.training.process_config import ProcessTraining
-from adjudge.reward_models.training.process_metrics import Judged, step_measures
+from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
 from adjudge.reward_models.training.process_training import train_process
 from adjudge.statistics.intervals import Interval, middle, numbered, resampled
+from adjudge.statistics.ranks import auroc_of
 from adjudge.training.config_file import config_of
 from adjudge.training.data_files import families, held_out, read_steps
 from adjudge.training.step_data import StepExample
@@ -302,7 +302,7 @@ def table(name: str, aside: Sequence[StepExample], models: Mapping[str, Values])
     for who, mine in said.items():
         measures = step_measures(
             [
-                Judged(probabilities=tuple(chances), labels=one.labels, cluster=cluster)
+                JudgedSteps(probabilities=tuple(chances), labels=one.labels, cluster=cluster)
                 for one, chances, cluster in zip(aside, mine, families(aside), strict=True)
             ]
         )[0]
@@ -394,14 +394,15 @@ def areas(
     owner = numbered([clusters[at] for at, _ in places])
     mine = np.array([model[at][step] for at, step in places])
     theirs = np.array([rule[at][step] for at, step in places])
+    areas = auroc_of(theirs, right), auroc_of(mine, right)
     drawn, ahead = [], []
     for times in resampled(int(owner.max()) + 1, rounds=rounds):
-        rows = np.repeat(np.arange(len(owner)), times[owner].astype(int))
-        area = auc(theirs[rows], right[rows])
+        area, other = (of_weights(times[owner].astype(float)) for of_weights in areas)
         drawn.append(area)
-        ahead.append(auc(mine[rows], right[rows]) - area)
+        ahead.append(other - area)
     low, high = middle(drawn)
-    area, difference = auc(theirs, right), auc(mine, right) - auc(theirs, right)
+    area, other = (of_weights(np.ones(len(owner))) for of_weights in areas)
+    difference = other - area
     under, over = middle(ahead)
     return Interval(value=area, low=low, high=high), Interval(value=difference, low=under, high=over)
 

@@ -4,8 +4,6 @@ A contest is won by the better of two answers if it gets the higher score; a tie
 by a model that saw nothing of its prompts: the groups are dealt to folds, and a fold's contests are scored by the model
 fitted on all other folds.  So every row of a small corpus is held out once.  Intervals come from a bootstrap over
 groups (prompts), since the contests of one prompt are not independent: an interval over pairs would be too narrow.
-
-Not covered: models of others; put their `Share` (`share`) beside these.
 """
 
 from __future__ import annotations
@@ -30,13 +28,7 @@ _PARTNERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A response with its prompt.
-
-    Attributes:
-        prompt: text, or the chat turns that were answered.
-        response: text.
-        group: its prompt's group; nothing is learnt from a group that is held out.
-    """
+    """A response with its prompt, and its prompt's group: nothing is learnt from a group that is held out."""
 
     prompt: str | Sequence[Message]
     response: str
@@ -48,10 +40,8 @@ class Contest:
     """Two answers of which the first is better.
 
     Attributes:
-        better: the better one.
-        worse: the worse one; to the same prompt, if the data have such.
+        worse: to the same prompt as the better one, if the data have such.
         source: the cell of the corpus it belongs to.
-        weight: how much it counts.
     """
 
     better: Answer
@@ -62,15 +52,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of contests won.
-
-    Attributes:
-        value: the share, in [0, 1].
-        low: lower end of the 95 % interval.
-        high: upper end.
-        contests: how many there were.
-        groups: of how many prompts.
-    """
+    """The share of contests won, in [0, 1], with its 95 % interval, and of how many contests and prompts it is."""
 
     value: float
     low: float
@@ -84,15 +66,15 @@ class Share:
 
 def contests_of_pairs(pairs: Sequence[Pair]) -> list[Contest]:
     """Return the contests that preference pairs are; ties, and soft labels at 1/2, are none."""
-    found = []
+    contests = []
     for pair in pairs:
         chance = 0.5 if pair.tie else 1.0 if pair.probability is None else pair.probability
         group = pair.group or opening(pair.prompt)
         sides = [Answer(prompt=pair.prompt, response=text, group=group) for text in (pair.chosen, pair.rejected)]
         better, worse = sides if chance > 0.5 else sides[::-1]
         if chance != 0.5 and pair.weight:
-            found.append(Contest(better=better, worse=worse, source=pair.source, weight=pair.weight))
-    return found
+            contests.append(Contest(better=better, worse=worse, source=pair.source, weight=pair.weight))
+    return contests
 
 
 def contests_of_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> list[Contest]:
@@ -102,7 +84,7 @@ def contests_of_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> list[Con
     random.  A score that knows only how hard a prompt looks wins some of them: rules without training show how many.
     """
     chooser = random.Random(seed)
-    found = []
+    contests = []
     for source in sorted({rating.source for rating in ratings}):
         sides: tuple[list[Answer], list[Answer]] = ([], [])
         for rating in ratings:
@@ -114,8 +96,8 @@ def contests_of_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> list[Con
         for answer in sides[rare]:
             for partner in chooser.sample(sides[1 - rare], min(_PARTNERS, len(sides[1 - rare]))):
                 better, worse = (answer, partner) if rare else (partner, answer)
-                found.append(Contest(better=better, worse=worse, source=source))
-    return found
+                contests.append(Contest(better=better, worse=worse, source=source))
+    return contests
 
 
 RULES: Mapping[str, Callable[[Answer], float]] = {
@@ -150,12 +132,8 @@ def share(
 ) -> Share:
     """Return the share of contests won, with its 95 % percentile interval over resampled groups.
 
-    Args:
-        contests: at least one.
-        won: what `wins` returned for them.
-        against: what it returned for another score; the share is then the difference, in [-1, 1].
-        seed: of the bootstrap; with one seed two scores meet the same resamples.
-        resamples: how many.
+    `won` is what `wins` returned; with that of another score as `against`, the share is the difference, in [-1, 1].
+    With one seed two scores meet the same resamples.
     """
     names = {name: at for at, name in enumerate(sorted({a.group for c in contests for a in (c.better, c.worse)}))}
     one = np.array([names[contest.better.group] for contest in contests])
@@ -183,10 +161,9 @@ _MODELS: Mapping[str, FeatureOptions] = {"preference model": FeatureOptions()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineRow:
-    """What one baseline is worth.
+    """What a rule or a model is worth.
 
     Attributes:
-        name: of the rule or the model.
         won: the share of contests it wins.
         above: that share less that of "longer wins", on the same resamples.
         cells: the shares by `Contest.source`, where there are several.
@@ -221,13 +198,13 @@ def baseline_table(
         ValueError: there are no contests, or too few groups for the folds.
     """
     contests = contests_of_pairs(pairs) if pairs else contests_of_ratings(ratings, seed=seed)
-    told = [c for c in contests if only is None or {c.better.group, c.worse.group} <= only]
-    if not told:
+    reported = [c for c in contests if only is None or {c.better.group, c.worse.group} <= only]
+    if not reported:
         raise ValueError("there is no contest to report: no pair with a preference, or no right and wrong ratings")
-    outcomes = {name: wins(told, rule) for name, rule in RULES.items()}
+    outcomes = {name: wins(reported, rule) for name, rule in RULES.items()}
     for name, features in models.items():
-        outcomes[name] = held_out_wins(told, pairs, ratings, features, folds=folds, seed=seed)
-    return [_row(name, told, won, outcomes[LONGER], seed) for name, won in outcomes.items()]
+        outcomes[name] = held_out_wins(reported, pairs, ratings, features, folds=folds, seed=seed)
+    return [_row(name, reported, won, outcomes[LONGER], seed) for name, won in outcomes.items()]
 
 
 def held_out_wins(

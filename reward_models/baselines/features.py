@@ -19,8 +19,9 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Message, content_text
 from adjudge.reward_models.baselines.linear import Seen, check_features, ngrams
 from adjudge.reward_models.baselines.quantities import equations, numbers
@@ -76,7 +77,7 @@ _FIRST = ("refusal", "apology", "assent", "self")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureOptions:
+class FeatureOptions(Options, what="feature option"):
     """What is looked at.
 
     Attributes:
@@ -86,20 +87,18 @@ class FeatureOptions:
         length: "seen", or "removed": after the fit, whatever of the reward follows from the values of length on the
             training responses is subtracted, as in arXiv 2409.17407.  Leaving out the group "length" is not enough:
             n-grams tell the length too.
-        bits: n-grams are hashed to `2**bits` columns, 10 to 24.
+        bits: n-grams are hashed to `2**bits` columns.
     """
 
     words: tuple[int, ...] = (1, 2)
     characters: tuple[int, ...] = (3, 4, 5)
     groups: tuple[str, ...] = GROUPS
     length: Literal["seen", "removed"] = "seen"
-    bits: int = 18
+    bits: Annotated[int, Range(ge=10, le=24)] = 18
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
-        check_features(self, ("words", "characters"), GROUPS, range(10, 25))
-        if self.length not in ("seen", "removed"):
-            raise ValueError(f'length is {self.length!r}; it must be "seen" or "removed"')
+        super().__post_init__()
+        check_features(self, ("words", "characters"), GROUPS)
         if self.length == "removed" and "length" not in self.groups:
             raise ValueError('length is "removed", which needs its values; put "length" into groups')
         if not (self.words or self.characters or self.groups):
@@ -133,7 +132,7 @@ def values_in(question: str, response: str, groups: Sequence[str] = GROUPS) -> d
     lowered = response.lower().replace("’", "'")
     words, asked = _WORD.findall(lowered), _WORD.findall(question.lower().replace("’", "'"))
     lines = [line for line in response.split("\n") if line.strip()]
-    found = {
+    values = {
         "length": _length(response, words, lines, asked),
         "layout": {
             **{name: len(sign.findall(response)) / max(1, len(lines)) for name, sign in _PER_LINE.items()},
@@ -145,8 +144,8 @@ def values_in(question: str, response: str, groups: Sequence[str] = GROUPS) -> d
         "overlap": _overlap(question, response, asked, words),
     }
     if "arithmetic" in groups or "quantities" in groups:
-        found |= _solution(question, response)
-    return found
+        values |= _solution(question, response)
+    return values
 
 
 def _rate(count: int, words: Sequence[str]) -> float:
@@ -217,32 +216,32 @@ def _foreign(text: str) -> float:
 
 def _solution(question: str, response: str) -> dict[str, dict[str, float]]:
     """Whether arithmetic holds, and what is made of the numbers; all 0 for a text without numbers."""
-    asked, found, said = set(numbers(question, words=True)), equations(response), numbers(response)
-    count, signs = max(1, len(found)), "".join(equation.operators for equation in found)
-    wrong = sum(not equation.holds for equation in found)
+    asked, computed, said = set(numbers(question, words=True)), equations(response), numbers(response)
+    count, signs = max(1, len(computed)), "".join(equation.operators for equation in computed)
+    wrong = sum(not equation.holds for equation in computed)
     arithmetic = {
-        "has equations": float(bool(found)),
-        "log equations": math.log1p(len(found)),
+        "has equations": float(bool(computed)),
+        "log equations": math.log1p(len(computed)),
         "wrong equations": wrong / count,
         "any wrong equation": float(wrong > 0),
-        "equations less numbers asked": math.log((len(found) + 1) / (len(asked) + 1)) if found else 0.0,
-        "operands per equation": sum(len(equation.operands) for equation in found) / count,
+        "equations less numbers asked": math.log((len(computed) + 1) / (len(asked) + 1)) if computed else 0.0,
+        "operands per equation": sum(len(equation.operands) for equation in computed) / count,
         **{f"share of {sign}": signs.count(sign) / max(1, len(signs)) for sign in SIGNS},
-        "repeated equations": 1 - len({(one.operands, one.operators) for one in found}) / count if found else 0.0,
+        "repeated equations": 1 - len({(one.operands, one.operators) for one in computed}) / count if computed else 0.0,
     }
     known, used, invented, taken, operands = set(asked), set[float](), 0, 0, 0
-    for equation in found:
+    for equation in computed:
         for operand in equation.operands:
             operands += 1
             used.add(operand)
             taken += operand in asked
             invented += not (operand in known or operand in PLAIN or operand * 100 in known)
         known.add(equation.result)
-    results = [equation.result for equation in found]
+    results = [equation.result for equation in computed]
     answer = said[-1] if said else 0.0
     quantities = {
-        "numbers asked used": len(used & asked) / max(1, len(asked)) if found else 0.0,
-        "numbers asked unused": math.log1p(len(asked - used)) if found else 0.0,
+        "numbers asked used": len(used & asked) / max(1, len(asked)) if computed else 0.0,
+        "numbers asked unused": math.log1p(len(asked - used)) if computed else 0.0,
         "operands from nowhere": invented / max(1, operands),
         "any operand from nowhere": float(invented > 0),
         "operands from the problem": taken / max(1, operands),

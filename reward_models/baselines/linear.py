@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -44,12 +44,7 @@ _NOTES = ("options", "blocks", "names", "intercept", "numbers", "trained", "dige
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What is seen of a text.
-
-    Attributes:
-        terms: of each block, repeated as they occur.
-        values: by group and name.
-    """
+    """What is seen of a text: the terms of each block, repeated as they occur, and values by group and name."""
 
     terms: Mapping[str, Sequence[str]]
     values: Mapping[str, Mapping[str, float]]
@@ -65,15 +60,8 @@ class Seen:
         return np.array([value for values in self.values.values() for value in values.values()], dtype=np.float64)
 
 
-def check_features(options: Any, sizes: Sequence[str], groups: Sequence[str], bits: range) -> None:
-    """Raise `ValueError` unless the options of what is looked at are in range.
-
-    Args:
-        options: a dataclass with `groups`, `bits`, and sizes of n-grams.
-        sizes: the names of the latter.
-        groups: those that there are.
-        bits: those that are allowed.
-    """
+def check_features(options: Any, sizes: Sequence[str], groups: Sequence[str]) -> None:
+    """Raise `ValueError` unless sizes of n-grams are whole numbers, and the `groups` of options some of these."""
     for option in (*sizes, "groups"):
         object.__setattr__(options, option, tuple(getattr(options, option)))
     for option in sizes:
@@ -82,8 +70,6 @@ def check_features(options: Any, sizes: Sequence[str], groups: Sequence[str], bi
             raise ValueError(f"{option} is {given!r}; it must hold different whole numbers from 1 to 8")
     if set(options.groups) - set(groups) or len(set(options.groups)) < len(options.groups):
         raise ValueError(f"groups is {options.groups!r}; it must hold some of {', '.join(groups)}, each once")
-    if type(options.bits) is not int or options.bits not in bits:
-        raise ValueError(f"bits is {options.bits!r}; it must be a whole number from {bits[0]} to {bits[-1]}")
 
 
 def ngrams(tokens: Sequence[str], sizes: Sequence[int], between: str = "") -> list[str]:
@@ -97,13 +83,10 @@ class LinearModel:
 
     Attributes:
         options: what was looked at, as plain data.
-        blocks: names of the blocks of terms.
         names: of the values, by group.
         terms: float32, (blocks, 2**bits).
-        lows: float64, the lowest value that counts, of each; so the following.
-        highs: the highest.
-        means: what is subtracted.
-        scales: above 0, what it is divided by then.
+        lows, highs: float64, the lowest and the highest value that counts, of each; so the following.
+        means, scales: what is subtracted, and what it is divided by then, above 0.
         weights: of the standardised values.
         intercept: added to every sum.
         numbers: more that the model needs, by name.
@@ -124,7 +107,6 @@ class LinearModel:
     trained: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject arrays that do not fit the options, and numbers that are not finite."""
         wanted: dict[str, tuple[int, ...]] = {"terms": (len(self.blocks), 1 << self.options["bits"])}
         wanted |= dict.fromkeys(_PER_VALUE, (sum(map(len, self.names.values())),))
         for name, shape in wanted.items():
@@ -152,31 +134,28 @@ class LinearModel:
         if not seen:
             return np.zeros(0)
         values = (np.clip([one.row for one in seen], self.lows, self.highs) - self.means) / self.scales
-        found: Floats = values @ self.weights + self.intercept
+        total: Floats = values @ self.weights + self.intercept
         for matrix, weights in zip(hashed(seen, self.blocks, self.bits), self.terms, strict=True):
-            found = found + matrix @ weights.astype(np.float64)
-        return found
+            total = total + matrix @ weights.astype(np.float64)
+        return total
 
     def largest(self, seen: Seen, count: int) -> tuple[list[list[Any]], list[list[Any]]]:
         """Return the largest single parts, of values and of terms, as `[name, part]`, the largest first."""
         names = [name for names in self.names.values() for name in names]
-        found = [[name, float(part)] for name, part in zip(names, self._weighted(seen), strict=True)]
+        statistics = [[name, float(part)] for name, part in zip(names, self._weighted(seen), strict=True)]
         terms: list[list[Any]] = []
         for block, weights in zip(self.blocks, self.terms, strict=True):
-            spelt: dict[int, str] = {}
             each = list(dict.fromkeys(seen.terms[block]))
             if not each:  # the hasher raises StopIteration on nothing, which would leave an event loop waiting
                 continue
-            for term, column in zip(
-                each, _hasher(self.bits).transform([_bytes([term]) for term in each]).indices, strict=True
-            ):
-                spelt.setdefault(int(column), term)
+            columns = _hasher(self.bits).transform([_bytes([term]) for term in each]).indices
+            spelt = dict(zip(columns[::-1].tolist(), each[::-1], strict=True))  # the first term of a column
             (row,) = hashed([seen], [block], self.bits)
             terms += [
-                [spelt[int(column)], float(weights[column]) * float(value)]
-                for column, value in zip(row.indices, row.data, strict=True)
+                [spelt[column], float(weights[column]) * float(value)]
+                for column, value in zip(row.indices.tolist(), row.data, strict=True)
             ]
-        return _sorted(found)[:count], _sorted(terms)[:count]
+        return _sorted(statistics)[:count], _sorted(terms)[:count]
 
     @property
     def bits(self) -> int:
@@ -187,10 +166,10 @@ class LinearModel:
     def digest(self) -> str:
         """16 hex digits that change with whatever can change a score."""
         record = [FORMAT, dict(self.options), dict(self.names), self.intercept, dict(self.numbers)]
-        found = hashlib.sha256(json.dumps(record, sort_keys=True).encode())  # a tuple is the list that is read back
+        digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode())  # a tuple is the list that is read back
         for name in _ARRAYS:
-            found.update(np.ascontiguousarray(getattr(self, name)).tobytes())
-        return found.hexdigest()[:16]
+            digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return digest.hexdigest()[:16]
 
     def _weighted(self, seen: Seen) -> Floats:
         return (np.clip(seen.row, self.lows, self.highs) - self.means) / self.scales * self.weights
@@ -207,14 +186,9 @@ class LinearModel:
 
     @classmethod
     def load(cls, folder: str | Path, files: tuple[str, str], called: str, remedy: str, names: Names) -> LinearModel:
-        """Return what `save` wrote.
+        """Return what `save` wrote; errors call the model `called` and name the remedy.
 
-        Args:
-            folder: where it is.
-            files: the names of its files.
-            called: what errors call the model.
-            remedy: what to do where it cannot be read.
-            names: the names of the values that are computed now, for given options.
+        `names` gives the names of the values that are computed now, for given options.
 
         Raises:
             ValueError: the files are missing or damaged, or were written by another version of the features.
@@ -235,12 +209,12 @@ class LinearModel:
             digest = notes.pop("digest")
             packed = io.BytesIO((home / files[1]).read_bytes())  # np.load leaves a damaged file open
             with np.load(packed, allow_pickle=False) as arrays:
-                found = cls(**notes, **{name: arrays[name] for name in _ARRAYS})
-            if found.digest != digest:
+                model = cls(**notes, **{name: arrays[name] for name in _ARRAYS})
+            if model.digest != digest:
                 raise ValueError("its two files do not belong together")
         except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"no {called} can be read from {str(home)!r}: {error}; {remedy}") from error
-        return found
+        return model
 
 
 def _sorted(parts: list[list[Any]]) -> list[list[Any]]:
@@ -248,6 +222,49 @@ def _sorted(parts: list[list[Any]]) -> list[list[Any]]:
 
 
 Names = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
+
+
+class LinearScorer:
+    """What scorers by a linear model share, which is read from the folder `model`, or given as `weights`."""
+
+    name: ClassVar[str]
+    files: ClassVar[tuple[str, str]]
+    called: ClassVar[str]
+    trained_by: ClassVar[str]
+
+    model: str
+    weights: LinearModel | None
+
+    @staticmethod
+    def value_names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Return the names of the values that are computed for given options, by group."""
+        raise NotImplementedError
+
+    def take_weights(self) -> None:
+        """Read the model if its folder is given, or raise `ValueError`."""
+        fit = f"{type(self).__name__}.fit"
+        if bool(self.model) == (self.weights is not None):
+            raise ValueError(f"{self.name}: give the folder of a fitted model, or its weights; {fit} makes one")
+        if self.weights is None:
+            remedy = f"train again ({self.trained_by} with model: ngrams, or {fit}), or name another folder"
+            weights = LinearModel.load(self.model, self.files, self.called, remedy, self.value_names)
+            object.__setattr__(self, "weights", weights)
+
+    @classmethod
+    def load(cls, folder: str | Path, **options: Any) -> Self:
+        """Return the model that `save` wrote, with options of the scorer."""
+        make: Any = cls
+        return cast("Self", make(model=str(folder), **options))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model into a folder as JSON and NumPy arrays; return the folder."""
+        return self.fitted.save(folder, self.files)
+
+    @property
+    def fitted(self) -> LinearModel:
+        """The weights, given or read."""
+        assert self.weights is not None  # take_weights saw to it
+        return self.weights
 
 
 @functools.cache
@@ -270,25 +287,16 @@ def hashed(seen: Sequence[Seen], blocks: Sequence[str], bits: int) -> list[Any]:
     hasher = _hasher(bits)
     from sklearn.preprocessing import normalize
 
-    found = []
+    matrices = []
     for block in blocks:
         matrix = hasher.transform([_bytes(one.terms[block]) for one in seen])
         matrix.data = 1 + np.log(matrix.data)
-        found.append(normalize(matrix, copy=False))
-    return found
+        matrices.append(normalize(matrix, copy=False))
+    return matrices
 
 
 class Table:
-    """The matrix of what is seen of texts, and fits to it.
-
-    Args:
-        seen: at least one text.
-        bits: the logarithm of the columns of a block.
-        farthest: standard deviations from the mean at which values are cut.
-
-    Attributes:
-        standardised: the values on one scale, (texts, values).
-    """
+    """The matrix of what is seen of texts, with values cut `farthest` deviations from the mean, and fits to it."""
 
     def __init__(self, seen: Sequence[Seen], bits: int, *, farthest: float = math.inf):
         self._first = seen[0]
@@ -357,21 +365,21 @@ class Table:
             random_state=0,
         )
         solver.fit(signed[kept % len(chances)], labels, sample_weight=shares[kept])
-        found = np.asarray(solver.coef_[0], dtype=np.float64)
+        coefficients = np.asarray(solver.coef_[0], dtype=np.float64)
         blocks, size = list(self._first.terms), 1 << self._bits
         model = LinearModel(
             options=options,
             blocks=blocks,
             names=self._first.names,
-            terms=found[: len(blocks) * size].reshape(len(blocks), size).astype(np.float32),
+            terms=coefficients[: len(blocks) * size].reshape(len(blocks), size).astype(np.float32),
             lows=self._lows,
             highs=self._highs,
             means=self._means,
             scales=self._scales,
-            weights=found[len(blocks) * size : -1] * self._shrink,
-            intercept=float(found[-1]) * _INTERCEPT,
+            weights=coefficients[len(blocks) * size : -1] * self._shrink,
+            intercept=float(coefficients[-1]) * _INTERCEPT,
         )
-        return model, self._matrix @ found[:-1]
+        return model, self._matrix @ coefficients[:-1]
 
     def without(self, model: LinearModel, sums: Floats, names: Sequence[str]) -> tuple[LinearModel, Floats]:
         """Return a model and its sums less whatever follows from the values of these names (least squares)."""

@@ -19,7 +19,6 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
 import numpy as np
@@ -29,10 +28,11 @@ from adjudge.engines.interface import Fault
 from adjudge.options import Range
 from adjudge.protocol import Cost, Message
 from adjudge.reward_models.baselines.features import FeatureOptions, features_of, finished, sides_of, values_in
-from adjudge.reward_models.baselines.linear import LinearModel, Seen, Table
+from adjudge.reward_models.baselines.linear import LinearModel, LinearScorer, Seen, Table
 from adjudge.reward_models.scalar.chat import ChatForm, Reasoning
-from adjudge.reward_models.scalar.rating import Rating as Rated
+from adjudge.reward_models.scalar.reward_scorer import Rating as Rated
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer
+from adjudge.training.data_files import digest_of
 from adjudge.training.examples import Example, Pair, Ranking
 
 FILES: Final = ("preference_model.json", "weights.npz")
@@ -42,7 +42,7 @@ _SPELT = 40  # characters of an n-gram that are shown
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreferenceModel(RewardScorer):
+class PreferenceModel(LinearScorer, RewardScorer):
     """A linear model on n-grams and text statistics; the reward's unit is the logit of being preferred.
 
     The reference is used with `normalize: reference` alone: an answer whose reward is subtracted.
@@ -55,22 +55,23 @@ class PreferenceModel(RewardScorer):
 
     name: ClassVar[str] = "preference_model"
     version: ClassVar[str] = "2"
+    files: ClassVar = FILES
+    called: ClassVar[str] = "preference model"
+    trained_by: ClassVar[str] = "adjudge train rm"
 
     model: str = ""
     weights: LinearModel | None = None
     explain: Annotated[int, Range(ge=0, le=100)] = 3
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a model that cannot be read."""
         super().__post_init__()
-        if bool(self.model) == (self.weights is not None):
-            raise ValueError(
-                f"{self.name}: give the folder of a fitted model, or its weights; PreferenceModel.fit makes one"
-            )
-        if self.weights is None:
-            remedy = "train again (adjudge train rm with model: ngrams, or PreferenceModel.fit), or name another folder"
-            found = LinearModel.load(self.model, FILES, "preference model", remedy, _names)
-            object.__setattr__(self, "weights", found)
+        self.take_weights()
+
+    @staticmethod
+    def value_names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Return the names of the values that are computed for given options, by group."""
+        values = values_in("", "")
+        return {group: list(values[group]) for group in FeatureOptions(**options).groups}
 
     @classmethod
     def fit(
@@ -94,21 +95,6 @@ class PreferenceModel(RewardScorer):
         """
         chats = ChatFeatures(features, options.get("reasoning", cls.reasoning))
         return cls(weights=fit_weights(examples, chats, strength=strength), **options)
-
-    @classmethod
-    def load(cls, folder: str | Path, **options: Any) -> Self:
-        """Return the model that `save` wrote, with options of the scorer."""
-        return cls(model=str(folder), **options)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the model into a folder as JSON and NumPy arrays; return the folder."""
-        return self.fitted.save(folder, FILES)
-
-    @property
-    def fitted(self) -> LinearModel:
-        """The weights, given or read."""
-        assert self.weights is not None  # __post_init__ saw to it
-        return self.weights
 
     def reward(self, chat: Sequence[Message]) -> float:
         """Return the raw reward of a finished chat."""
@@ -149,18 +135,8 @@ class PreferenceModel(RewardScorer):
         return "ngrams", self.fitted.digest
 
 
-def _names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    values = values_in("", "")
-    return {group: list(values[group]) for group in FeatureOptions(**options).groups}
-
-
 class ChatFeatures:
-    """The features of prompts with responses, each computed once.
-
-    Args:
-        options: what is looked at.
-        reasoning: whether reasoning is left out of responses ("strip") or read ("keep").
-    """
+    """The features of prompts with responses, each computed once, with or without the reasoning of responses."""
 
     def __init__(self, options: FeatureOptions, reasoning: Reasoning = "strip"):
         self.options = options
@@ -197,7 +173,7 @@ def fit_weights(examples: Sequence[Example], chats: ChatFeatures, *, strength: f
     Args:
         examples: pairs, rankings (all their pairs, which together weigh as much as one pair) and ratings of one value
             in [0, 1].
-        chats: what is looked at; it keeps the features of all chats for further fits.
+        chats: what is looked at.
         strength: of the data against the penalty, above 0; scikit-learn's C.
 
     Raises:
@@ -232,7 +208,7 @@ def fit_weights(examples: Sequence[Example], chats: ChatFeatures, *, strength: f
         "pairs": len(rows) - rated,
         "ratings": rated,
         "chats": len(places),
-        "data": _digest(examples),
+        "data": digest_of(examples),
         "strength": strength,
         "reasoning": chats.form.reasoning,
     }
@@ -259,11 +235,3 @@ def _rows_of(example: Example, chats: ChatFeatures) -> Iterator[tuple[int, int, 
                 "the response is right"
             )
         yield chats.number(example.prompt, example.response), -1, value, example.weight
-
-
-def _digest(examples: Sequence[Example]) -> str:
-    found = hashlib.sha256()
-    for example in examples:
-        record = [type(example).__name__, *(getattr(example, name) for name in example.__slots__)]
-        found.update(wire.dumps(record).encode() + b"\n")
-    return found.hexdigest()[:16]

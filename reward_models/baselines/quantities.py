@@ -62,14 +62,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A computation with its result, as written.
-
-    Attributes:
-        operands: the numbers on the left.
-        operators: the signs between them, such as "*-".
-        result: the number on the right.
-        holds: whether the left side comes to the right one, up to rounding in the last place written.
-    """
+    """A computation as written, the signs between its operands ("*-"), and whether it holds, up to rounding."""
 
     operands: tuple[float, ...]
     operators: str
@@ -88,15 +81,15 @@ class _Token:
 
 def numbers(text: str, *, words: bool = False) -> list[float]:
     """Return the numbers of a text in order; with `words`, "three", "half" (2) and "dozen" (12) count too."""
-    found = []
+    values = []
     for match in (_TOKEN if words else _NUMBER).finditer(text):
         if match.lastgroup == "number" and (value := _value(match[0])) is not None:
-            found.append(value)
+            values.append(value)
         elif match.lastgroup == "fraction":
-            found += [float(part) for part in re.findall(r"\d+", match[0])]
+            values += [float(part) for part in re.findall(r"\d+", match[0])]
         elif words and match.lastgroup == "word" and (named := _NAMES.get(match[0].lower())) is not None:
-            found.append(named)
-    return found
+            values.append(named)
+    return values
 
 
 def equations(text: str) -> list[Equation]:

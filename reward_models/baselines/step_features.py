@@ -3,8 +3,6 @@
 Numbers are not looked at as such but as what they are to the problem: given, worked out last, worked out earlier, from
 nowhere.  A `Ledger` is shown the steps in order, so a step's features depend on the problem and on the steps before it,
 never on what stands behind it; and nothing is looked at that says what the answer is.
-
-Not covered: what the words mean, and everything that `quantities` does not read.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Message, content_text
 from adjudge.reward_models.baselines.linear import Seen, check_features, ngrams
 from adjudge.reward_models.baselines.quantities import Equation, equations, numbers
@@ -51,7 +50,7 @@ _WAYS: tuple[tuple[Origin, Origin], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepFeatureOptions:
+class StepFeatureOptions(Options, what="feature option"):
     """What is looked at.
 
     Attributes:
@@ -59,19 +58,17 @@ class StepFeatureOptions:
             from.
         operations: whether signs are crossed with words: of the step, of the question, and those beside the operands.
         groups: the groups of values, of `GROUPS`.
-        bits: terms are hashed to `2**bits` columns, 10 to 22.
+        bits: terms are hashed to `2**bits` columns.
     """
 
     words: tuple[int, ...] = (1, 2)
     operations: bool = True
     groups: tuple[str, ...] = GROUPS
-    bits: int = 16
+    bits: Annotated[int, Range(ge=10, le=22)] = 16
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
-        check_features(self, ("words",), GROUPS, range(10, 23))
-        if not isinstance(self.operations, bool):
-            raise ValueError(f"operations is {self.operations!r}; give true or false")
+        super().__post_init__()
+        check_features(self, ("words",), GROUPS)
         if not (self.words or self.operations or self.groups):
             raise ValueError("words, operations and groups are all empty, so nothing would be seen; give one of them")
 
@@ -97,23 +94,14 @@ def words_in(text: str) -> tuple[str, ...]:
 class Ledger:
     """What is known before a step; a step is looked at first, and entered then (`add`).
 
-    Args:
-        prompt: the problem.
-
     Attributes:
-        asked: the problem's words.
-        question: the words of its last sentence.
-        given: its numbers, in figures or in words.
-        unused: those that nothing was worked out of yet.
+        asked, question: the words of the problem, and of its last sentence.
+        given, unused: its numbers, in figures or in words, and those that nothing was worked out of yet.
         about: words that stand beside a number in the problem, or in the step that worked it out.
-        results: what earlier steps worked out.
-        idle: those results that nothing was worked out of yet.
-        last: results of the last step that worked something out.
-        used: numbers that something was worked out of.
-        done: computations that were made, alike for a + b and b + a.
-        said: words of earlier steps.
-        steps: how many there were.
-        previous: the step before.
+        results, idle, last: what earlier steps worked out, those that nothing was worked out of yet, and those of the
+            last step that worked something out.
+        used, done: numbers that something was worked out of, and computations, alike for a + b and b + a.
+        said, steps, previous: words of earlier steps, how many there were, and the step before.
     """
 
     def __init__(self, prompt: str):
@@ -169,11 +157,11 @@ class Ledger:
     def origins(self, step: StepText) -> list[list[Origin]]:
         """Return where the operands of each equation of a step come from."""
         here: set[float] = set()
-        found = []
+        origins = []
         for equation in step.equations:
-            found.append([self.origin(value, here) for value in equation.operands])
+            origins.append([self.origin(value, here) for value in equation.operands])
             here.add(equation.result)
-        return found
+        return origins
 
     def _note(self, value: float, words: Sequence[str]) -> None:
         kept = self.about.setdefault(value, {})
@@ -197,14 +185,14 @@ def features_of_steps(
     Time and memory grow linearly with the text.
     """
     ledger = Ledger(asked(problem))
-    found = []
+    features = []
     for text in steps:
         step = StepText(text)
         words = ngrams(_TOKEN.findall(spoken(step, ledger).lower()), options.words, " ")
         terms = {"words": words, "operations": operations(step, ledger) if options.operations else []}
-        found.append(Seen(terms=terms, values=values_of(step, ledger, options.groups)))
+        features.append(Seen(terms=terms, values=values_of(step, ledger, options.groups)))
         ledger.add(step)
-    return found
+    return features
 
 
 def asked(problem: str | Sequence[Message]) -> str:
@@ -218,8 +206,8 @@ def asked(problem: str | Sequence[Message]) -> str:
 def spoken(step: StepText, ledger: Ledger) -> str:
     """Return a step with every number replaced by where it is from, and without a calculator's notes."""
 
-    def named(found: re.Match[str]) -> str:
-        values = numbers(found[0])  # none where there are more digits than an amount has
+    def named(match: re.Match[str]) -> str:
+        values = numbers(match[0])  # none where there are more digits than an amount has
         return f" n_{ledger.origin(values[0]) if values else 'long'} "
 
     return _FIGURES.sub(named, _CALCULATOR.sub(" ", step.text))
@@ -284,11 +272,11 @@ def _arithmetic(step: StepText, ledger: Ledger) -> dict[str, float]:
 
 
 def _operands(step: StepText, ledger: Ledger) -> dict[str, float]:
-    found = ledger.origins(step)
-    counts = Counter(origin for origins in found for origin in origins)
+    each = ledger.origins(step)
+    counts = Counter(origin for origins in each for origin in origins)
     total = max(1, len(step.operands))
     pairs: set[str] = set()
-    for equation, origins in zip(step.equations, found, strict=True):
+    for equation, origins in zip(step.equations, each, strict=True):
         if len(equation.operators) == len(origins) - 1:  # else a minus before a number, or brackets that hide a sign
             for at, sign in enumerate(equation.operators):
                 pairs.add(f"{origins[at]} {sign} {origins[at + 1]}")

@@ -18,14 +18,13 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Cost, Message, Provenance
-from adjudge.reward_models.baselines.linear import LinearModel, Seen, Table
+from adjudge.reward_models.baselines.linear import LinearModel, LinearScorer, Seen, Table
 from adjudge.reward_models.baselines.step_features import (
     Ledger,
     StepFeatureOptions,
@@ -49,7 +48,7 @@ _EVERYTHING = StepFeatureOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepModel(StepScorer):
+class StepModel(LinearScorer, StepScorer):
     """How likely the steps of a word problem's solution are right, by a linear model; the least likely one counts.
 
     Set `split` to how the steps were cut that the model was fitted on.
@@ -63,20 +62,17 @@ class StepModel(StepScorer):
 
     name: ClassVar[str] = "step_model"
     version: ClassVar[str] = "2"
+    files: ClassVar = FILES
+    called: ClassVar[str] = "step model"
+    trained_by: ClassVar[str] = "adjudge train prm"
 
     model: str = ""
     weights: LinearModel | None = None
     explain: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a model that cannot be read."""
         super().__post_init__()
-        if bool(self.model) == (self.weights is not None):
-            raise ValueError(f"{self.name}: give the folder of a fitted model, or its weights; StepModel.fit makes one")
-        if self.weights is None:
-            remedy = "train again (adjudge train prm with model: ngrams, or StepModel.fit), or name another folder"
-            found = LinearModel.load(self.model, FILES, "step model", remedy, _names)
-            object.__setattr__(self, "weights", found)
+        self.take_weights()
         self.lowest  # noqa: B018 raises if the formula does not fit probabilities
 
     @classmethod
@@ -91,20 +87,11 @@ class StepModel(StepScorer):
         """Return a model fitted to solutions with labelled steps; see `fit_steps`."""
         return cls(weights=fit_steps(examples, features=features, strength=strength), **options)
 
-    @classmethod
-    def load(cls, folder: str | Path, **options: Any) -> Self:
-        """Return the model that `save` wrote, with options of the scorer."""
-        return cls(model=str(folder), **options)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the model into a folder as JSON and NumPy arrays; return the folder."""
-        return self.fitted.save(folder, FILES)
-
-    @property
-    def fitted(self) -> LinearModel:
-        """The weights, given or read."""
-        assert self.weights is not None  # __post_init__ saw to it
-        return self.weights
+    @staticmethod
+    def value_names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Return the names of the values that are computed for given options, by group."""
+        values = values_of(StepText(""), Ledger(""))
+        return {group: list(values[group]) for group in StepFeatureOptions(**options).groups}
 
     @property
     def bounded(self) -> bool:
@@ -232,8 +219,3 @@ def _log_loss(model: LinearModel, steps: _Steps) -> float:
     odds = model.sums(steps.seen)
     losses = steps.labels * np.logaddexp(0, -odds) + (1 - steps.labels) * np.logaddexp(0, odds)
     return float(steps.weights @ losses / steps.weights.sum())
-
-
-def _names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    values = values_of(StepText(""), Ledger(""))
-    return {group: list(values[group]) for group in StepFeatureOptions(**options).groups}

@@ -23,12 +23,7 @@ _OWN = re.compile(r"</?(?:think|answer)>")  # what a policy writes itself, even 
 
 
 def own_turn(text: str, *, special: Sequence[str] = ()) -> str:
-    """Return what a judge wrote, fit to be continued: it may have quoted control tokens, and they are broken up.
-
-    Args:
-        text: what it wrote, with its reasoning.
-        special: the special tokens of its tokenizer.
-    """
+    """Return what a judge wrote, fit to be continued: it may have quoted control tokens, and they are broken up."""
     return _in_one_block(text, lambda piece: escape(piece, special=special))
 
 
@@ -41,7 +36,7 @@ def policy_turn(text: str, *, special: Sequence[str] = ()) -> str:
     if not pattern:
         return _in_one_block(text, lambda piece: piece)
     breaker = re.compile(f"(?=(?:{pattern}))[\\s\\S]")  # only the first character is taken, so overlaps are broken too
-    return _in_one_block(text, lambda piece: breaker.sub(lambda found: found[0] + BREAK, piece))
+    return _in_one_block(text, lambda piece: breaker.sub(lambda match: match[0] + BREAK, piece))
 
 
 def _in_one_block(text: str, clean: Callable[[str], str]) -> str:
@@ -55,4 +50,4 @@ def _in_one_block(text: str, clean: Callable[[str], str]) -> str:
 
 
 def _flat(text: str) -> str:
-    return _TAG.sub(lambda found: found[0][0] + BREAK + found[0][1:], text)
+    return _TAG.sub(lambda match: match[0][0] + BREAK + match[0][1:], text)

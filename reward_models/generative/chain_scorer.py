@@ -4,17 +4,23 @@ Each chain ends in a verdict in a declared form.  Read by probabilities, the tex
 P(Yes) is read there, as the words of a trained model would come; read by votes, the verdict itself counts.  A chain
 that ends without a verdict, or is cut off, has none; `quorum` says how many may be missing.
 
+P(Yes) = p_yes / (p_yes + p_no), with a temperature T: 1 / (1 + exp(-(log p_yes - log p_no) / T)).  All usual spellings
+of a word are summed.  Where both words together are unlikely, the model was about to say something else, and there is
+no P(Yes): see `Unsure`.  The mean of K sampled chances is an unbiased estimate of what the model says on average, and
+the mean of K verdicts is one too, with more noise.  The majority is not: it is what a vote decides, drawn to 0 and 1.
+
 Probabilities after a chain need an engine that goes on with an assistant's turn: `transformers`, `vllm`, and servers
 with `dialect: vllm`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
+from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Sampling
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import LabelReader, frame
@@ -22,16 +28,60 @@ from adjudge.prompts.scorer import Case, ModelScorer, Unsure, mean_and_error, sh
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
-from adjudge.reward_models.generative.decision import (
-    LABELS,
-    YES,
-    YES_NO,
-    Combine,
-    Decision,
-    combined,
-    decision_of,
-    log_odds,
-)
+from adjudge.statistics.logistic import sigmoid
+
+Combine: TypeAlias = Literal["mean", "majority"]
+
+
+def combined(chances: Sequence[float], how: Combine) -> float:
+    """Return the mean, or 1 where more chances lie above 1/2 than below, 0 where fewer do, and 1/2 for a draw.
+
+    Raises:
+        ValueError: there is no chance.
+    """
+    if not chances:
+        raise ValueError("there is no chance to combine; a chain without a verdict has none")
+    if how == "mean":
+        return math.fsum(chances) / len(chances)
+    above, below = sum(chance > 0.5 for chance in chances), sum(chance < 0.5 for chance in chances)
+    return 0.5 if above == below else float(above > below)
+
+
+YES, NO = "Yes", "No"
+LABELS = (YES, NO)
+YES_NO: Labels = {
+    word: tuple(blank + case for case in (word, word.lower(), word.upper()) for blank in ("", " ")) for word in LABELS
+}
+
+_SMALLEST = 1e-12  # a probability below this counts as this in log-odds, which keeps them within +-27.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A model's P(Yes), in [0, 1], and the probability of both words; None where a written verdict was counted."""
+
+    chance: float
+    mass: float | None = None
+    cost: Cost = NO_COST
+
+
+def decision_of(result: LabelLogprobs | Fault, *, min_mass: float, temperature: float = 1.0) -> Decision | Fault:
+    """Return P(Yes), or why there is none: both words together must have a probability of `min_mass`.
+
+    Larger temperatures draw P(Yes) towards 1/2.
+    """
+    if isinstance(result, Fault):
+        return result
+    if result.mass < min_mass or result.mass <= 0:
+        detail = f"Yes and No together have the probability {result.mass:.3g}, and {min_mass:g} is asked for"
+        return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
+    chance = sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
+    return Decision(chance=chance, mass=min(result.mass, 1.0), cost=result.cost)
+
+
+def log_odds(chance: float) -> float:
+    """Return log P - log(1 - P), with both held at 1e-12 or more."""
+    return math.log(max(chance, _SMALLEST)) - math.log(max(1.0 - chance, _SMALLEST))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +91,7 @@ class Draft:
     Attributes:
         begun: the piece up to the place where the verdict stands, without it.
         label: the verdict there, "Yes" or "No"; "" if the piece ends in a program instead.
-        program: the program that shall be run before the model goes on; None if there is none.
+        program: shall be run before the model goes on; None if there is none.
         notes: what else the piece says, such as verdicts on steps; None if that cannot be read.
     """
 
@@ -55,9 +105,7 @@ class Draft:
 class VerdictReader:
     """Reads "Yes" or "No" from the last place of a text that has the form, and remembers the place.
 
-    Attributes:
-        form: the form, as `adjudge.prompts.reading` takes it.
-        note: reads what else the text says, from its part before the verdict.
+    `note` reads what else the text says, from its part before the verdict.
     """
 
     form: str
@@ -85,7 +133,6 @@ class Chain:
         notes: the last notes that could be read.
         pieces: how many times it was made to go on.
         attempts: how many times it was asked at most.
-        cost: what it took.
     """
 
     rendered: Rendered
@@ -155,6 +202,8 @@ def _head(answer: Answer[Draft]) -> str:
 
 C = TypeVar("C", bound=Case)
 
+_DOUBLE_CHECK = "Let me double check."
+
 Found: TypeAlias = tuple[Chain, Decision] | Fault
 """A chain with its decision, or why there is none."""
 
@@ -172,8 +221,7 @@ class ChainScorer(ModelScorer):
         min_mass: how likely Yes and No together must be where P(Yes) is read.
         low_mass: what happens below that: "abstain" drops the chain, "sample" counts the verdict that was written.
         decision_temperature: divides the log-odds that P(Yes) is made of.
-        double_checks: how many times a chain is made to go on behind its thinking, before its verdict counts.
-        double_check: what is put there.
+        double_checks: how many times a chain is made to look again behind its thinking, before its verdict counts.
         top_p: the share of probability that chains are sampled from.
         output: "share" is the chance of Yes, in [0, 1]; "log_odds" is log P(Yes) - log P(No), within +-27.7.
         template: the prompt, as a name or a file; "" for the scorer's own.
@@ -190,14 +238,12 @@ class ChainScorer(ModelScorer):
     low_mass: Literal["abstain", "sample"] = "abstain"
     decision_temperature: Annotated[float, Range(gt=0)] = 1.0
     double_checks: Annotated[int, Range(ge=0)] = 0
-    double_check: str = "Let me double check."
     top_p: float = 1.0
     output: Literal["share", "log_odds"] = "share"
     template: str = ""
     max_tokens: int = 8192
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a prompt that asks for something else than Yes or No."""
         super().__post_init__()
         if self.readout not in self.readouts():
             allowed = ", ".join(self.readouts())
@@ -206,8 +252,6 @@ class ChainScorer(ModelScorer):
             raise ValueError(
                 f"{self.name}: chains={self.chains} with temperature=0; all would be the same: set a temperature"
             )
-        if not self.double_check.strip():
-            raise ValueError(f"{self.name}: double_check is empty; say what makes the model look again")
         asked = self.chain_prompt()
         if not asked.form or (asked.labels and set(asked.labels) != set(YES_NO)):
             raise ValueError(
@@ -236,16 +280,19 @@ class ChainScorer(ModelScorer):
         """Return how the model answers; keyword arguments replace single parameters."""
         return super().sampling(**{"top_p": self.top_p, **changes})
 
-    async def found(
+    async def written(
         self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[Draft]
     ) -> list[list[Found]]:
         """Return `chains` chains with their decisions for each case, in order."""
         answers = await self.asked_often(cases, prompt, read, self.chains)
-        rows = [_begun(prompt(case), several) for case, several in zip(cases, answers, strict=True)]
+        rows = [
+            [answer if isinstance(answer, Fault) else Chain.of(prompt(case), answer) for answer in several]
+            for case, several in zip(cases, answers, strict=True)
+        ]
         flat = [chain for row in rows for chain in row]
         flat = await self.interlude(flat, read)
         for _ in range(self.double_checks):
-            starts = [f"{one.thinking}\n\n{self.double_check}" if isinstance(one, Chain) else "" for one in flat]
+            starts = [f"{one.thinking}\n\n{_DOUBLE_CHECK}" if isinstance(one, Chain) else "" for one in flat]
             flat = await self.interlude(await self.gone_on(flat, starts, read), read)
         decided = iter(await self._decided(flat))
         return [[next(decided) for _ in row] for row in rows]
@@ -258,16 +305,16 @@ class ChainScorer(ModelScorer):
         self, chains: Sequence[Chain | Fault], starts: Sequence[str], read: Reader[Draft]
     ) -> list[Chain | Fault]:
         """Let chains go on, each from its start; those with an empty start stay as they are."""
-        found = list(chains)
+        results = list(chains)
         places = [at for at, one in enumerate(chains) if isinstance(one, Chain) and starts[at]]
         if not places:
-            return found
+            return results
         going = [(at, one) for at in places if isinstance(one := chains[at], Chain)]
         prompts = [chain.continued(starts[at], self.special_tokens) for at, chain in going]
         answers = await ask(self.resolved(), prompts, self.sampling(), read, retry=self.retry())
         for (at, chain), answer in zip(going, answers, strict=True):
-            found[at] = chain.followed_by(starts[at], answer) if isinstance(answer, Answer) else _ended(chain, answer)
-        return found
+            results[at] = chain.followed_by(starts[at], answer) if isinstance(answer, Answer) else _ended(chain, answer)
+        return results
 
     async def _decided(self, chains: Sequence[Chain | Fault]) -> list[Found]:
         known = [chain for chain in chains if isinstance(chain, Chain)]
@@ -278,8 +325,11 @@ class ChainScorer(ModelScorer):
             prompts = [chain.continued(chain.begun, self.special_tokens) for chain in known]
             shares = await ask_labels(self.resolved(), prompts, YES_NO) if prompts else []
             decisions = [self._decision(chain, share) for chain, share in zip(known, shares, strict=True)]
-        pairs = iter(zip(known, decisions, strict=True))
-        return [chain if isinstance(chain, Fault) else _pair(*next(pairs)) for chain in chains]
+        pairs: Iterator[Found] = iter(
+            _ended(chain, one) if isinstance(one, Fault) else (chain, one)
+            for chain, one in zip(known, decisions, strict=True)
+        )
+        return [chain if isinstance(chain, Fault) else next(pairs) for chain in chains]
 
     def _decision(self, chain: Chain, share: LabelLogprobs | Fault) -> Decision | Fault:
         read = decision_of(share, min_mass=self.min_mass, temperature=self.decision_temperature)
@@ -323,18 +373,18 @@ class ChainScorer(ModelScorer):
     def evidence(self, row: Sequence[Found]) -> dict[str, Any]:
         """Return plain data that lets a person check the chains."""
         known = [one for one in row if not isinstance(one, Fault)]
-        found: dict[str, Any] = {
+        evidence: dict[str, Any] = {
             "chances": [decision.chance for _, decision in known],
             "verdicts": [chain.draft.label for chain, _ in known],
             "missing": len(row) - len(known),
         }
         masses = [decision.mass for _, decision in known if decision.mass is not None]
         if masses:
-            found["mass"] = min(masses)
+            evidence["mass"] = min(masses)
         if known:
-            found["rationale"] = shortened(known[0][0].text)
+            evidence["rationale"] = shortened(known[0][0].text)
         attempts = max((chain.attempts for chain, _ in known), default=1)
-        return found | ({"attempts": attempts} if attempts > 1 else {})
+        return evidence | ({"attempts": attempts} if attempts > 1 else {})
 
 
 def cost_of(row: Sequence[Found]) -> Cost:
@@ -348,16 +398,8 @@ def cost_of(row: Sequence[Found]) -> Cost:
     return total
 
 
-def _begun(rendered: Rendered, answers: Sequence[Answer[Draft] | Fault]) -> list[Chain | Fault]:
-    return [answer if isinstance(answer, Fault) else Chain.of(rendered, answer) for answer in answers]
-
-
 def _vote(chain: Chain) -> Decision:
     return Decision(chance=float(chain.draft.label == YES))
-
-
-def _pair(chain: Chain, decision: Decision | Fault) -> Found:
-    return _ended(chain, decision) if isinstance(decision, Fault) else (chain, decision)
 
 
 def _ended(chain: Chain, fault: Fault) -> Fault:

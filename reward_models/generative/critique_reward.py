@@ -21,21 +21,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.interface import Fault, Generation, Sampling
-from adjudge.engines.loading import engine_of
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import NoVerdict
 from adjudge.prompts.scorer import mean_and_error, shortened
 from adjudge.protocol import NO_COST, Cost
 from adjudge.reward_models.generative.assistant_turn import own_turn
-from adjudge.reward_models.scalar.rating import Rating, Unratable
-from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
+from adjudge.reward_models.scalar.checkpoint import OneModel
+from adjudge.reward_models.scalar.reward_scorer import Rating, RewardScorer, Turns, Unratable
 
 _TOKENS = 512  # of a critique, where the checkpoint does not say
-_STORED = ("zscore", "mean")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CritiqueReward(RewardScorer):
+class CritiqueReward(OneModel, RewardScorer):
     """The reward of a model that writes a critique first.  The reference is an answer to compare with, or none.
 
     Give `model` or `engine`.
@@ -68,29 +66,18 @@ class CritiqueReward(RewardScorer):
     undecided: Literal["failed", "floor"] = "failed"
 
     def __post_init__(self) -> None:
-        """Reject options out of range; nothing is loaded yet."""
         super().__post_init__()
-        if bool(self.model) == (self.engine is not None):
-            raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
-                "model: FOLDER"
-            )
-        engine_of(self.spec)  # a spec that is none is told now
+        self.check_model()
         if self.critiques > 1 and self.temperature == 0:
             raise ValueError(
                 f"{self.name}: critiques={self.critiques} with temperature=0; all would be the same: set a temperature"
             )
         self._sampling(_TOKENS if self.max_tokens is None else self.max_tokens)
 
-    @property
-    def spec(self) -> Any:
-        """The engine's spec."""
-        return {"transformers": {"model": self.model}} if self.model else self.engine
-
     @cached_property
     def notes(self) -> CheckpointNotes | None:
         """What the checkpoint says of itself; None where the engine does not show its folder."""
-        folder = getattr(getattr(engine_of(self.spec), "config", None), "model", "")
+        folder = getattr(getattr(self.resolved(), "config", None), "model", "")
         return CheckpointNotes.read(Path(folder).expanduser()) if folder else None
 
     @property
@@ -116,15 +103,7 @@ class CritiqueReward(RewardScorer):
         Raises:
             ValueError: they are asked for and not stored.
         """
-        if self.normalize not in _STORED:
-            return Normalizer(0.0, 1.0)
-        stored = self.notes.normalizer if self.notes else None
-        if stored is None:
-            raise ValueError(
-                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
-                "deviation of its rewards; choose normalize: none"
-            )
-        return Normalizer(stored.mean, stored.std if self.normalize == "zscore" else 1.0)
+        return self.scale_of(lambda: self.notes.normalizer if self.notes else None)
 
     def check(self) -> None:
         """Raise `ValueError` if the options do not fit the model."""
@@ -135,12 +114,12 @@ class CritiqueReward(RewardScorer):
                     f"{self.name}: the checkpoint is a {notes.what} model with {notes.head.columns} outputs; this "
                     "scorer reads models that write a critique and give one number (`adjudge train critique`)"
                 )
-            notes.check_template(engine_of(self.spec).model)
+            notes.check_template(self.resolved().model)
         _ = self.request, self.scale
 
     def special_tokens(self) -> tuple[str, ...]:
         """Return what the model's tokenizer takes for tokens of its own."""
-        return tuple(getattr(engine_of(self.spec), "special_tokens", ()))
+        return tuple(getattr(self.resolved(), "special_tokens", ()))
 
     def identity(self) -> list[Any]:
         """Return plain data that changes whenever the model could rate the same chat otherwise."""
@@ -153,16 +132,16 @@ class CritiqueReward(RewardScorer):
             self.quorum,
             self.undecided,
         ]
-        return [engine_of(self.spec).fingerprint, self.request, sampling, list(self.scale)]
+        return [self.resolved().fingerprint, self.request, sampling, list(self.scale)]
 
     def origin(self) -> tuple[str, str]:
         """Return the engine's name and the model's."""
-        engine = engine_of(self.spec)
+        engine = self.resolved()
         return engine.name, str(engine.model)
 
     async def rate(self, chats: Sequence[Turns]) -> list[Rating | Fault]:
         """Return the rating of each finished chat, in order, or why there is none."""
-        engine = engine_of(self.spec)
+        engine = self.resolved()
         asked = [(*chat, {"role": "user", "content": self.request}) for chat in chats]
         written = await engine.generate(asked, self._sampling(self._tokens()))
         special = self.special_tokens()

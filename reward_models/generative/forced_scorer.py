@@ -13,7 +13,8 @@ Not covered: base models without a chat template.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from adjudge import wire
 from adjudge.engines.interface import Fault, TextLogprobs
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count
-from adjudge.prompts.scorer import EngineScorer
+from adjudge.prompts.scorer import Case, EngineScorer
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
 from adjudge.responses.aggregate import Pooling, pooled
 
@@ -30,12 +31,7 @@ _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forced:
-    """A text that is forced upon a model.
-
-    Attributes:
-        turns: the chat turns before it; the last one may be the assistant's, which it then continues.
-        text: the text.
-    """
+    """A text that is forced upon a model, behind chat turns; the last may be the assistant's, which it continues."""
 
     turns: tuple[Message, ...]
     text: str
@@ -47,6 +43,23 @@ class Probability:
 
     value: float
     cost: Cost = NO_COST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked about one response.
+
+    Attributes:
+        forced: the texts whose probabilities make its score.
+        plain: the same prompt without the response.
+        shaped: the same prompt with a response of its shape that says nothing.
+        scored: makes its score of the probabilities, and of another scorer's score, if there is one.
+    """
+
+    forced: Sequence[Forced]
+    plain: Forced
+    shaped: Forced
+    scored: Callable[[Sequence[Probability], Score | None], Score]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +96,13 @@ class ForcedScorer(EngineScorer):
         )
         if len(results) != len(distinct):
             raise RuntimeError(f"the engine {engine.name!r} gave {len(results)} results for {len(distinct)} prompts")
-        found = dict(zip(distinct, map(self._pooled, results), strict=True))
+        pooled_by_key = dict(zip(distinct, map(self._pooled, results), strict=True))
         answered: list[Probability | Fault] = []
         for key in keys:
-            one = found[key]
+            one = pooled_by_key[key]
             answered.append(one)
             if isinstance(one, Probability):
-                found[key] = replace(one, cost=NO_COST)
+                pooled_by_key[key] = replace(one, cost=NO_COST)
         return answered
 
     def _pooled(self, result: TextLogprobs | Fault) -> Probability | Fault:
@@ -101,30 +114,36 @@ class ForcedScorer(EngineScorer):
             return Fault(reason="engine_error", detail="the model gave log-probabilities that are no numbers")
         return Probability(value=pooled(result.logprobs, self.pooling), cost=result.cost)
 
-    async def rows(self, asked: Sequence[Sequence[Forced]]) -> list[list[Probability | Fault]]:
-        """Return how likely each forced text of each response is."""
-        found = iter(await self.probabilities([one for row in asked for one in row]))
-        return [[next(found) for _ in row] for row in asked]
+    @abstractmethod
+    def asked(self, sample: Sample) -> Asked | Score:
+        """Return what is asked about a response, or the score of one that nothing is asked about."""
 
-    async def blamed(
-        self,
-        asked: Sequence[Sequence[Forced]],
-        rows: Sequence[Sequence[Probability | Fault]],
-        plain: Sequence[Forced],
-        shaped: Sequence[Forced],
-    ) -> dict[int, Score]:
-        """Return the scores of the responses for which there was a fault: 0 where that is their own doing.
+    async def ends(self, samples: Sequence[Sample]) -> Sequence[Score | None]:
+        """Return the scores that another scorer gives; here there is none."""
+        return [None] * len(samples)
 
-        Args:
-            asked: for each response, its prompts.
-            rows: what came of them.
-            plain: for each response, the same prompt without it.
-            shaped: for each response, the same prompt with one of its shape that says nothing.
-        """
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        asked = [self.asked(case.sample) for case in cases]
+        ready = [one for one in asked if isinstance(one, Asked)]
+        probabilities = iter(await self.probabilities([text for one in ready for text in one.forced]))
+        rows = [[next(probabilities) for _ in one.forced] for one in ready]
+        ends = await self.ends([case.sample for case, one in zip(cases, asked, strict=True) if isinstance(one, Asked)])
+        bad = await self._blamed(ready, rows)
+        judged = iter(
+            [
+                bad.get(at) or one.scored([each for each in row if isinstance(each, Probability)], end)
+                for at, (one, row, end) in enumerate(zip(ready, rows, ends, strict=True))
+            ]
+        )
+        return [one if isinstance(one, Score) else next(judged) for one in asked]
+
+    async def _blamed(self, asked: Sequence[Asked], rows: Sequence[Sequence[Probability | Fault]]) -> dict[int, Score]:
+        """The scores of the responses for which there was a fault: 0 where that is their own doing."""
         scores: dict[int, Score] = {}
         again: list[tuple[int, Forced, Fault]] = []
         for at, row in enumerate(rows):
-            for prompt, fault in zip(asked[at], row, strict=True):
+            for prompt, fault in zip(asked[at].forced, row, strict=True):
                 if isinstance(fault, Fault):
                     scores[at] = Score.failed(fault.reason, fault=fault.detail)
                     if fault.reason == "engine_error":
@@ -132,18 +151,13 @@ class ForcedScorer(EngineScorer):
                     break
         if not again:
             return scores
-        others = [plain[at] if fault.too_long else shaped[at] for at, _, fault in again]
-        found = await self.probabilities([*(prompt for _, prompt, _ in again), *others])
-        for (at, _, fault), second, without in zip(again, found[: len(again)], found[len(again) :], strict=True):
+        others = [asked[at].plain if fault.too_long else asked[at].shaped for at, _, fault in again]
+        answers = await self.probabilities([*(prompt for _, prompt, _ in again), *others])
+        for (at, _, fault), second, without in zip(again, answers[: len(again)], answers[len(again) :], strict=True):
             if isinstance(second, Fault) and second.reason == fault.reason and isinstance(without, Probability):
                 reason = "too_complex" if fault.too_long else "bad_format"
                 scores[at] = Score.scored(0.0, reason, fault=fault.detail)
         return scores
-
-
-def known(row: Sequence[Probability | Fault]) -> list[Probability]:
-    """Return the probabilities of a row, which is all of it where there is no fault."""
-    return [one for one in row if isinstance(one, Probability)]
 
 
 def references_of(reference: Any) -> list[str]:

@@ -7,8 +7,6 @@ between `<verify>` and `</verify>`; the program is run, what it prints is put be
 Each step is asked about by itself: no analysis of another step is in its prompt, so that all are asked together and a
 wrong analysis is not handed on.  GenPRM's own code runs programs in its own process; here whoever makes the executor
 decides where, and a sandbox is the right place.
-
-Not covered: labels for training by relative progress (`adjudge.training.step_data`).
 """
 
 from __future__ import annotations
@@ -99,11 +97,11 @@ class GenPrm(StepScorer):
     max_programs: Count = 3
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and an executor that is none."""
         super().__post_init__()
         if self.output != "share":
             raise ValueError(f"{self.name}: output is {self.output!r}; steps are aggregated as shares: leave it out")
-        if self.executor is not None and not _runs(self.executor):
+        runs = callable(getattr(self.executor, "run", None))
+        if self.executor is not None and not (runs and isinstance(getattr(self.executor, "fingerprint", None), str)):
             raise ValueError(
                 f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "
                 "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
@@ -119,12 +117,8 @@ class GenPrm(StepScorer):
         """As that of every scorer, with the executor's."""
         if self.executor is None:
             return super().fingerprint
-        alone = replace(self, executor=None, template=self._template_used)
+        alone = replace(self, executor=None, template=self.template or f"{self.chain_template}_code")
         return signed(self.name, alone, self.executor)
-
-    @property
-    def _template_used(self) -> str:
-        return self.template or f"{self.chain_template}_code"
 
     def sampling(self, **changes: Any) -> Sampling:
         """Return how the model answers: where programs are run, it stops at the end of one."""
@@ -145,7 +139,7 @@ class GenPrm(StepScorer):
         ]
         form = self.chain_prompt().form
         read: Reader[Draft] = VerdictReader(form=form) if self.executor is None else ProgramReader(form=form)
-        rows = iter(await self.found(asked, self._prompt, read)) if asked else iter(())
+        rows = iter(await self.written(asked, self._prompt, read)) if asked else iter(())
         return [
             steps if isinstance(steps, Score) else self._scored(case, steps, [next(rows) for _ in steps])
             for case, steps in zip(cases, cut, strict=True)
@@ -165,26 +159,26 @@ class GenPrm(StepScorer):
 
     async def interlude(self, chains: Sequence[Chain | Fault], read: Reader[Draft]) -> list[Chain | Fault]:
         """Run the programs that chains end in, and let the chains go on, until each has a verdict or ran too many."""
-        found = list(chains)
+        results = list(chains)
         for left in range(self.max_programs, -1, -1):
-            places = [at for at, one in enumerate(found) if isinstance(one, Chain) and one.draft.program is not None]
+            places = [at for at, one in enumerate(results) if isinstance(one, Chain) and one.draft.program is not None]
             if not places:
                 break
             if left == 0:
                 for at in places:
-                    found[at] = self._too_many(found[at])
+                    results[at] = self._too_many(results[at])
                 break
-            waiting = [one for at in places if isinstance(one := found[at], Chain)]
+            waiting = [one for at in places if isinstance(one := results[at], Chain)]
             programs = [one.draft.program or "" for one in waiting]
             printed = await asyncio.gather(*(asyncio.to_thread(self._printed, program) for program in programs))
-            starts = [""] * len(found)
+            starts = [""] * len(results)
             for at, chain, output in zip(places, waiting, printed, strict=True):
                 if isinstance(output, Fault):
-                    found[at] = output
+                    results[at] = output
                 else:
                     starts[at] = f"{chain.text.rstrip()}\n{_CLOSE}\nThe program printed:\n```\n{output}\n```\n"
-            found = await self.gone_on(found, starts, read)
-        return found
+            results = await self.gone_on(results, starts, read)
+        return results
 
     def _printed(self, source: str) -> str | Fault:
         if not source.strip():
@@ -224,7 +218,3 @@ class GenPrm(StepScorer):
             uncertainty=scores[worst].uncertainty if self.aggregate == "min" else None,
             cost=cost,
         )
-
-
-def _runs(executor: Any) -> bool:
-    return callable(getattr(executor, "run", None)) and isinstance(getattr(executor, "fingerprint", None), str)

@@ -18,8 +18,7 @@ from adjudge.engines.interface import Fault
 from adjudge.prompts.scorer import Case, Unsure, require_text
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.generative.chain_scorer import ChainScorer, VerdictReader
-from adjudge.reward_models.generative.decision import YES_NO, Decision, decision_of
+from adjudge.reward_models.generative.chain_scorer import YES_NO, ChainScorer, VerdictReader, decision_of
 
 _DIRECT = "reward_models/generative/genrm_direct"
 
@@ -34,7 +33,6 @@ class GenRm(ChainScorer):
         question: what is asked about the response, answered by Yes or No.
         readout: "direct" reads P(Yes) at once, "probabilities" behind each of `chains` rationales, "votes" counts the
             verdicts of `chains` rationales.  "direct" with `low_mass: sample` counts votes where it is unsure.
-        direct_template: the prompt that asks for the word alone, as a name or a file; "" for the scorer's own.
     """
 
     name: ClassVar[str] = "genrm"
@@ -42,10 +40,8 @@ class GenRm(ChainScorer):
 
     question: str = "Is the answer correct?"
     readout: Literal["direct", "probabilities", "votes"] = "direct"
-    direct_template: str = ""
 
     def __post_init__(self) -> None:
-        """Reject an empty question, and double checks of what was never written."""
         super().__post_init__()
         if not self.question.strip():
             raise ValueError(f"{self.name}: question is empty; ask something that is answered by Yes or No")
@@ -62,7 +58,7 @@ class GenRm(ChainScorer):
         """Return every prompt that is used with these options."""
         if self.readout != "direct":
             return super().templates()
-        direct = load_template(self.direct_template or _DIRECT)
+        direct = load_template(_DIRECT)
         return (direct, *super().templates()) if self.low_mass == "sample" else (direct,)
 
     def check_reference(self, sample: Sample) -> None:
@@ -90,7 +86,12 @@ class GenRm(ChainScorer):
             read = decision_of(share, min_mass=self.min_mass, temperature=self.decision_temperature)
             if isinstance(read, Unsure) and self.low_mass == "sample":
                 unsure.append(place)
-            scores.append(self.unanswered(read) if isinstance(read, Fault) else self._direct(read))
+            if isinstance(read, Fault):
+                scores.append(self.unanswered(read))
+            else:
+                spread = math.sqrt(read.chance * (1.0 - read.chance))
+                evidence = {"chances": [read.chance], "mass": read.mass}
+                scores.append(Score(**self.valued(read.chance, spread), evidence=evidence, cost=read.cost))
         if unsure:
             voted = await replace(self, readout="votes")._by_chains([cases[place] for place in unsure])
             for place, score in zip(unsure, voted, strict=True):
@@ -100,10 +101,5 @@ class GenRm(ChainScorer):
     async def _by_chains(self, cases: Sequence[Case]) -> list[Score]:
         template = self.chain_prompt()
         read = VerdictReader(form=template.form)
-        rows = await self.found(cases, lambda case: self.filled(template, self.values(case)), read)
+        rows = await self.written(cases, lambda case: self.filled(template, self.values(case)), read)
         return [self.scored(row) for row in rows]
-
-    def _direct(self, decision: Decision) -> Score:
-        spread = math.sqrt(decision.chance * (1.0 - decision.chance))
-        evidence = {"chances": [decision.chance], "mass": decision.mass}
-        return Score(**self.valued(decision.chance, spread), evidence=evidence, cost=decision.cost)

@@ -21,18 +21,18 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from adjudge.options import Count, options_of
-from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.responses.aggregate import Pooling
 from adjudge.reward_models.generative.assistant_turn import policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
+    Asked,
     Forced,
     ForcedScorer,
     Probability,
-    known,
     references_of,
     turns_of,
 )
@@ -84,7 +84,6 @@ class InformationGain(ForcedScorer):
     max_turns: Count = 64
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a terminal scorer that is none."""
         super().__post_init__()
         if self.terminal is not None and (
             not callable(getattr(self.terminal, "score", None)) or getattr(self.terminal, "groupwise", False)
@@ -101,21 +100,18 @@ class InformationGain(ForcedScorer):
         terminal = given.get("terminal")
         return cls(**{**given, "terminal": None if terminal is None else loader.scorer(terminal)})
 
-    async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order."""
-        samples, special = [case.sample for case in cases], self.special_tokens
-        read = [self._read(sample, special) for sample in samples]
-        ready = [one for one in read if not isinstance(one, Score)]
-        answered = [sample for sample, one in zip(samples, read, strict=True) if not isinstance(one, Score)]
-        asked = [[self._forced(one, turns) for turns in range(one.informing + 1)] for one in ready]
-        rows = await self.rows(asked)
-        ends = await self._ends(answered)
-        shaped = [self._forced(_emptied(one), one.informing) for one in ready]
-        bad = await self.blamed(asked, rows, [row[0] for row in asked], shaped)
-        judged = iter([bad.get(at) or self._scored(one, known(rows[at]), ends[at]) for at, one in enumerate(ready)])
-        return [one if isinstance(one, Score) else next(judged) for one in read]
+    def asked(self, sample: Sample) -> Asked | Score:
+        """Return the reference behind the first so many turns, for each number of them that can add information."""
+        read = self._read(sample)
+        if isinstance(read, Score):
+            return read
+        # The same turns, all of them with a word in the place of their text.
+        blocks = tuple(tuple({**turn, "content": "-"} for turn in block) for block in read.blocks)
+        forced = [self._forced(read, turns) for turns in range(read.informing + 1)]
+        shaped = self._forced(replace(read, blocks=blocks), read.informing)
+        return Asked(forced=forced, plain=forced[0], shaped=shaped, scored=partial(self._scored, read))
 
-    def _read(self, sample: Sample, special: Sequence[str]) -> _Turns | Score:
+    def _read(self, sample: Sample) -> _Turns | Score:
         """The turns of a sample, or its score if it has none."""
         response = sample.response
         given: Sequence[Message] = (
@@ -136,7 +132,7 @@ class InformationGain(ForcedScorer):
             if turn.get("role") == "assistant":
                 spans.append((end + 1, end + 1 + len(text)))  # `response_text` joins the turns by a newline
                 end = spans[-1][1]
-                blocks.append([{**turn, "content": policy_turn(text, special=special)}])
+                blocks.append([{**turn, "content": policy_turn(text, special=self.special_tokens)}])
             elif blocks:
                 blocks[-1].append({**turn, "content": text})
         if not any(text.strip() for turn, text in zip(given, texts, strict=True) if turn.get("role") == "assistant"):
@@ -156,18 +152,19 @@ class InformationGain(ForcedScorer):
         lead: tuple[Message, ...] = ({"role": "assistant", "content": self.lead},) if self.lead else ()
         return Forced(turns=(*trajectory.prompt, *before, *lead), text=trajectory.references[0])
 
-    async def _ends(self, samples: Sequence[Sample]) -> list[Score | None]:
+    async def ends(self, samples: Sequence[Sample]) -> Sequence[Score | None]:
+        """Return the scores of the terminal scorer, if there is one."""
         if self.terminal is None or not samples:
             return [None] * len(samples)
-        found: list[Score | None] = list(await self.terminal.score(samples))
-        if len(found) != len(samples):
-            raise RuntimeError(f"{self.name}: the terminal scorer gave {len(found)} scores for {len(samples)} samples")
-        return found
+        scores: list[Score | None] = list(await self.terminal.score(samples))
+        if len(scores) != len(samples):
+            raise RuntimeError(f"{self.name}: the terminal scorer gave {len(scores)} scores for {len(samples)} samples")
+        return scores
 
-    def _scored(self, trajectory: _Turns, found: Sequence[Probability], end: Score | None) -> Score:
-        chances = [one.value for one in found]
+    def _scored(self, trajectory: _Turns, probabilities: Sequence[Probability], end: Score | None) -> Score:
+        chances = [one.value for one in probabilities]
         values: list[float | None] = [after - before for before, after in itertools.pairwise(chances)]
-        cost = sum((one.cost for one in found), NO_COST)
+        cost = sum((one.cost for one in probabilities), NO_COST)
         parts = {} if end is None else {"terminal": end}
         if end is not None:
             cost += end.cost
@@ -198,9 +195,3 @@ def _steps(trajectory: _Turns, values: Sequence[float | None]) -> tuple[StepScor
         StepScore(value=value, label="answer" if at == last else "gain", start=start, end=end)
         for at, (value, (start, end)) in enumerate(zip(values, trajectory.spans, strict=True))
     )
-
-
-def _emptied(trajectory: _Turns) -> _Turns:
-    """The same turns, all of them with a word in the place of their text."""
-    blocks = tuple(tuple({**turn, "content": "-"} for turn in block) for block in trajectory.blocks)
-    return replace(trajectory, blocks=blocks)

@@ -19,8 +19,6 @@ Where a response's answer stands, so that another text can be put in its place.
 | `boxed` | all up to the last `\boxed{` | |
 
 What is kept ends where the other text begins: at `<answer>`, behind the thinking block, at `\boxed{`.
-
-Not covered: the filter of prompts (the trainer's `prompts.filters`), and the format reward that RLPR adds (`format`).
 """
 
 from __future__ import annotations
@@ -28,16 +26,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.prompts.scorer import Case
-from adjudge.protocol import NO_COST, Message, Sample, Score, response_text, split_reasoning
+from adjudge.protocol import NO_COST, Sample, Score, response_text, split_reasoning
 from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN, policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
+    Asked,
     Forced,
     ForcedScorer,
     Probability,
-    known,
     references_of,
     turns_of,
 )
@@ -66,7 +64,7 @@ def before_answer(response: str, place: Place) -> tuple[str, str]:
     if place == "boxed":
         at = answer.rfind(r"\boxed{")
         return ("", "no_answer") if at < 0 else (thought + answer[:at] + r"\boxed{", "")
-    tags = [found[0].casefold() for found in _TAG.finditer(answer)]
+    tags = [match[0].casefold() for match in _TAG.finditer(answer)]
     if not tags:
         return "", "no_answer"
     if tags != ["<answer>", "</answer>"]:
@@ -80,15 +78,6 @@ def before_answer(response: str, place: Place) -> tuple[str, str]:
 
 
 _WORDS = "Let me see."  # what a plain response thinks, to find out whether an engine takes one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """What is kept of one response, and the texts that are forced."""
-
-    prompt: tuple[Message, ...]
-    begun: str
-    references: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,21 +99,8 @@ class ReferenceProbability(ForcedScorer):
     lead: str = ""
     debias: bool = True
 
-    async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order."""
-        samples, special = [case.sample for case in cases], self.special_tokens
-        kept = [self._kept(sample, special) for sample in samples]
-        ready = [one for one in kept if not isinstance(one, Score)]
-        asked = [
-            [self._forced(one, begun, text) for begun in self._begun(one) for text in one.references] for one in ready
-        ]
-        rows = await self.rows(asked)
-        bad = await self.blamed(asked, rows, [self._plain(one) for one in ready], [self._shaped(one) for one in ready])
-        judged = iter([bad.get(at) or self._scored(one, known(rows[at])) for at, one in enumerate(ready)])
-        return [one if isinstance(one, Score) else next(judged) for one in kept]
-
-    def _kept(self, sample: Sample, special: Sequence[str]) -> _Kept | Score:
-        """What is kept of a response, or its score if it has no answer to be replaced."""
+    def asked(self, sample: Sample) -> Asked | Score:
+        """Return the references behind the response's reasoning, and behind none."""
         if sample.finish_reason == "length":
             return Score.scored(0.0, "truncated")
         try:
@@ -136,26 +112,24 @@ class ReferenceProbability(ForcedScorer):
         begun, reason = before_answer(response, self.place)
         if reason:
             return Score.scored(0.0, reason)
-        texts = tuple(references_of(sample.reference))
-        return _Kept(prompt=turns_of(sample.prompt), begun=policy_turn(begun, special=special), references=texts)
+        prompt, texts = turns_of(sample.prompt), references_of(sample.reference)
 
-    def _begun(self, kept: _Kept) -> tuple[str, ...]:
-        """The assistant turns behind which the references are forced: the response's, and the one without reasoning."""
-        return (kept.begun, OPENINGS[self.place]) if self.debias else (kept.begun,)
+        def forced(begun: str, text: str) -> Forced:
+            return Forced(turns=(*prompt, {"role": "assistant", "content": begun + self.lead}), text=text)
 
-    def _forced(self, kept: _Kept, begun: str, text: str) -> Forced:
-        return Forced(turns=(*kept.prompt, {"role": "assistant", "content": begun + self.lead}), text=text)
+        own, at_once = policy_turn(begun, special=self.special_tokens), OPENINGS[self.place]
+        thought = f"{OPEN}\n{_WORDS}\n{CLOSE}\n\n" if CLOSE in own else f"{_WORDS} "
+        shape = thought + ("" if self.place == "after_thinking" else at_once)
+        openings = (own, at_once) if self.debias else (own,)
+        return Asked(
+            forced=[forced(opening, text) for opening in openings for text in texts],
+            plain=forced(at_once, texts[0]),
+            shaped=forced(shape, texts[0]),
+            scored=partial(self._scored, texts),
+        )
 
-    def _plain(self, kept: _Kept) -> Forced:
-        return self._forced(kept, OPENINGS[self.place], kept.references[0])
-
-    def _shaped(self, kept: _Kept) -> Forced:
-        opening = "" if self.place == "after_thinking" else OPENINGS[self.place]
-        thought = f"{OPEN}\n{_WORDS}\n{CLOSE}\n\n" if CLOSE in kept.begun else f"{_WORDS} "
-        return self._forced(kept, thought + opening, kept.references[0])
-
-    def _scored(self, kept: _Kept, row: Sequence[Probability]) -> Score:
-        count = len(kept.references)
+    def _scored(self, references: Sequence[str], row: Sequence[Probability], end: Score | None) -> Score:
+        count = len(references)
         values = [one.value for one in row[:count]]
         without = [one.value for one in row[count:]] or [0.0] * count
         gains = [value - before for value, before in zip(values, without, strict=True)]
@@ -164,6 +138,6 @@ class ReferenceProbability(ForcedScorer):
         if self.debias:
             evidence["without_reasoning"] = without[best]
         if len(gains) > 1:
-            evidence["reference"] = kept.references[best]
+            evidence["reference"] = references[best]
         cost = sum((one.cost for one in row), NO_COST)
         return Score(value=min(max(gains[best], 0.0), 1.0), evidence=evidence, cost=cost)

@@ -52,16 +52,16 @@ class StepScorer(ChainScorer):
         given = case.sample.extra.get("steps")
         if given is None:
             return split_steps(case.response, self.splitting, most=self.max_steps) or _one(case)
-        found = given_steps(case.response, given)
-        if not found or len(found) > self.max_steps:
-            problem = "are not the response" if not found else f"are {len(found)}, and at most {self.max_steps} fit"
+        steps = given_steps(case.response, given)
+        if not steps or len(steps) > self.max_steps:
+            problem = "are not the response" if not steps else f"are {len(steps)}, and at most {self.max_steps} fit"
             return Score.scored(0.0, "bad_format", error=f'extra["steps"] {problem}')
-        return found
+        return steps
 
     def shown(self, case: Case) -> tuple[Step, ...]:
         """Return the steps that a prompt shows; of a response that stands in for a long one, whatever it has."""
-        found = self.steps(case)
-        return _one(case) if isinstance(found, Score) else found
+        steps = self.steps(case)
+        return _one(case) if isinstance(steps, Score) else steps
 
 
 def as_turns(steps: Sequence[Step], first: int = 1) -> list[Message]:
@@ -103,7 +103,7 @@ class ThinkPrm(StepScorer):
         cut = [self.steps(case) for case in cases]
         ready = [(case, steps) for case, steps in zip(cases, cut, strict=True) if not isinstance(steps, Score)]
         read = VerdictReader(form=self.chain_prompt().form, note=step_verdicts)
-        rows = iter(await self.found([case for case, _ in ready], self._prompt, read)) if ready else iter(())
+        rows = iter(await self.written([case for case, _ in ready], self._prompt, read)) if ready else iter(())
         judged = iter([self._scored(case, steps, next(rows)) for case, steps in ready])
         return [steps if isinstance(steps, Score) else next(judged) for steps in cut]
 

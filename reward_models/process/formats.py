@@ -80,7 +80,6 @@ class MarkerFormat(StepFormat):
     system: str = QWEN_SYSTEM
 
     def __post_init__(self) -> None:
-        """Reject an empty marker."""
         super().__post_init__()
         if not self.marker:
             raise ValueError("format 'marker': marker is empty; give the text that stands behind each step")
@@ -124,7 +123,6 @@ class SignFormat(StepFormat):
     begin: bool = True
 
     def __post_init__(self) -> None:
-        """Reject signs and tags that are none."""
         super().__post_init__()
         if not self.tag or not self.good or not self.bad:
             raise ValueError("format 'signs': tag, good and bad must not be empty")
@@ -168,7 +166,6 @@ class SignTurnsFormat(StepFormat):
     answered: str = "+"
 
     def __post_init__(self) -> None:
-        """Reject signs that are none."""
         super().__post_init__()
         if not self.good or not self.bad or self.good == self.bad:
             raise ValueError(f"format 'sign_turns': good is {self.good!r} and bad {self.bad!r}; give two signs")
@@ -226,7 +223,6 @@ class StepEndFormat(StepFormat):
     positive: Annotated[int, Range(ge=0)] = 1
 
     def __post_init__(self) -> None:
-        """Reject options that contradict themselves."""
         super().__post_init__()
         if self.before != "chat" and self.before.count("{problem}") != 1:
             raise ValueError(f"format {self.kind!r}: before is {self.before!r}; it must be 'chat', or hold {{problem}}")

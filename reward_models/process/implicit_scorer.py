@@ -5,8 +5,6 @@ The sum over all steps is the implicit outcome reward.  Line breaks between two 
 
 Both models must have the same tokenizer: the two texts are compared token by token, and a difference is a fault.  The
 response is made harmless first, so that no text in it becomes a special token.  The end token is not part of it.
-
-Not covered: training such a policy, and rewards per token (`Score.steps` has the characters of each step).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
+from adjudge.engines.interface import Fault, Prompt, TextLogprobs
 from adjudge.engines.loading import engine_of
 from adjudge.options import Range
 from adjudge.prompts.escaping import escape
@@ -71,7 +69,6 @@ class ImplicitRewardScorer(StepScorer):
     tokenizer: str = ""
 
     def __post_init__(self) -> None:
-        """Reject options out of range; nothing is loaded yet."""
         super().__post_init__()
         engine_of(self.engine)
         engine_of(self.reference_engine)
@@ -100,16 +97,13 @@ class ImplicitRewardScorer(StepScorer):
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
         """Return the log-ratios of each solution's steps, in order."""
         policy, reference = engine_of(self.engine), engine_of(self.reference_engine)
-        cases = await asyncio.to_thread(self._cases, policy, solutions)
+        tokens = await asyncio.to_thread(tokens_of, policy, self.tokenizer)
+        cases = await asyncio.to_thread(lambda: [self._case(tokens, solution) for solution in solutions])
         prompts, texts = [case.prompt for case in cases], [case.text for case in cases]
         trained, base = await asyncio.gather(
             policy.reference_logprobs(prompts, texts), reference.reference_logprobs(prompts, texts)
         )
         return [self._judged_case(*each) for each in zip(cases, trained, base, strict=True)]
-
-    def _cases(self, engine: Engine, solutions: Sequence[Solution]) -> list[_Case]:
-        tokens = tokens_of(engine, self.tokenizer)
-        return [self._case(tokens, solution) for solution in solutions]
 
     def _case(self, tokens: RowTokens, solution: Solution) -> _Case:
         problem = solution.sample.prompt

@@ -6,9 +6,6 @@ no text can add one or move one.
 
 Pieces are joined and tokenized as one text, as most published models were trained, or each by itself (`apart`).
 
-Not covered: what the model says there (`adjudge.reward_models.process.formats`), and markers in somebody's text
-(`adjudge.reward_models.process.rows`).
-
 Markers of step ends in text that somebody else wrote: `<extra_0>`, "ки", and what a tokenizer makes of their kin.
 
 A process model that counts markers reads one step more for each marker in the text, and every value behind it belongs
@@ -47,11 +44,7 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class RowTokens:
-    """A tokenizer that says where its tokens stand; may be used from any thread.
-
-    Args:
-        tokenizer: a tokenizer of `transformers`, written in Rust.
-        model: its name, for messages.
+    """A tokenizer of `transformers`, written in Rust, that says where its tokens stand; may be used from any thread.
 
     Raises:
         ValueError: the tokenizer cannot tell the characters of its tokens.
@@ -77,25 +70,18 @@ class RowTokens:
     def spans(self, text: str) -> tuple[tuple[int, ...], Spans]:
         """Return the tokens of a text, without special tokens added, and the characters of each."""
         with self._lock:
-            found = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return tuple(found["input_ids"]), tuple(map(tuple, found["offset_mapping"]))
+            encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return tuple(encoded["input_ids"]), tuple(map(tuple, encoded["offset_mapping"]))
 
     def text(self, text: str) -> tuple[int, ...]:
         """Return the tokens of a text, without special tokens added."""
         return self.spans(text)[0]
 
     def frame(self, chat: Sequence[Message], gaps: Sequence[int], **options: Any) -> tuple[str, ...] | Fault:
-        """Return what the chat template writes around the contents of some turns.
+        """Return what the chat template writes around the contents of some turns, or why there is nothing.
 
-        Untrusted text never goes through the template: some trim or rewrite it, and its place would be lost.
-
-        Args:
-            chat: turns; the content of those in `gaps` does not matter.
-            gaps: the places of the turns whose content is left out, ascending.
-            options: for the template.
-
-        Returns:
-            One text more than there are gaps: what comes before, between and after them; or why there is none.
+        Untrusted text never goes through the template: some trim or rewrite it, and its place would be lost.  The texts
+        are what comes before, between and after the turns in `gaps`, whose content does not matter.
         """
         key = hashlib.sha256(wire.dumps([dict(turn) for turn in chat]).encode()).hexdigest()[:16]
         marks = [f"gap{key}n{number}e" for number in range(len(gaps))]  # no content holds the digest of itself
@@ -108,8 +94,8 @@ class RowTokens:
             return text
         texts = []
         for mark in marks:
-            before, found, text = text.partition(mark)
-            if not found or mark in text:
+            before, sign, text = text.partition(mark)
+            if not sign or mark in text:
                 return Fault(
                     reason="engine_error", detail="the chat template leaves out, repeats or rewrites turns of the chat"
                 )
@@ -123,8 +109,8 @@ def token_spans(tokens: RowTokens, text: str, characters: Sequence[tuple[int, in
     For trainers that put the value of a step on the policy's tokens: give them the policy's tokenizer, the response,
     and `start` and `end` of the score's steps.  Neighbouring steps share the token in which they meet, if there is one.
     """
-    _, found = tokens.spans(text)
-    starts, ends = [start for start, _ in found], [end for _, end in found]
+    _, spans = tokens.spans(text)
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
     return tuple((bisect_right(ends, start), bisect_left(starts, end)) for start, end in characters)
 
 
@@ -151,7 +137,6 @@ class Piece:
     """A part of a row.
 
     Attributes:
-        text: what it says.
         step: the number of the step whose text this is, else -1.
         trusted: whether it is ours; other text must be made harmless.
         read: whether the model is read at its last token.
@@ -168,7 +153,6 @@ class StepRow:
     """A solution in tokens.
 
     Attributes:
-        ids: the tokens.
         surfaces: for each token, the characters it stands for.
         places: for each step, the token at which the model is read.
         spans: for each step, its first token, and one past its last.
@@ -192,15 +176,10 @@ class Unfit(Fault):
 
 
 def composed(tokens: RowTokens, pieces: Sequence[Piece], *, apart: bool = False) -> StepRow:
-    """Return the row that pieces make.
+    """Return the row that pieces make, each tokenized by itself (`apart`), or all as one text.
 
     A piece is read at the last token that begins in it: where "." and the line break behind it are one token, that
     token is the last of the piece that ends with the dot.  The span of a step has every token that holds some of it.
-
-    Args:
-        tokens: the model's tokenizer.
-        pieces: in order; steps are numbered from 0, and one piece is read for each.
-        apart: tokenize each piece by itself; else all as one text.
 
     Raises:
         ValueError: a piece that is read has no token of its own.
@@ -212,8 +191,8 @@ def composed(tokens: RowTokens, pieces: Sequence[Piece], *, apart: bool = False)
     ends: list[int] = []
     at = 0
     for text in texts if apart else ["".join(texts)]:
-        found, spans = tokens.spans(text)
-        ids += found
+        own, spans = tokens.spans(text)
+        ids += own
         surfaces += [text[start:end] for start, end in spans]
         starts += [at + start for start, _ in spans]
         ends += [at + end for _, end in spans]
@@ -245,17 +224,14 @@ _DOTTED, _ROUNDS = 2, 4  # marks are broken up in the first rounds, left out in 
 
 
 def step_row(tokens: RowTokens, pieces: Sequence[Piece], *, apart: bool = False, marker: str = "") -> StepRow | Fault:
-    """Return the row that pieces make, with text that is not ours made harmless.
+    """Return the row that pieces make, with text that is not ours made harmless; a fault if it cannot be made.
 
     Args:
         tokens: the model's tokenizer.
-        pieces: in order.
+        pieces: in order; steps are numbered from 0, and one piece is read for each.
         apart: tokenize each piece by itself; else all as one text.
         marker: the text of the pieces that are read, if its last token must stand nowhere else; "" if it may, as a
             line break may.
-
-    Returns:
-        The row; a fault if it cannot be made.
     """
     harmless = [
         piece if piece.trusted else replace(piece, text=escape(piece.text, special=tokens.special)) for piece in pieces

@@ -15,7 +15,7 @@ from adjudge.engines.interface import Engine, Fault
 from adjudge.engines.loading import engine_of
 from adjudge.protocol import Provenance
 from adjudge.reward_models.process.formats import format_in_notes, format_of, spec_of
-from adjudge.reward_models.process.rows import RowTokens, StepRow, Unfit, tokens_of
+from adjudge.reward_models.process.rows import StepRow, Unfit, tokens_of
 from adjudge.reward_models.process.step_format import StepFormat
 from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScorer, doubt
 
@@ -43,7 +43,6 @@ class ProcessRewardScorer(StepScorer):
     tokenizer: str = ""
 
     def __post_init__(self) -> None:
-        """Reject options out of range; nothing is loaded yet."""
         super().__post_init__()
         engine_of(self.engine)
         self.lowest  # noqa: B018 raises if the formula does not fit the format's values
@@ -88,20 +87,14 @@ class ProcessRewardScorer(StepScorer):
         readings = iter(await form.read(engine, ready) if ready else [])
         judged: list[Judged | Fault] = []
         for row in rows:
-            found = next(readings) if isinstance(row, StepRow) else row
-            if isinstance(found, Fault):
-                judged.append(doubt(found) if isinstance(row, StepRow) else found)
+            result = next(readings) if isinstance(row, StepRow) else row
+            if isinstance(result, Fault):
+                judged.append(doubt(result) if isinstance(row, StepRow) else result)
             else:
-                judged.append(Judged(reading=found, changed=row.changed if isinstance(row, StepRow) else ()))
+                judged.append(Judged(reading=result, changed=row.changed if isinstance(row, StepRow) else ()))
         return judged
 
     def _rows(self, engine: Engine, form: StepFormat, solutions: Sequence[Solution]) -> list[StepRow | Fault]:
         tokens = tokens_of(engine, self.tokenizer)
-        return [_row(form, tokens, solution) for solution in solutions]
-
-
-def _row(form: StepFormat, tokens: RowTokens, solution: Solution) -> StepRow | Fault:
-    row = form.row(tokens, solution.sample.prompt, [step.text for step in solution.steps])
-    if isinstance(row, Fault):
-        return Unfit(reason=row.reason, detail=row.detail)
-    return row
+        rows = [form.row(tokens, one.sample.prompt, [step.text for step in one.steps]) for one in solutions]
+        return [Unfit(reason=row.reason, detail=row.detail) if isinstance(row, Fault) else row for row in rows]

@@ -2,8 +2,6 @@
 
 A row that is asked of an engine must be the row that was made here: where the engine reads other tokens, the places
 would mean something else, and the result is a fault.
-
-Not covered: splitting a solution into steps, and what is made of the steps' values.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ class Reading:
         values: one number for each step; a probability that the step is good unless the format says otherwise.
         labels: the verdicts as words, if the format has words of its own.
         facts: further numbers for each step, under their names.
-        cost: what it took.
     """
 
     values: tuple[float, ...]
@@ -46,17 +43,11 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class StepFormat(ABC):
-    """One way in which process models are asked.  A subclass is a frozen dataclass whose fields are its options.
-
-    Attributes:
-        kind: its name in specs.
-        bounded: whether all values are probabilities, in [0, 1].
-    """
+    """One way in which process models are asked.  A subclass is a frozen dataclass whose fields are its options."""
 
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_options(self, f"format {self.kind!r}: option")
 
     @property
@@ -72,9 +63,9 @@ class StepFormat(ABC):
     async def read(self, engine: Engine, rows: Sequence[StepRow]) -> list[Reading | Fault]:
         """Return what the model says about the steps of each row, in order: one forward pass for each row."""
 
-    def options(self) -> dict[str, Any]:
-        """Return the fields as plain data, for fingerprints."""
-        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+    def record(self) -> dict[str, Any]:
+        """Return the kind and the options as plain data, as checkpoints keep them."""
+        return {"kind": self.kind, **dataclasses.asdict(self)}
 
 
 def problem_text(problem: Problem) -> str:
@@ -87,11 +78,7 @@ def problem_text(problem: Problem) -> str:
 def chat_before(tokens: RowTokens, problem: Problem, *, system: str = "", marker: str = "") -> list[Message]:
     """Return the problem as chat turns in which no text becomes a turn or a marker.
 
-    Args:
-        tokens: the model's tokenizer, which knows what its special tokens are.
-        problem: a text, or chat turns.
-        system: a system turn that is put first unless the problem has one; "" for none.
-        marker: a further text to break up.
+    `system` is a system turn that is put first unless the problem has one, and `marker` a further text to break up.
     """
     special = (*tokens.special, marker) if marker else tokens.special
     turns: list[Message] = [{"role": "user", "content": problem}] if isinstance(problem, str) else list(problem)
@@ -112,10 +99,7 @@ async def read_outputs(
 ) -> list[Reading | Fault]:
     """Return what a token classifier says at the places of rows, in order: one forward pass for each row.
 
-    Args:
-        engine: a token classifier.
-        rows: solutions.
-        meaning: makes a reading of the raw outputs; the cost is added here.
+    `meaning` makes a reading of the raw outputs; the cost is added here.
 
     Raises:
         ValueError: the engine is no token classifier.
@@ -161,10 +145,10 @@ def _reading(
             reason="engine_error",
             detail="the engine read other tokens than the scorer's tokenizer made; give the option tokenizer",
         )
-    found = meaning(tuple(result.values[place] for place in row.places))
-    if isinstance(found, Fault):
-        return found
-    return Reading(values=found.values, labels=found.labels, facts=found.facts, cost=result.cost)
+    reading = meaning(tuple(result.values[place] for place in row.places))
+    if isinstance(reading, Fault):
+        return reading
+    return Reading(values=reading.values, labels=reading.labels, facts=reading.facts, cost=result.cost)
 
 
 GOOD, BAD = "+", "-"
@@ -173,14 +157,10 @@ GOOD, BAD = "+", "-"
 async def sign_shares(engine: Engine, rows: Sequence[StepRow], *, good: str, bad: str) -> list[Reading | Fault]:
     """Return P(good) / (P(good) + P(bad)) behind the places of each row; the fact `mass` is P(good) + P(bad).
 
-    Args:
-        engine: a language model.
-        rows: solutions.
-        good: the text of the good sign, with a blank in front where the tokenizer has one there.
-        bad: the text of the bad sign.
+    The signs are texts with a blank in front where the tokenizer has one there.
 
     Raises:
-        ValueError: the engine cannot say how likely labels are, or a sign has no token.
+        ValueError: the engine, a language model, cannot say how likely labels are, or a sign has no token.
     """
     labels: Labels = {GOOD: (good,), BAD: (bad,)}
     at_once: Any = getattr(engine, "inner_label_logprobs", None)
@@ -189,12 +169,12 @@ async def sign_shares(engine: Engine, rows: Sequence[StepRow], *, good: str, bad
         return [result if isinstance(result, Fault) else _signs_reading(result) for result in results]
     prompts = [row.text[:stop] for row in rows for stop in row.stops]
     answers = iter(await engine.label_logprobs(prompts, labels))
-    return [_together([next(answers) for _ in row.stops]) for row in rows]
-
-
-def _together(answers: Sequence[LabelLogprobs | Fault]) -> Reading | Fault:
-    fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
-    return fault or _signs_reading([answer for answer in answers if isinstance(answer, LabelLogprobs)])
+    own = [[next(answers) for _ in row.stops] for row in rows]
+    return [
+        next((one for one in several if isinstance(one, Fault)), None)
+        or _signs_reading([one for one in several if isinstance(one, LabelLogprobs)])
+        for several in own
+    ]
 
 
 def _signs_reading(answers: Sequence[LabelLogprobs]) -> Reading:

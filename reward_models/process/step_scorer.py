@@ -2,8 +2,6 @@
 
 A response that holds nothing to judge, or more than can be judged, gets the *floor* and its reason, never a failed
 score: nobody may buy a way out with a long or an empty answer.  The floor is the lowest value the formula can give.
-
-Not covered: how a model is asked; a subclass does that.
 """
 
 from __future__ import annotations
@@ -46,30 +44,16 @@ def lowest_value(
             f"the aggregate {how!r} needs probabilities, and the refinement {refinement!r} makes other numbers of "
             "them; use sum, mean, min, last, max or soft_min"
         )
-    one = _lowest_step(refinement, eta, start)
-    match how:
-        case "sum":
-            return {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, max_steps * one)
-        case "sum_log":
-            return max_steps * math.log(EDGE)
-        case "mean_logit":
-            return math.log(EDGE) - math.log1p(-EDGE)
-        case "mean_odds":
-            return EDGE / (1 - EDGE)
-    return one
-
-
-def _lowest_step(refinement: Refinement, eta: float, start: float) -> float:
-    match refinement:
-        case "clip":
-            return min(-eta, 0.0)
-        case "delta":
-            return -1.0
-        case "clip_delta":
-            return -abs(min(-eta, 0.0))
-        case "gain":
-            return min(-1.0, -start)
-    return 0.0
+    clipped = min(-eta, 0.0)
+    of_a_step = {"clip": clipped, "delta": -1.0, "clip_delta": -abs(clipped), "gain": min(-1.0, -start)}
+    one = of_a_step.get(refinement, 0.0)
+    of_all: dict[str, float] = {
+        "sum": {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, max_steps * one),
+        "sum_log": max_steps * math.log(EDGE),
+        "mean_logit": math.log(EDGE) - math.log1p(-EDGE),
+        "mean_odds": EDGE / (1 - EDGE),
+    }
+    return of_all.get(how, one)
 
 
 _REST = "-"  # the response that is asked with when a row was too long: is it the problem that does not fit?
@@ -77,14 +61,7 @@ _REST = "-"  # the response that is asked with when a row was too long: is it th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """A response in steps.
-
-    Attributes:
-        sample: the sample.
-        steps: its steps, with their places in `text`.
-        text: what is judged: the response without its reasoning, unless that is kept.
-        offset: where `text` begins in the response.
-    """
+    """A sample in steps, with their places in the text that is judged, and where that text begins in the response."""
 
     sample: Sample
     steps: tuple[Step, ...]
@@ -98,12 +75,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a model said about a solution.
-
-    Attributes:
-        reading: its numbers.
-        changed: the steps whose text was made harmless before it was shown.
-    """
+    """What a model said about a solution, and the steps whose text was made harmless before it was shown."""
 
     reading: Reading
     changed: tuple[int, ...] = ()
@@ -155,7 +127,6 @@ class StepScorer(ABC):
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         check_options(self, f"{self.name} option")
 
     @abstractmethod
@@ -210,16 +181,12 @@ class StepScorer(ABC):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if `extra["steps"]` is no list of texts."""
         given = sample.extra.get("steps")
-        if given is None:
-            return
-        texts = (
-            isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, str) for one in given)
-        )
-        if not texts or not given:
+        listed = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+        if given is not None and not (listed and all(isinstance(one, str) for one in given)):
             which = f" {sample.id!r}" if sample.id else ""
-            shown = repr(given)[:80]
             raise ValueError(
-                f'the scorer {self.name!r}, sample{which}: extra["steps"] is {shown}; give a list of texts, or none'
+                f'the scorer {self.name!r}, sample{which}: extra["steps"] is {repr(given)[:80]}; give a list of texts, '
+                "or none"
             )
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -233,8 +200,8 @@ class StepScorer(ABC):
             else:
                 solutions[place] = ready
         if solutions:
-            for place, found in zip(solutions, await self._judged(list(solutions.values())), strict=True):
-                scores[place] = found if isinstance(found, Score) else self._score(solutions[place], found)
+            for place, result in zip(solutions, await self._judged(list(solutions.values())), strict=True):
+                scores[place] = result if isinstance(result, Score) else self._score(solutions[place], result)
         if not scores:
             return []
         who = self.provenance()
@@ -283,17 +250,17 @@ class StepScorer(ABC):
             shorter = await self.judge([solutions[place].short() for place in doubtful])
             found_out = zip(doubtful, map(_with_numbers, shorter), strict=True)
             blame = {place: not isinstance(result, Fault) for place, result in found_out}
-        found: list[Judged | Score] = []
+        judged: list[Judged | Score] = []
         for place, result in enumerate(results):
             if isinstance(result, Judged):
-                found.append(result)
+                judged.append(result)
             elif blame.get(place):
-                found.append(
+                judged.append(
                     self._floored("too_complex" if result.too_long else "unparsable_answer", fault=result.detail)
                 )
             else:
-                found.append(Score.failed(result.reason, fault=result.detail))
-        return found
+                judged.append(Score.failed(result.reason, fault=result.detail))
+        return judged
 
     def _score(self, solution: Solution, judged: Judged) -> Score:
         raw = judged.reading.values

@@ -67,15 +67,10 @@ def _seen(char: str) -> str:
 
 
 def cut(text: str, size: int, overlap: int) -> list[tuple[int, str]]:
-    """Return windows of at most `size` characters, each with the place where it begins.
-
-    Args:
-        text: any.
-        size: at least 1; 0 for one window with all of it.
-        overlap: what a window has in common with the next, at least 0 and below `size`.
+    """Return windows of at most `size` characters, 0 for all of it in one, each with the place where it begins.
 
     Raises:
-        ValueError: the windows could not move on.
+        ValueError: the overlap is no smaller than the windows, which could not move on.
     """
     if not size or len(text) <= size:
         return [(0, text)]
@@ -87,11 +82,9 @@ def cut(text: str, size: int, overlap: int) -> list[tuple[int, str]]:
 
 
 def halves(text: str, overlap: int) -> list[tuple[int, str]]:
-    """Return both halves of a text of at least 2 characters, each shorter than the text.
+    """Return both halves of a text of at least 2 characters, each shorter than the text, with their places.
 
-    Args:
-        text: any.
-        overlap: what they have in common; in a text of less than four times as many characters, a quarter of it.
+    They have `overlap` characters in common, or a quarter of a text of less than four times as many.
     """
     common = min(overlap, len(text) // 4)
     middle = len(text) // 2
@@ -114,7 +107,6 @@ class Stretch:
     Attributes:
         side: whose text it is.
         start: its first character, counted in the escaped text of its side.
-        text: what is read.
         context: whether the prompt is shown before it.
         whole: whether it is all of the side, so that its turns may be shown as they are.
     """
@@ -134,10 +126,8 @@ class Document:
         view: whose text is judged.
         form: "text" for plain text, prompt and response with a blank between them, as DuoGuard reads them; "chat" for
             turns in the model's template.
-        prompt: the prompt's turns, escaped; () where they are not read.
-        response: the response's turns, escaped; () where they are not read.
-        asked: all text of the prompt.
-        said: all that the assistant wrote.
+        prompt, response: their turns, escaped; () where they are not read.
+        asked, said: all text of the prompt, and all that the assistant wrote.
     """
 
     view: View
@@ -155,12 +145,7 @@ class Document:
         return cls(view=view, form=form, prompt=prompt, response=response, asked="\n".join(asked), said="\n".join(said))
 
     def stretches(self, size: int, overlap: int) -> list[Stretch]:
-        """Return what is read first.
-
-        Args:
-            size: most characters of a window; 0 for all at once.
-            overlap: of windows, below `size`.
-        """
+        """Return what is read first, in windows of `size` characters, 0 for all at once, that overlap."""
         side: Side = "prompt" if self.view == "prompt" else "response"
         text, both = self.asked if side == "prompt" else self.said, self.view == "both"
         before = len(self.asked) if both else 0
@@ -169,8 +154,8 @@ class Document:
         kept = both and 2 * before <= size
         room = size - before if kept else size
         parts = cut(text, room, min(overlap, room - 1))
-        found = [Stretch(side=side, start=start, text=part, context=kept) for start, part in parts if part]
-        return found + (self._prompt_alone(size, overlap) if both and not kept else [])
+        stretches = [Stretch(side=side, start=start, text=part, context=kept) for start, part in parts if part]
+        return stretches + (self._prompt_alone(size, overlap) if both and not kept else [])
 
     def shorter(self, stretch: Stretch, overlap: int) -> list[Stretch]:
         """Return what is read in place of a stretch that does not fit; nothing if it can get no shorter.

@@ -22,23 +22,19 @@ _PATIENCE = 3  # harmless texts in a row that an engine does not take: then it i
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """A document on its way to its logits.
+    """A document on its way to its logits, in windows of so many characters, 0 for as many as fit.
 
     Attributes:
-        document: what is read.
-        window: most characters of a window; 0 for as many as fit.
-        overlap: of windows.
-        found: the logits of each stretch that was read.
+        read_logits: the logits of each stretch that was read.
         fault: why it could not be read, and not by its own doing.
         refused: why its response could not be read, though others could.
-        cost: what it took.
         asked: shorter stretches that were asked for.
     """
 
     document: Document
     window: int
     overlap: int
-    found: dict[Stretch, tuple[float, ...]] = field(default_factory=dict)
+    read_logits: dict[Stretch, tuple[float, ...]] = field(default_factory=dict)
     fault: Fault | None = None
     refused: str = ""
     cost: Cost = NO_COST
@@ -52,27 +48,27 @@ class Reading:
 
     def take(self, stretch: Stretch, result: Logits) -> None:
         """Keep what the model said of a stretch."""
-        self.found[stretch] = result.values
+        self.read_logits[stretch] = result.values
         self.cost += result.cost
 
     @property
     def windows(self) -> int:
         """How many stretches were read."""
-        return len(self.found)
+        return len(self.read_logits)
 
     @property
     def logits(self) -> list[float]:
         """The largest logit of each category."""
-        return [max(column) for column in zip(*self.found.values(), strict=True)]
+        return [max(column) for column in zip(*self.read_logits.values(), strict=True)]
 
     @property
     def is_apart(self) -> bool:
         """Whether a part of the response was read without the prompt before it, though both are judged."""
-        return self.document.view == "both" and any(not stretch.context for stretch in self.found)
+        return self.document.view == "both" and any(not stretch.context for stretch in self.read_logits)
 
     def where(self, counted: Sequence[int]) -> dict[str, Any]:
         """Return the worst window: whose text it is of, and its place among the characters of the escaped text."""
-        worst = max(self.found, key=lambda stretch: max(self.found[stretch][place] for place in counted))
+        worst = max(self.read_logits, key=lambda stretch: max(self.read_logits[stretch][place] for place in counted))
         return {"of": worst.side, "start": worst.start, "end": worst.start + len(worst.text)}
 
 
@@ -80,13 +76,9 @@ _Asked = tuple[Reading, Stretch]
 
 
 async def read(readings: Sequence[Reading], engine: Engine, outputs: int, *, splits: bool) -> None:
-    """Read documents; what is known of them stands in the readings then.
+    """Read documents through an engine of so many logits; what is known of them stands in the readings then.
 
-    Args:
-        readings: not read yet.
-        engine: classifies.
-        outputs: how many logits it gives.
-        splits: whether what does not fit is read in windows; else it is a fault.
+    What does not fit is read in windows if `splits`; else it is a fault.
 
     Raises:
         ValueError: the engine gives more or fewer logits, or cannot classify.

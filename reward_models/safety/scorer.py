@@ -19,14 +19,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
-from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
-from adjudge.reward_models.scalar.checkpoint import Checkpoint
+from adjudge.reward_models.scalar.checkpoint import Checkpoint, OneModel
 from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.statistics.logistic import sigmoid
 
@@ -51,13 +50,7 @@ DUOGUARD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Categories:
-    """What the outputs of a classifier are.
-
-    Attributes:
-        names: of all outputs, in order.
-        thresholds: of each, in [0, 1].
-        counted: the places of those that count.
-    """
+    """What the outputs of a classifier are: their names in order, thresholds, and the places of those that count."""
 
     names: tuple[str, ...]
     thresholds: tuple[float, ...]
@@ -67,13 +60,7 @@ class Categories:
     def of(
         cls, names: Sequence[str], *, threshold: float, thresholds: Mapping[str, float], ignore: Sequence[str]
     ) -> Categories:
-        """Return the categories with their thresholds.
-
-        Args:
-            names: of all outputs, in order.
-            threshold: of those that have none of their own.
-            thresholds: by name.
-            ignore: names of those that do not count.
+        """Return the categories with their thresholds, `threshold` for those that have none of their own.
 
         Raises:
             ValueError: a name is there twice or unknown, or none is left.
@@ -92,13 +79,7 @@ class Categories:
         )
 
     def score(self, logits: Sequence[float], value: Value, evidence: Mapping[str, Any]) -> Score:
-        """Return the score of a text.
-
-        Args:
-            logits: one for each output, finite; of a text read in windows the largest of each.
-            value: "probability" for 1 less the largest probability, "decision" for 1 or 0.
-            evidence: what else is known.
-        """
+        """Return the score of a text of finite logits, one for each output, and with what else is known as evidence."""
         parts, flagged = {}, []
         for place in self.counted:
             name, threshold = self.names[place], self.thresholds[place]
@@ -109,7 +90,7 @@ class Categories:
                 sigmoid(-logits[place]), probability=probability, threshold=threshold, unsafe=probability > threshold
             )
         worst = max(self.counted, key=lambda place: logits[place])
-        found = {
+        all_evidence = {
             "unsafe": flagged,
             "worst": self.names[worst],
             "probability": sigmoid(logits[worst]),
@@ -117,14 +98,14 @@ class Categories:
             **evidence,
         }
         safe = float(not flagged) if value == "decision" else sigmoid(-logits[worst])
-        return Score(value=safe, parts=parts, evidence=found)
+        return Score(value=safe, parts=parts, evidence=all_evidence)
 
 
 Long = Literal["windows", "unsafe", "failed", "abstain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SafetyClassifier:
+class SafetyClassifier(OneModel):
     """How safe a multi-label classifier finds a text: 1 less its largest category's probability.
 
     There is no reference.  Give `model` or `engine`.  Every category is a part of the score; `evidence["unsafe"]` names
@@ -172,14 +153,8 @@ class SafetyClassifier:
     normalize: Literal["none", "fold"] = "none"
 
     def __post_init__(self) -> None:
-        """Reject options that mean nothing; nothing is loaded yet."""
         check_options(self, f"{self.name} option")
-        if bool(self.model) == (self.engine is not None):
-            raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
-                "model: FOLDER, or engine: transformers:MODEL"
-            )
-        engine_of(self.spec)  # a spec that is none is told now
+        self.check_model()
         for option in ("categories", "ignore"):
             names = getattr(self, option)
             if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
@@ -193,11 +168,6 @@ class SafetyClassifier:
         if self.window and self.overlap >= self.window:
             raise ValueError(f"{self.name}: overlap is {self.overlap} of a window of {self.window}; it must be less")
 
-    @property
-    def spec(self) -> Any:
-        """The engine's spec."""
-        return {"transformers": {"model": self.model}} if self.model else self.engine
-
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The model and what is known of it.
@@ -205,7 +175,7 @@ class SafetyClassifier:
         Raises:
             ValueError: it is no multi-label classifier of whole texts, or was trained on another form.
         """
-        known = Checkpoint.of(self.spec)
+        known = Checkpoint.of(self.resolved())
         config: Any = getattr(known.engine, "config", None)
         if known.head is None:
             return known
@@ -260,12 +230,12 @@ class SafetyClassifier:
         jobs = [self._job(sample, form) for sample in samples]
         asked = [reading for job in jobs if isinstance(job, list) for reading in job]
         await read(asked, self.checkpoint.engine, len(self.outputs.names), splits=self.long == "windows")
-        engine = engine_of(self.spec)
+        engine = self.resolved()
         who = Provenance(scorer=self.name, fingerprint=self.fingerprint, engine=engine.name, revision=engine.model)
         scores = []
         for sample, job in zip(samples, jobs, strict=True):
-            found = job if isinstance(job, Score) else self._score(job, sample)
-            scores.append(replace(found, provenance=who))
+            score = job if isinstance(job, Score) else self._score(job, sample)
+            scores.append(replace(score, provenance=who))
         return scores
 
     def _form(self) -> ChatForm:

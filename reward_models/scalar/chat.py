@@ -33,7 +33,7 @@ class Answer:
     """A response as a reward model reads it.
 
     Attributes:
-        turns: the response's turns, escaped; `EMPTY_TURNS` where there is nothing to read.
+        turns: escaped; `EMPTY_TURNS` where there is nothing to read.
         text: the assistant's text, not escaped, without its reasoning where that is stripped.
         acts: whether the assistant calls tools in it.
         size: characters of all turns together.
@@ -49,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatForm:
-    """How samples become chats.
+    """How samples become chats; a turn without a role, or with content that is no text, raises `ValueError`.
 
     Attributes:
         special: what the model's tokenizer takes for tokens of its own, beside the usual control tokens.
@@ -61,21 +61,13 @@ class ChatForm:
     reasoning: Reasoning = "strip"
 
     def prompt(self, prompt: str | Sequence[Message]) -> tuple[Message, ...]:
-        """Return the turns of a prompt.
-
-        Raises:
-            ValueError: a turn has no role, or content that is no text.
-        """
+        """Return the turns of a prompt."""
         if isinstance(prompt, str):
             return _asked(prompt, self.special)
         return tuple(self._turn(turn, "prompt") for turn in prompt)
 
     def answer(self, response: str | Sequence[Message]) -> Answer:
-        """Return the turns of a response.
-
-        Raises:
-            ValueError: a turn has no role, or content that is no text.
-        """
+        """Return the turns of a response."""
         if isinstance(response, str):
             turns: list[Mapping[str, Any]] = [{"role": "assistant", "content": response}]
         else:
@@ -87,7 +79,9 @@ class ChatForm:
             if not isinstance(turn, Mapping):
                 raise ValueError(f"the response has the turn {turn!r}; a turn is a mapping with a role")
             if turn.get("role") == "assistant":
-                text, unfinished = self._assistant_text(turn)
+                text = content_text(turn.get("content"))
+                if self.reasoning == "strip":
+                    text, unfinished = _stripped(text)
                 texts.append(text)
                 acts = acts or bool(turn.get("tool_calls"))
             shown.append(self._turn(turn, "response"))
@@ -124,12 +118,6 @@ class ChatForm:
             return self._escaped(_stripped(text)[0])
         before, opened, inside, closed, after = _thought(text)
         return "".join((self._escaped(before), opened, self._escaped(inside), closed, self._escaped(after)))
-
-    def _assistant_text(self, turn: Message) -> tuple[str, bool]:
-        text = content_text(turn.get("content"))
-        if self.reasoning == "keep":
-            return text, False
-        return _stripped(text)
 
     def _escaped(self, text: str) -> str:
         return escape(text, special=self.special)

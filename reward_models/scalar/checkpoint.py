@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes, Normalizer
 from adjudge.engines.head_config import HeadConfig
@@ -34,15 +34,13 @@ _HEAD_KEYS = ("architectures", "auto_map", "num_labels", "id2label", "label2id",
 
 
 def adopted(files: CheckpointFiles, family: Family) -> Path:
-    """Return a folder that engines read; a plain checkpoint's is its own.
+    """Return a folder that engines read for a checkpoint with a head of its family's.
 
     The folder is made under `$ADJUDGE_CACHE`, else `$XDG_CACHE_HOME/adjudge`, else `~/.cache/adjudge`.
 
     Raises:
         ValueError: the head is not as its family has it.
     """
-    if family.head is None:
-        return files.folder
     named = f"{_VERSION} {family.name} {files.folder.resolve()} {folder_digest(files.folder)}"
     home = cache_folder() / "checkpoints" / f"{family.name}-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
     if home.is_dir() and all(entry.exists() for entry in home.iterdir()):
@@ -63,17 +61,10 @@ def adopted(files: CheckpointFiles, family: Family) -> Path:
 
 
 def adopt(files: CheckpointFiles, family: Family, out: Path) -> None:
-    """Write such a folder; `out` must be empty, and the original must stay where it is.
-
-    Raises:
-        ValueError: engines read the family as it is, or the head is not as its family has it.
-    """
-    if family.head is None:
-        raise ValueError(f"{str(files.folder)!r} is a plain classifier; engines read it as it is")
+    """Write such a folder; `out` must be empty, and the original must stay where it is."""
     from safetensors.torch import save_file
 
-    from adjudge.engines.reward_checkpoint import HEAD_FILE
-
+    assert family.head is not None  # else engines read the checkpoint as it is
     head = family.head(files)
     out.mkdir(parents=True, exist_ok=True)
     for entry in sorted(files.folder.iterdir()):
@@ -86,15 +77,35 @@ def adopt(files: CheckpointFiles, family: Family, out: Path) -> None:
     CheckpointNotes(what="scalar", head=head.config, labels=head.labels, trained=facts).write(out)
 
 
+class OneModel:
+    """What scorers of one model share, which is given as `model`, a folder or a name, or as `engine`, its spec."""
+
+    name: ClassVar[str]
+    model: str
+    engine: Any
+
+    def check_model(self) -> None:
+        """Raise `ValueError` unless one of the two is given, and is a spec."""
+        if bool(self.model) == (self.engine is not None):
+            raise ValueError(
+                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
+                "model: FOLDER, or engine: transformers:MODEL"
+            )
+        self.resolved()
+
+    def resolved(self) -> Engine:
+        """Return the engine; nothing is loaded."""
+        return engine_of({"transformers": {"model": self.model}} if self.model else self.engine)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
     """A reward model and what is known of it.
 
     Attributes:
-        engine: what runs it.
-        family: the family it was recognised as; "" if adjudge trained it, or nothing is known.
+        family: it was recognised as; "" if adjudge trained it, or nothing is known.
         head: what its outputs are; None if nothing is known.
-        labels: their names; () if they have none.
+        labels: names of the outputs; () if they have none.
         normalizer: mean and standard deviation of its rewards, where they are stored.
     """
 
@@ -105,17 +116,12 @@ class Checkpoint:
     normalizer: Normalizer | None = None
 
     @classmethod
-    def of(cls, spec: Any, family: str = "") -> Checkpoint:
-        """Return what a spec of an engine leads to; the weights are not loaded.
-
-        Args:
-            spec: what `adjudge.engines.loading.engine_of` takes.
-            family: of the published model; "" to recognise it.
+    def of(cls, engine: Engine, family: str = "") -> Checkpoint:
+        """Return what is known of an engine's model, of a family or one to be recognised; no weights are loaded.
 
         Raises:
             ValueError: there is no such model, its head is not known, or it is no model of whole responses.
         """
-        engine = engine_of(spec)
         config: Any = getattr(engine, "config", None)
         if engine.name not in ("transformers", "vllm") or not hasattr(config, "model"):
             if family:

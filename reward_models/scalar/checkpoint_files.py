@@ -33,14 +33,11 @@ _WEIGHTS = "*.safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointFiles:
-    """A model's folder.
+    """A model's folder, its `config.json`, and the notes that adjudge wrote beside the weights, if it did.
 
     Attributes:
-        folder: where it is.
-        config: its `config.json`.
-        shapes: the shape of each tensor in its safetensors files; () where only the name is known so far.
+        shapes: of each tensor in its safetensors files; () where only the name is known so far.
         files: which file each tensor is in.
-        notes: what adjudge wrote beside the weights, if it did.
     """
 
     folder: Path
@@ -51,10 +48,10 @@ class CheckpointFiles:
 
     @classmethod
     def of(cls, model: str, revision: str = "", *, weights: bool = False) -> CheckpointFiles:
-        """Return the files of a model.
+        """Return the files of a folder, or of a name on the hub, which is downloaded unless it was before.
 
         Args:
-            model: a folder, or a name on the Hugging Face hub, which is downloaded unless it was before.
+            model: folder or name.
             revision: branch, tag or commit on the hub.
             weights: whether the weights are downloaded as well.
 
@@ -102,13 +99,13 @@ class CheckpointFiles:
         """
         from safetensors import safe_open
 
-        found = {}
+        tensors = {}
         for name in names:
             if name not in self.files:
                 raise ValueError(f"the checkpoint {str(self.folder)!r} has no tensor {name!r}")
             with safe_open(self.folder / self.files[name], framework="pt") as held:
-                found[name] = held.get_tensor(name).float()
-        return found
+                tensors[name] = held.get_tensor(name).float()
+        return tensors
 
 
 def header_of(path: Path) -> tuple[dict[str, Any], int]:

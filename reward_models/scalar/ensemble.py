@@ -22,8 +22,7 @@ from typing import Any, ClassVar
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, options_of
 from adjudge.protocol import NO_COST
-from adjudge.reward_models.scalar.rating import Rating, Unratable
-from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
+from adjudge.reward_models.scalar.reward_scorer import Rating, RewardScorer, Turns, Unratable
 from adjudge.reward_models.scalar.scorer import RewardModelScorer, combination_of
 from adjudge.scoring.compose.combination import spread_of, total_spread
 
@@ -50,7 +49,6 @@ class RewardEnsemble(RewardScorer):
     quorum: Count | None = None
 
     def __post_init__(self) -> None:
-        """Reject options that do not fit together; nothing is loaded yet."""
         super().__post_init__()
         object.__setattr__(self, "members", tuple(self.members))
         if len(self.members) < 2:
@@ -86,8 +84,8 @@ class RewardEnsemble(RewardScorer):
 
     def origin(self) -> tuple[str, str]:
         """Return the engines' names and the models'."""
-        found = [scorer.origin() for scorer in self.scorers]
-        return ", ".join(sorted({engine for engine, _ in found})), ", ".join(model for _, model in found)
+        origins = [scorer.origin() for scorer in self.scorers]
+        return ", ".join(sorted({engine for engine, _ in origins})), ", ".join(model for _, model in origins)
 
     async def rate(self, chats: Sequence[Turns]) -> list[Rating | Fault]:
         """Return the combined rating of each finished chat, in order, or why there is none."""

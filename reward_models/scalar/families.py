@@ -56,13 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignHead:
-    """A published head, rewritten as one of ours.
-
-    Attributes:
-        config: its shape.
-        weights: the tensors of `adjudge.engines.head_networks.HeadNetwork`, in 32 bits.
-        labels: names of the outputs; () if they have none.
-    """
+    """A published head, rewritten as one of ours, with weights in 32 bits, and () for labels where it has no names."""
 
     config: HeadConfig
     weights: Mapping[str, torch.Tensor]
@@ -74,10 +68,9 @@ class Family:
     """A family.
 
     Attributes:
-        name: short name, as the option `family` takes it.
         fits: whether a checkpoint is one of it.
-        head: reads the head; None where engines read the checkpoint as it is.  It raises `ValueError` naming what is
-            not as it should be.
+        head: reads the head, or raises `ValueError` naming what is not as it should be; None where engines read the
+            checkpoint as it is.
         models: published models of the family, for people.
     """
 
@@ -168,14 +161,6 @@ def gate_back(files: CheckpointFiles) -> int:
     return len(asked) - 1 - ends[-1]
 
 
-def gate_weights(layers: list[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, torch.Tensor]:
-    """Return layers under the names that our heads have for them."""
-    found = {}
-    for number, (weight, bias) in enumerate(layers):
-        found[f"gate.{2 * number}.weight"], found[f"gate.{2 * number}.bias"] = weight, bias
-    return found
-
-
 _PLAIN_HEADS = ("score.weight", "score.bias", "lm_head.weight")
 _ENCODER_HEADS = ("classifier.", "pooler.", "pre_classifier.")
 
@@ -187,9 +172,6 @@ def _plain_fits(files: CheckpointFiles) -> bool:
     return plain and known and "AutoModelForSequenceClassification" not in (files.config.get("auto_map") or {})
 
 
-PLAIN = Family(name="plain", fits=_plain_fits, models="Skywork-Reward v0.1, v0.2 and V2, FsfairX-LLaMA3-RM, RM-Mistral")
-
-
 ARMORM_LABELS = tuple(
     "helpsteer-helpfulness helpsteer-correctness helpsteer-coherence helpsteer-complexity helpsteer-verbosity "
     "ultrafeedback-overall_score ultrafeedback-instruction_following ultrafeedback-truthfulness ultrafeedback-honesty "
@@ -199,10 +181,6 @@ ARMORM_LABELS = tuple(
 """The 19 attributes of the published model, in order."""
 
 _TEMPERATURE = 10.0  # of the published code, where the configuration does not say
-
-
-def _armorm_fits(files: CheckpointFiles) -> bool:
-    return "regression_layer.weight" in files.heads and "num_quantiles" not in files.config
 
 
 def _armorm_head(files: CheckpointFiles) -> ForeignHead:
@@ -237,19 +215,10 @@ def gated_head(files: CheckpointFiles, attributes: torch.Tensor) -> ForeignHead:
         gate_back=gate_back(files),
         bias=True,
     )
-    weights = {
-        "score.weight": logit_scale * (transform.T @ attributes),
-        "score.bias": torch.zeros(outputs),
-        **gate_weights(layers),
-    }
+    weights = {"score.weight": logit_scale * (transform.T @ attributes), "score.bias": torch.zeros(outputs)}
+    for number, (weight, bias) in enumerate(layers):
+        weights |= {f"gate.{2 * number}.weight": weight, f"gate.{2 * number}.bias": bias}
     return ForeignHead(config=config, weights=weights, labels=ARMORM_LABELS if outputs == len(ARMORM_LABELS) else ())
-
-
-ARMORM = Family(name="armorm", fits=_armorm_fits, head=_armorm_head, models="RLHFlow/ArmoRM-Llama3-8B-v0.1")
-
-
-def _qrm_fits(files: CheckpointFiles) -> bool:
-    return "regression_layer.weight" in files.heads and "num_quantiles" in files.config
 
 
 def _qrm_head(files: CheckpointFiles) -> ForeignHead:
@@ -263,19 +232,12 @@ def _qrm_head(files: CheckpointFiles) -> ForeignHead:
     return gated_head(files, weight.reshape(-1, quantiles, weight.shape[1]).mean(dim=1))
 
 
-QRM = Family(name="qrm", fits=_qrm_fits, head=_qrm_head, models="nicolinho/QRM-Llama3-8B, QRM-Llama3.1-8B")
-
-
 _INF_ORM_NAMES = {
     "score.0.weight": "inner.0.weight",
     "score.0.bias": "inner.0.bias",
     "score.2.weight": "score.weight",
     "score.2.bias": "score.bias",
 }
-
-
-def _inf_orm_fits(files: CheckpointFiles) -> bool:
-    return set(files.heads) - {"lm_head.weight"} == set(_INF_ORM_NAMES)
 
 
 def _inf_orm_head(files: CheckpointFiles) -> ForeignHead:
@@ -285,9 +247,6 @@ def _inf_orm_head(files: CheckpointFiles) -> ForeignHead:
         config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, depth=1, activation="relu", bias=True),
         weights={ours: held[theirs] for theirs, ours in _INF_ORM_NAMES.items()},
     )
-
-
-INF_ORM = Family(name="inf_orm", fits=_inf_orm_fits, head=_inf_orm_head, models="infly/INF-ORM-Llama3.1-70B")
 
 
 URM_LABELS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
@@ -311,20 +270,34 @@ def _gaussian_head(files: CheckpointFiles) -> ForeignHead:
     )
 
 
-GAUSSIAN = Family(
-    name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
+FAMILIES: tuple[Family, ...] = (
+    Family(name="plain", fits=_plain_fits, models="Skywork-Reward v0.1, v0.2 and V2, FsfairX-LLaMA3-RM, RM-Mistral"),
+    Family(
+        name="armorm",
+        fits=lambda files: "regression_layer.weight" in files.heads and "num_quantiles" not in files.config,
+        head=_armorm_head,
+        models="RLHFlow/ArmoRM-Llama3-8B-v0.1",
+    ),
+    Family(
+        name="qrm",
+        fits=lambda files: "regression_layer.weight" in files.heads and "num_quantiles" in files.config,
+        head=_qrm_head,
+        models="nicolinho/QRM-Llama3-8B, QRM-Llama3.1-8B",
+    ),
+    Family(
+        name="inf_orm",
+        fits=lambda files: set(files.heads) - {"lm_head.weight"} == set(_INF_ORM_NAMES),
+        head=_inf_orm_head,
+        models="infly/INF-ORM-Llama3.1-70B",
+    ),
+    Family(
+        name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
+    ),
 )
 
 
-FAMILIES: tuple[Family, ...] = (PLAIN, ARMORM, QRM, INF_ORM, GAUSSIAN)
-
-
 def family_of(files: CheckpointFiles, name: str = "") -> Family:
-    """Return the family of a checkpoint.
-
-    Args:
-        files: the checkpoint's.
-        name: the family's name; "" to recognise it.
+    """Return the family of a name, or, without one, the one that a checkpoint is recognised as.
 
     Raises:
         ValueError: there is no such family, or the head is of none, or of several.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +24,8 @@ from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, content_text, split_reasoning
+from adjudge.reward_models.scalar.reward_scorer import reference_answer
+from adjudge.statistics.logistic import sigmoid
 
 _MARKS = (r"\[\s?(?:CONTEXT|RESPONSE\s{1,3}[AB])\s?\]",)
 _LABELS = {"A": ("A",), "B": ("B",)}
@@ -31,13 +33,8 @@ _SMALLEST = 1e-9  # in place of a chance of 0, whose logarithm is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair(Case):
-    """A response beside another one.
-
-    Attributes:
-        other: the response it is compared with.
-        first: whether the response is A.
-    """
+class _Sides(Case):
+    """A response beside another one; whether it is A."""
 
     other: str
     first: bool = True
@@ -81,7 +78,7 @@ class PairModel(ModelScorer):
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless there is another response to compare with."""
         if not self.groupwise:
-            _other_response(sample.reference)
+            reference_answer(sample.reference)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
@@ -98,7 +95,7 @@ class PairModel(ModelScorer):
     async def judge_beside(self, cases: Sequence[Case], unseen: Sequence[Sample]) -> list[Score]:
         """Return one score per case; in a group each wins against those that hold nothing to judge."""
         if not self.groupwise:
-            rows = [[self._shown(_other_response(case.sample.reference))] for case in cases]
+            rows = [[self._shown(reference_answer(case.sample.reference))] for case in cases]
             return [self._scored(row, 0) for row in await self._chances(cases, rows)]
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for place, case in enumerate(cases):
@@ -108,7 +105,9 @@ class PairModel(ModelScorer):
             for place, case in enumerate(cases)
         ]
         forfeits = Counter(sample.group for sample in unseen)
-        mixed = _mixed([*(case.sample for case in cases), *unseen])
+        prompts: dict[str, Any] = {}
+        samples = [*(case.sample for case in cases), *unseen]
+        mixed = {one.group for one in samples if prompts.setdefault(one.group, one.prompt) != one.prompt}
         scores = []
         for case, row in zip(cases, await self._chances(cases, rows), strict=True):
             if case.sample.group in mixed:
@@ -121,16 +120,18 @@ class PairModel(ModelScorer):
     async def _chances(self, cases: Sequence[Case], rows: Sequence[Sequence[str]]) -> list[list[_Game | Fault]]:
         """The chance of each case against each response beside it; equal responses need not be asked about."""
         pairs = [
-            Pair(sample=case.sample, response=case.response, other=other, first=first)
+            _Sides(sample=case.sample, response=case.response, other=other, first=first)
             for case, row in zip(cases, rows, strict=True)
             for other in row
             if other != case.response
             for first in (True, False)
         ]
-        found = iter(await self.label_shares(pairs, self._rendered, _LABELS) if pairs else ())
+        answers = iter(await self.label_shares(pairs, self._rendered, _LABELS) if pairs else ())
         games: list[list[_Game | Fault]] = []
         for case, row in zip(cases, rows, strict=True):
-            games.append([self._game(next(found), next(found)) if other != case.response else _EVEN for other in row])
+            games.append(
+                [self._game(next(answers), next(answers)) if other != case.response else _EVEN for other in row]
+            )
         return games
 
     def _game(self, as_a: LabelLogprobs | Fault, as_b: LabelLogprobs | Fault) -> _Game | Fault:
@@ -141,10 +142,9 @@ class PairModel(ModelScorer):
         orders = (self._share(as_a, "A"), self._share(as_b, "B"))
         return _Game(orders=orders, masses=(as_a.mass, as_b.mass), cost=as_a.cost + as_b.cost)
 
-    def _share(self, found: LabelLogprobs, label: str) -> float:
+    def _share(self, answer: LabelLogprobs, label: str) -> float:
         other = "B" if label == "A" else "A"
-        gap = (found.logprobs[other] - found.logprobs[label]) / self.temperature
-        return 1 / (1 + math.exp(gap)) if gap < 0 else math.exp(-gap) / (1 + math.exp(-gap))
+        return sigmoid((answer.logprobs[label] - answer.logprobs[other]) / self.temperature)
 
     def _scored(self, games: Sequence[_Game | Fault], forfeits: int) -> Score:
         """The score of a response; a game that it makes too long is lost, one that the other does is none."""
@@ -169,7 +169,7 @@ class PairModel(ModelScorer):
     def _shown(self, other: str) -> str:
         return (split_reasoning(other)[1] if self.reasoning == "strip" else other).strip()
 
-    def _rendered(self, pair: Pair) -> Rendered:
+    def _rendered(self, pair: _Sides) -> Rendered:
         one, two = (pair.response, pair.other) if pair.first else (pair.other, pair.response)
         context = self._context(pair.sample.prompt)
         text = f"[CONTEXT] {context} [RESPONSE A] {self._escaped(one)} [RESPONSE B] {self._escaped(two)} \n"
@@ -199,17 +199,3 @@ class _Game:
 
 
 _EVEN = _Game(orders=(0.5, 0.5))
-
-
-def _other_response(reference: Any) -> str:
-    other = reference.get("response") if isinstance(reference, Mapping) else reference
-    if not isinstance(other, str) or not other.strip():
-        raise ValueError(
-            f'the reference is {reference!r}; it must be the other response as a text, or {{"response": text}}'
-        )
-    return other
-
-
-def _mixed(samples: Sequence[Sample]) -> set[str]:
-    prompts: dict[str, Any] = {}
-    return {sample.group for sample in samples if prompts.setdefault(sample.group, sample.prompt) != sample.prompt}

@@ -19,6 +19,7 @@ from statistics import NormalDist
 from typing import Any
 
 from adjudge.engines.head_config import HeadConfig
+from adjudge.reward_models.scalar.reward_scorer import Rating
 from adjudge.scoring.compose.combination import Combination, spread_of, total_spread
 
 Weights = Mapping[str, float] | Sequence[float]
@@ -26,22 +27,11 @@ Weights = Mapping[str, float] | Sequence[float]
 _NORMAL = NormalDist()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A reward, its standard deviation where the head tells one, and what it was made of."""
-
-    reward: float
-    spread: float | None
-    evidence: Mapping[str, Any]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Readout:
     """How the columns of a head are read.
 
     Attributes:
-        head: what the columns are.
-        labels: names of the outputs; () if they have none.
         weights: one for each output, or None.
         risk: share of the lowest rewards that is averaged, above 0; 1 is the mean.
         combine: how members become one; for heads other than "multi" it makes members of the outputs.
@@ -54,7 +44,6 @@ class Readout:
     combine: Combination | None = None
 
     def __post_init__(self) -> None:
-        """Reject options that do not fit the head."""
         kind, outputs = self.head.kind, self.head.outputs
         if not 0 < self.risk <= 1:
             raise ValueError(f"risk is {self.risk!r}; it must be above 0 and at most 1, which is the mean")
@@ -89,15 +78,8 @@ class Readout:
         """Whether readings have a standard deviation."""
         return self.head.kind in ("gaussian", "quantile", "multi") or self.combine is not None
 
-    def read(self, raw: Sequence[float]) -> Reading:
-        """Return the reward that raw outputs stand for.
-
-        Args:
-            raw: as many numbers as the head has columns.
-
-        Raises:
-            ValueError: there are more or fewer.
-        """
+    def read(self, raw: Sequence[float]) -> Rating:
+        """Return the reward that raw outputs stand for, or raise `ValueError` if the head has more or fewer columns."""
         if len(raw) != self.head.columns:
             raise ValueError(
                 f"the model gave {len(raw)} numbers, and a {self.head.kind!r} head with {self.head.outputs} outputs "
@@ -105,7 +87,9 @@ class Readout:
             )
         match self.head.kind:
             case "linear" | "mlp":
-                return self._summed(raw)
+                if self.combine is not None:
+                    return _combined(self.combine, list(raw), [None] * len(raw))
+                return Rating(reward=_dot(self._weights(), raw), evidence=self._attributes(raw))
             case "gaussian":
                 return self._gaussian(raw)
             case "quantile":
@@ -115,12 +99,7 @@ class Readout:
             case "multi":
                 return self._members(raw)
 
-    def _summed(self, raw: Sequence[float]) -> Reading:
-        if self.combine is not None:
-            return _combined(self.combine, list(raw), [None] * len(raw))
-        return Reading(reward=_dot(self._weights(), raw), spread=None, evidence=self._attributes(raw))
-
-    def _gaussian(self, raw: Sequence[float]) -> Reading:
+    def _gaussian(self, raw: Sequence[float]) -> Rating:
         outputs = self.head.outputs
         means, spreads = list(raw[:outputs]), [_exp(value) for value in raw[outputs:]]
         if self.combine is not None:
@@ -128,9 +107,8 @@ class Readout:
             return _combined(self.combine, worst, spreads)
         weights = self._weights()
         spread = math.hypot(*(weight * spread for weight, spread in zip(weights, spreads, strict=True)))
-        return Reading(
-            reward=self._at_risk(_dot(weights, means), spread), spread=spread, evidence=self._attributes(means)
-        )
+        reward = self._at_risk(_dot(weights, means), spread)
+        return Rating(reward=reward, spread=spread, evidence=self._attributes(means))
 
     def _at_risk(self, mean: float, spread: float) -> float:
         """The mean of the lowest share of a normal distribution."""
@@ -138,7 +116,7 @@ class Readout:
             return mean
         return mean - spread * _NORMAL.pdf(_NORMAL.inv_cdf(self.risk)) / self.risk
 
-    def _quantile(self, raw: Sequence[float]) -> Reading:
+    def _quantile(self, raw: Sequence[float]) -> Rating:
         levels = self.head.levels
         rows = [raw[at : at + levels] for at in range(0, len(raw), levels)]
         if self.combine is not None:
@@ -146,23 +124,22 @@ class Readout:
         weights = self._weights()
         summed = [_dot(weights, column) for column in zip(*rows, strict=True)]
         means = [math.fsum(row) / levels for row in rows]
-        return Reading(reward=_lowest(summed, self.risk), spread=spread_of(summed), evidence=self._attributes(means))
+        return Rating(reward=_lowest(summed, self.risk), spread=spread_of(summed), evidence=self._attributes(means))
 
-    def _gated(self, raw: Sequence[float]) -> Reading:
+    def _gated(self, raw: Sequence[float]) -> Rating:
         outputs = self.head.outputs
         attributes, logits = raw[:outputs], [value / self.head.temperature for value in raw[outputs:]]
         top = max(logits)
         shares = [math.exp(value - top) for value in logits]
         gate = [share / math.fsum(shares) for share in shares]
         weights = gate if self.weights is None else self.weights
-        named = self._named()
         evidence = {
-            "attributes": dict(zip(named, attributes, strict=True)),
-            "gate": dict(zip(named, gate, strict=True)),
+            name: dict(zip(self._named(), row, strict=True))
+            for name, row in (("attributes", attributes), ("gate", gate))
         }
-        return Reading(reward=_dot(weights, attributes), spread=None, evidence=evidence)
+        return Rating(reward=_dot(weights, attributes), evidence=evidence)
 
-    def _members(self, raw: Sequence[float]) -> Reading:
+    def _members(self, raw: Sequence[float]) -> Rating:
         outputs, weights = self.head.outputs, self._weights()
         rewards = [_dot(weights, raw[at : at + outputs]) for at in range(0, len(raw), outputs)]
         return _combined(self.combine or Combination(), rewards, [None] * len(rewards))
@@ -183,12 +160,7 @@ class Readout:
 
 
 def weights_of(given: Weights | None, labels: Sequence[str], outputs: int) -> tuple[float, ...] | None:
-    """Return the weight of each output.
-
-    Args:
-        given: label to weight, where a label that is left out weighs 0, or one weight for each output in order.
-        labels: names of the outputs; without them, their places stand for them: "0", "1", ...
-        outputs: how many there are.
+    """Return the weight of each output; a label that is left out weighs 0, and without labels places stand for them.
 
     Raises:
         ValueError: a label is unknown, or a weight is no finite number.
@@ -208,10 +180,10 @@ def weights_of(given: Weights | None, labels: Sequence[str], outputs: int) -> tu
     return tuple(map(float, given))
 
 
-def _combined(combine: Combination, rewards: list[float], spreads: Sequence[float | None]) -> Reading:
+def _combined(combine: Combination, rewards: list[float], spreads: Sequence[float | None]) -> Rating:
     """One reward for members; how unsure it is, is their disagreement and what each is unsure of by itself."""
     finite = all(map(math.isfinite, rewards))
-    return Reading(
+    return Rating(
         reward=combine.of(rewards, spreads) if finite else math.nan,
         spread=total_spread(rewards, spreads) if finite else math.nan,
         evidence={"members": rewards},

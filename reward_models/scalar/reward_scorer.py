@@ -5,8 +5,6 @@ nothing* in answer to the same prompt, which every model can give on its own sca
 long for the model, holds no words or ends inside its reasoning gets the smaller of that and the reward of what can be
 read of it.  So nobody gains by being over-long: whoever is below the floor stays there, whoever is above falls to it,
 and the floor itself is open to all, by an empty response.
-
-Not covered: how a chat is rated; a subclass asks one model or several.
 """
 
 from __future__ import annotations
@@ -14,27 +12,66 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar, Literal
 
+from adjudge.engines.checkpoint_notes import Normalizer
 from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, check_options
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Reasoning
-from adjudge.reward_models.scalar.rating import Output, Rating, Unratable
+from adjudge.statistics.logistic import sigmoid
 
 Turns = tuple[Message, ...]
+Output = Literal["reward", "sigmoid", "log_sigmoid"]
 Bound = Literal["floor", "grade", "failed", "abstain"]
 Normalize = Literal["none", "zscore", "mean", "reference"]
 
 _NOTHING = Answer(turns=EMPTY_TURNS, text="")
 _PATIENCE = 3  # prompts in a row for which an engine does not even rate silence: then it is broken
 _CUT = ("truncated", "too_complex")  # the reasons that the option `truncated` is about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A reward.
+
+    Attributes:
+        reward: finite; higher is better, on the model's own scale unless that is normalised.
+        spread: standard deviation of the reward, where the model tells one.
+        evidence: raw outputs and what was made of them.
+    """
+
+    reward: float
+    spread: float | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    cost: Cost = NO_COST
+
+    def shaped(self, output: Output, less: float = 0.0) -> tuple[float, float | None]:
+        """Return the value of a score and its standard deviation (to first order).
+
+        Args:
+            output: "reward" as it is; "sigmoid", in (0, 1); "log_sigmoid", below 0 (arXiv 2402.00742).
+            less: what is subtracted first, such as the reward of a reference answer.
+        """
+        value = self.reward - less
+        if output == "reward":
+            return value, self.spread
+        share, other = sigmoid(value), sigmoid(-value)
+        if output == "sigmoid":
+            return share, None if self.spread is None else share * other * self.spread
+        log_share = min(value, 0.0) - math.log1p(math.exp(-abs(value)))
+        return log_share, None if self.spread is None else other * self.spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unratable(Fault):
+    """A chat that the model cannot rate, though it rates others: in 16 bits, for example, some texts overflow it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +109,9 @@ class RewardScorer(ABC):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         check_options(self, f"{self.name} option")
-        if self.floor != "empty" and not _is_finite(self.floor):
+        number = isinstance(self.floor, int | float) and not isinstance(self.floor, bool) and math.isfinite(self.floor)
+        if self.floor != "empty" and not number:
             raise ValueError(f'{self.name}: floor is {self.floor!r}; it must be "empty" or a finite number')
 
     @abstractmethod
@@ -97,6 +134,22 @@ class RewardScorer(ABC):
     def fingerprint(self) -> str:
         """Name, version, options and models."""
         return fingerprint_of(self, self.identity(), of=RewardScorer)
+
+    def scale_of(self, stored: Callable[[], tuple[float, float] | None], remedy: str = "choose") -> Normalizer:
+        """Return what rewards are brought to a common scale with, (0, 1) for none.
+
+        Raises:
+            ValueError: mean and standard deviation are asked for and nowhere to be had.
+        """
+        if self.normalize not in ("zscore", "mean"):
+            return Normalizer(0.0, 1.0)
+        known = stored()
+        if known is None:
+            raise ValueError(
+                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
+                f"deviation of its rewards; {remedy} normalize: none"
+            )
+        return Normalizer(known[0], known[1] if self.normalize == "zscore" else 1.0)
 
     def check(self) -> None:  # noqa: B027 most options are checked when the scorer is made
         """Raise `ValueError` if the options do not fit the models; called before any work."""
@@ -128,16 +181,13 @@ class RewardScorer(ABC):
         """
         if not samples:
             return []
-        form = await asyncio.to_thread(self._form)
+        await asyncio.to_thread(self.check)
+        form = ChatForm(special=await asyncio.to_thread(self.special_tokens), reasoning=self.reasoning)
         jobs = [self._job(sample, form) for sample in samples]
         await self._ask([job for job in jobs if job.score is None], form)
         engine, model = self.origin()
         who = Provenance(scorer=self.name, fingerprint=self.fingerprint, engine=engine, revision=model)
         return [replace(self._score(job), provenance=who, cost=job.cost()) for job in jobs]
-
-    def _form(self) -> ChatForm:
-        self.check()
-        return ChatForm(special=self.special_tokens(), reasoning=self.reasoning)
 
     def _job(self, sample: Sample, form: ChatForm) -> _Job:
         """What has to be asked about a sample."""
@@ -294,14 +344,11 @@ class _Job:
     """A sample on its way to its score.
 
     Attributes:
-        prompt: the prompt's turns.
-        answer: the response.
         reason: why its own rating does not stand alone, or "".
         reference: the answer whose reward is subtracted.
-        score: the score, where no model has to be asked.
-        own: what the model says of the response, or of the piece of it that fits.
-        empty: what it says of an empty response.
-        against: what it says of the reference.
+        score: where no model has to be asked.
+        own, empty, against: what the model says of the response or the piece of it that fits, of an empty response, and
+            of the reference.
         kept: characters of the piece; 0 for the whole response.
         paid: all ratings that were asked for.
     """
@@ -352,19 +399,15 @@ def reference_answer(reference: Any) -> str:
     return answer
 
 
-def _is_refused(found: Rating | Fault | None) -> bool:
+def _is_refused(result: Rating | Fault | None) -> bool:
     """Whether an engine answers, but not to this chat."""
     return (
-        isinstance(found, Fault)
-        and found.reason == "engine_error"
-        and not found.too_long
-        and not isinstance(found, Unratable)
+        isinstance(result, Fault)
+        and result.reason == "engine_error"
+        and not result.too_long
+        and not isinstance(result, Unratable)
     )
 
 
 def _failed(fault: Fault, reason: str = "") -> Score:
     return Score.failed(reason or fault.reason, fault=fault.detail)
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,7 +1,4 @@
-"""A scalar reward model as a scorer: prompt and response in, one number out, on the model's own scale.
-
-Not covered: models of steps, models that write a critique first, and pair models (`pair_model`).
-"""
+"""A scalar reward model as a scorer: prompt and response in, one number out, on the model's own scale."""
 
 from __future__ import annotations
 
@@ -14,19 +11,15 @@ from typing import Any, ClassVar
 from adjudge.engines.checkpoint_notes import Normalizer
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, Logits
-from adjudge.engines.loading import engine_of
 from adjudge.options import options_of
-from adjudge.reward_models.scalar.checkpoint import Checkpoint
-from adjudge.reward_models.scalar.rating import Rating, Unratable
+from adjudge.reward_models.scalar.checkpoint import Checkpoint, OneModel
 from adjudge.reward_models.scalar.readout import Readout, Weights, weights_of
-from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
+from adjudge.reward_models.scalar.reward_scorer import Rating, RewardScorer, Turns, Unratable
 from adjudge.scoring.compose.combination import Combination
-
-_STORED = ("zscore", "mean")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardModelScorer(RewardScorer):
+class RewardModelScorer(OneModel, RewardScorer):
     """The reward that a trained model gives to a response.  The reference is an answer to compare with, or none.
 
     Give `model` or `engine`.  Values are raw outputs, never passed through a sigmoid unless `output` says so;
@@ -58,14 +51,8 @@ class RewardModelScorer(RewardScorer):
     normalizer: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Reject options that contradict each other; nothing is loaded yet."""
         super().__post_init__()
-        if bool(self.model) == (self.engine is not None):
-            raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
-                "model: FOLDER, or engine: transformers:MODEL"
-            )
-        engine_of(self.spec)  # a spec that is none is told now
+        self.check_model()
         if isinstance(self.head, Mapping):
             object.__setattr__(self, "head", HeadConfig.of(self.head))
         if self.head is not None and not isinstance(self.head, HeadConfig):
@@ -75,15 +62,10 @@ class RewardModelScorer(RewardScorer):
         if self.normalizer is not None:
             object.__setattr__(self, "normalizer", _normalizer(self.name, self.normalizer))
 
-    @property
-    def spec(self) -> Any:
-        """The engine's spec."""
-        return {"transformers": {"model": self.model}} if self.model else self.engine
-
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The model and what is known of it."""
-        return Checkpoint.of(self.spec, self.family)
+        return Checkpoint.of(self.resolved(), self.family)
 
     @cached_property
     def readout(self) -> Readout:
@@ -110,15 +92,9 @@ class RewardModelScorer(RewardScorer):
         Raises:
             ValueError: it is asked for and nowhere to be had.
         """
-        if self.normalize not in _STORED:
-            return Normalizer(0.0, 1.0)
-        stored = self.normalizer or self.checkpoint.normalizer
-        if stored is None:
-            raise ValueError(
-                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
-                "deviation of its rewards; give them as `normalizer: [MEAN, STD]`, or choose normalize: none"
-            )
-        return Normalizer(stored[0], stored[1] if self.normalize == "zscore" else 1.0)
+        return self.scale_of(
+            lambda: self.normalizer or self.checkpoint.normalizer, "give them as `normalizer: [MEAN, STD]`, or choose"
+        )
 
     def check(self) -> None:
         """Raise `ValueError` if the options do not fit the model."""
@@ -146,8 +122,8 @@ class RewardModelScorer(RewardScorer):
 
     def origin(self) -> tuple[str, str]:
         """Return the engine's name and the model's."""
-        known = engine_of(self.spec)
-        return known.name, f"{known.model} {self.checkpoint.family}".strip()
+        engine = self.resolved()
+        return engine.name, f"{engine.model} {self.checkpoint.family}".strip()
 
     async def rate(self, chats: Sequence[Turns]) -> list[Rating | Fault]:
         """Return the rating of each finished chat, in order, or why there is none."""
@@ -160,23 +136,19 @@ class RewardModelScorer(RewardScorer):
     def _rating(self, logits: Logits) -> Rating | Fault:
         if not all(map(math.isfinite, logits.values)):
             return Unratable(reason="engine_error", detail="the model gave numbers that are not finite")
-        reading = self.readout.read(logits.values)
-        if not (math.isfinite(reading.reward) and (reading.spread is None or math.isfinite(reading.spread))):
+        raw = self.readout.read(logits.values)
+        if not (math.isfinite(raw.reward) and (raw.spread is None or math.isfinite(raw.spread))):
             return Unratable(
                 reason="engine_error", detail=f"the model's outputs {logits.values!r} make no finite reward"
             )
         mean, std = self.scale
-        evidence = {"raw": list(logits.values), "reward": reading.reward, **reading.evidence}
-        spread = None if reading.spread is None else reading.spread / std
-        return Rating(reward=(reading.reward - mean) / std, spread=spread, evidence=evidence, cost=logits.cost)
+        evidence = {"raw": list(logits.values), "reward": raw.reward, **raw.evidence}
+        spread = None if raw.spread is None else raw.spread / std
+        return Rating(reward=(raw.reward - mean) / std, spread=spread, evidence=evidence, cost=logits.cost)
 
 
 def combination_of(given: Any, name: str) -> Combination:
-    """Return a combination made of its fields, or of the name of its rule.
-
-    Args:
-        given: fields, a name, or a combination.
-        name: of the scorer, for messages.
+    """Return a combination made of its fields, or of the name of its rule; `name` is the scorer's, for messages.
 
     Raises:
         ValueError: a field is unknown or out of range.

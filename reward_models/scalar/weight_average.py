@@ -58,12 +58,7 @@ _PLAIN: Mapping[str, tuple[Any, ...]] = {
 
 
 def average_adapters(homes: Sequence[Path], out: Path, shares: Sequence[float]) -> None:
-    """Write the average of adapters into a folder.
-
-    Args:
-        homes: their folders.
-        out: an empty folder.
-        shares: one for each, which sum to 1.
+    """Write the average of adapters into an empty folder; their shares sum to 1.
 
     Raises:
         ValueError: they differ in more than their factors, or are of a kind that cannot be put side by side.
@@ -73,32 +68,38 @@ def average_adapters(homes: Sequence[Path], out: Path, shares: Sequence[float]) 
 
     configs = [_config(home) for home in homes]
     for home, config in zip(homes[1:], configs[1:], strict=True):
-        _same(homes[0], configs[0], home, config)
+        for key in _SAME:
+            if _unordered(configs[0].get(key)) != _unordered(config.get(key)):
+                raise _differ(homes[0], home, CONFIG, key, configs[0].get(key), config.get(key))
     tensors = [load_file(str(home / ADAPTER)) for home in homes]
     for home, held in zip(homes[1:], tensors[1:], strict=True):
         if odd := sorted(set(held) ^ set(tensors[0])):
             raise ValueError(
                 f"{str(homes[0])!r} and {str(home)!r} cannot be averaged: only one has the tensor {odd[0]}"
             )
-    found: dict[str, torch.Tensor] = {}
+    average: dict[str, torch.Tensor] = {}
     for name, first in tensors[0].items():
         values = [held[name].float() for held in tensors]
-        if _is_a(name):
+        if "lora_A" in name or "lora_embedding_A" in name:
             joined = torch.cat(values, dim=0)
-        elif _is_b(name):
+        elif "lora_B" in name or "lora_embedding_B" in name:
             factors = [share * _scale(config) for share, config in zip(shares, configs, strict=True)]
             joined = torch.cat([factor * value for factor, value in zip(factors, values, strict=True)], dim=1)
         else:
             joined = sum(
                 (share * value for share, value in zip(shares, values, strict=True)), torch.zeros_like(values[0])
             )
-        found[name] = joined.to(first.dtype).contiguous()
-    save_file(found, str(out / ADAPTER), metadata={"format": "pt"})
+        average[name] = joined.to(first.dtype).contiguous()
+    save_file(average, str(out / ADAPTER), metadata={"format": "pt"})
     rank = sum(int(config["r"]) for config in configs)
     joint = {**configs[0], "r": rank, "lora_alpha": rank, "use_rslora": False, "init_lora_weights": True}
     (out / CONFIG).write_text(json.dumps(joint, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    for entry in sorted(homes[0].iterdir()):
-        if entry.is_file() and entry.name.endswith(_COPIED) and entry.name != CONFIG:
+    _copy_files(homes[0], out, CONFIG)
+
+
+def _copy_files(home: Path, out: Path, without: str) -> None:
+    for entry in sorted(home.iterdir()):
+        if entry.is_file() and entry.name.endswith(_COPIED) and entry.name != without:
             shutil.copyfile(entry, out / entry.name)
 
 
@@ -116,14 +117,11 @@ def _config(home: Path) -> dict[str, Any]:
     return config
 
 
-def _same(first: Path, ours: Mapping[str, Any], other: Path, theirs: Mapping[str, Any]) -> None:
-    for key in _SAME:
-        one, two = (_unordered(config.get(key)) for config in (ours, theirs))
-        if one != two:
-            raise ValueError(
-                f"{str(first)!r} and {str(other)!r} cannot be averaged: {CONFIG} has {key}={ours.get(key)!r} in one "
-                f"and {theirs.get(key)!r} in the other"
-            )
+def _differ(first: Path, other: Path, where: str, key: str, one: Any, two: Any) -> ValueError:
+    return ValueError(
+        f"{str(first)!r} and {str(other)!r} cannot be averaged: {where} has {key}={one!r} in one and {two!r} in the "
+        "other"
+    )
 
 
 def _unordered(value: Any) -> Any:
@@ -134,14 +132,6 @@ def _scale(config: Mapping[str, Any]) -> float:
     """What the product of an adapter's factors is multiplied with."""
     rank, alpha = int(config["r"]), float(config["lora_alpha"])
     return alpha / math.sqrt(rank) if config.get("use_rslora") else alpha / rank
-
-
-def _is_a(name: str) -> bool:
-    return "lora_A" in name or "lora_embedding_A" in name
-
-
-def _is_b(name: str) -> bool:
-    return "lora_B" in name or "lora_embedding_B" in name
 
 
 _FREE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "use_cache")
@@ -206,16 +196,13 @@ def _average_models(homes: Sequence[Path], out: Path, shares: Sequence[float]) -
         _same_model(first, other)
     for path in sorted(first.folder.glob("*.safetensors")):
         _write_average(path, members, shares, out / path.name)
-    for entry in sorted(first.folder.iterdir()):
-        if entry.is_file() and entry.name.endswith(_COPIED) and entry.name != FILE:
-            shutil.copyfile(entry, out / entry.name)
+    _copy_files(first.folder, out, FILE)
     if first.notes is not None:
-        limits = [member.notes.max_length for member in members if member.notes is not None]
-        known = [limit for limit in limits if limit is not None]
+        limits = [limit for one in members if one.notes is not None and (limit := one.notes.max_length) is not None]
+        facts = {"averaged": [folder_digest(home) for home in homes], "weights": list(shares)}
         # The average has other rewards than its members; their mean and deviation have to be measured anew.
-        replace(first.notes, normalizer=None, max_length=min(known, default=None), trained=_facts(homes, shares)).write(
-            out
-        )
+        notes = replace(first.notes, normalizer=None, max_length=min(limits, default=None), trained=facts)
+        notes.write(out)
 
 
 def _no_name_twice(files: CheckpointFiles) -> None:
@@ -230,10 +217,7 @@ def _same_model(first: CheckpointFiles, other: CheckpointFiles) -> None:
     pair = f"{str(first.folder)!r} and {str(other.folder)!r}"
     for key in sorted({*first.config, *other.config} - set(_FREE_KEYS)):
         if first.config.get(key) != other.config.get(key):
-            raise ValueError(
-                f"{pair} cannot be averaged: config.json has {key}={first.config.get(key)!r} in one and "
-                f"{other.config.get(key)!r} in the other"
-            )
+            raise _differ(first.folder, other.folder, "config.json", key, first.config.get(key), other.config.get(key))
     for name in sorted({*first.shapes, *other.shapes}):
         if first.shapes.get(name) != other.shapes.get(name):
             raise ValueError(
@@ -249,10 +233,7 @@ def _same_model(first: CheckpointFiles, other: CheckpointFiles) -> None:
     if ones is not None and others is not None:
         for field in ("what", "head", "labels", "marker", "template"):
             if getattr(ones, field) != getattr(others, field):
-                raise ValueError(
-                    f"{pair} cannot be averaged: {FILE} has {field}={getattr(ones, field)!r} in one and "
-                    f"{getattr(others, field)!r} in the other"
-                )
+                raise _differ(first.folder, other.folder, FILE, field, getattr(ones, field), getattr(others, field))
 
 
 def _write_average(path: Path, members: Sequence[CheckpointFiles], shares: Sequence[float], out: Path) -> None:
@@ -312,7 +293,3 @@ def _data(tensor: torch.Tensor) -> memoryview:
 
 def _bytes(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
-
-
-def _facts(homes: Sequence[Path], shares: Sequence[float]) -> dict[str, Any]:
-    return {"averaged": [folder_digest(home) for home in homes], "weights": list(shares)}

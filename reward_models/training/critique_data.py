@@ -9,9 +9,8 @@ Not covered: writing critiques for data that have none; ask a strong model, and 
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from adjudge import wire
@@ -19,7 +18,8 @@ from adjudge.options import Count, Range
 from adjudge.protocol import Message
 from adjudge.reward_models.training.rows import FinishedChats, Span
 from adjudge.reward_models.training.schedule import FileChoice, TrainingOptions
-from adjudge.training.data_files import Row, RowReader, families, rows_of, split_off
+from adjudge.reward_models.training.training import Split
+from adjudge.training.data_files import ReadRows, Row, parsed, rows_of, split_off, usable
 from adjudge.training.examples import READERS, Pair, Reading, format_of
 
 ASK = "Critique the answer above: say what is right, what is wrong, and what is missing. Be brief and concrete."
@@ -66,7 +66,6 @@ class CritiqueTraining(TrainingOptions):
     max_length: Annotated[int, Range(ge=2, unit="tokens")] = 4096
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         self.check_writes()
         if not self.ask.strip():
@@ -78,106 +77,57 @@ class CritiqueTraining(TrainingOptions):
             )
 
 
-_SIDES = ("chosen_critique", "rejected_critique")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CritiquePair(Pair):
+    """A preference with what was said about the better answer and about the worse one; None where nobody wrote it."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class CritiquePair:
-    """A preference with what was said about each answer.
-
-    Attributes:
-        pair: the preference.
-        critiques: of the better answer and of the worse one; None where nobody wrote one.
-    """
-
-    pair: Pair
     critiques: tuple[str | None, str | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CritiqueSplit:
-    """The pairs of a training.
-
-    Attributes:
-        train: pairs to learn from.
-        held: pairs to measure on; they share no prompt with the others.
-        clusters: the family of each held-out pair.
-        facts: counts, reasons and a digest, as plain JSON data.
-    """
-
-    train: Sequence[CritiquePair]
-    held: Sequence[CritiquePair]
-    clusters: Sequence[str]
-    facts: Mapping[str, Any]
-
-
-def read_critiques(choice: CritiqueChoice, *, seed: int) -> CritiqueSplit:
+def read_critiques(choice: CritiqueChoice, *, seed: int) -> Split[CritiquePair]:
     """Return the pairs that files hold, split by prompt.
 
     Raises:
         ValueError: a file cannot be read, or nothing is left to train on or to measure on.
     """
-    examples, facts = _parsed(choice, choice.path)
-    aside = None
+    data = _read(choice, choice.path)
+    facts, aside = data.counts, None
     if choice.held_out_path:
-        aside, facts["held_out_files"] = _parsed(choice, choice.held_out_path)
-    train, held = split_off(examples, aside, choice.held_out, seed=seed, key=lambda item: item.pair)
+        other = _read(choice, choice.held_out_path)
+        aside, facts["held_out_files"] = other.examples, other.counts
+    train, held = split_off(data.examples, aside, choice.held_out, seed=seed)
     if aside is not None:
-        facts["prompt_is_held_out"] = len(examples) - len(train)
-    facts |= {"train": len(train), "held_out": len(held), "digest": _digest([*train, *held])}
-    return CritiqueSplit(train=train, held=held, clusters=families([item.pair for item in held]), facts=facts)
+        facts["prompt_is_held_out"] = len(data.examples) - len(train)
+    digest = hashlib.sha256()
+    for pair in (*train, *held):
+        record = [pair.prompt, pair.chosen, pair.rejected, pair.tie, pair.weight, pair.critiques]
+        digest.update(wire.dumps(record).encode("utf-8", "surrogatepass") + b"\n")
+    facts |= {"train": len(train), "held_out": len(held), "digest": digest.hexdigest()[:16]}
+    return Split(train=train, held_out=held, facts=facts, digest=facts["digest"])
 
 
-def parse_critiques(rows: Iterable[Row], *, missing: str = "drop") -> tuple[list[CritiquePair], RowReader]:
-    """Return the pairs of rows, and the rows that could not be used."""
-    reading, reader = Reading(columns={}), RowReader()
+def _read(choice: CritiqueChoice, paths: Sequence[str]) -> ReadRows[CritiquePair]:
+    rows = rows_of(paths, split=choice.split, limit=choice.limit)
+    return usable(parse_critiques(rows, missing=choice.missing), paths)
 
-    def pair_of(row: Mapping[str, Any]) -> CritiquePair:
+
+def parse_critiques(rows: Iterable[Row], *, missing: str = "drop") -> ReadRows[CritiquePair]:
+    """Return the pairs of rows that are at hand."""
+    reading = Reading(columns={})
+
+    def pairs_of(row: Mapping[str, Any]) -> list[CritiquePair]:
         pair = READERS[format_of(row, reading)](row, reading)
         if not isinstance(pair, Pair):
             raise ValueError("the row is no pair")
         if pair.probability is not None:
             raise ValueError("a soft label, which is not learnt from with critiques")
-        chosen, rejected = (_critique(row, side) for side in _SIDES)
+        chosen, rejected = (_critique(row, f"{side}_critique") for side in ("chosen", "rejected"))
         if missing == "drop" and (chosen is None or rejected is None):
             raise ValueError("a critique is missing")
-        return CritiquePair(pair=pair, critiques=(chosen, rejected))
+        own = {item.name: getattr(pair, item.name) for item in fields(pair)}
+        return [CritiquePair(**own, critiques=(chosen, rejected))]
 
-    return reader.read(rows, pair_of), reader
-
-
-def asked_turns(prompt: str | Sequence[Message], response: str, ask: str) -> list[Message]:
-    """Return the chat that a critique answers."""
-    turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-    return [*turns, {"role": "assistant", "content": response}, {"role": "user", "content": ask}]
-
-
-def critique_row(chats: FinishedChats, item: CritiquePair, side: int, ask: str) -> Span | str:
-    """Return the chat of one answer with its critique, or in a few words why there is none.
-
-    Args:
-        chats: what makes tokens of chats.
-        item: the pair.
-        side: 0 for the better answer, 1 for the worse one.
-        ask: the turn that asks for the critique.
-    """
-    response = item.pair.chosen if side == 0 else item.pair.rejected
-    rows = chats.rows(asked_turns(item.pair.prompt, response, ask), [item.critiques[side] or ""])
-    return rows if isinstance(rows, str) else rows[0]
-
-
-def _parsed(choice: CritiqueChoice, paths: Sequence[str]) -> tuple[list[CritiquePair], dict[str, Any]]:
-    rows = itertools.chain.from_iterable(rows_of(path, split=choice.split) for path in paths)
-    found, bad = parse_critiques(itertools.islice(rows, choice.limit), missing=choice.missing)
-    if not found:
-        shown = "; ".join(bad.first[:3]) or "there are no rows"
-        raise ValueError(f"no row of {', '.join(paths)} can be used ({shown})")
-    reasons = bad.reasons
-    return found, {
-        "rows": len(found) + sum(reasons.values()),
-        "bad_rows": reasons,
-        "first_bad_rows": bad.first[:3],
-    }
+    return parsed(rows, pairs_of)
 
 
 def _critique(row: Mapping[str, Any], name: str) -> str | None:
@@ -189,10 +139,18 @@ def _critique(row: Mapping[str, Any], name: str) -> str | None:
     return value.strip() or None
 
 
-def _digest(items: Sequence[CritiquePair]) -> str:
-    found = hashlib.sha256()
-    for item in items:
-        pair = item.pair
-        record = [pair.prompt, pair.chosen, pair.rejected, pair.tie, pair.weight, item.critiques]
-        found.update(wire.dumps(record).encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
+def asked_turns(prompt: str | Sequence[Message], response: str, ask: str) -> list[Message]:
+    """Return the chat that a critique answers."""
+    turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+    return [*turns, {"role": "assistant", "content": response}, {"role": "user", "content": ask}]
+
+
+def critique_spans(chats: FinishedChats, pair: Pair, critiques: Sequence[str | None], ask: str) -> Sequence[Span] | str:
+    """Return the chats of both answers with critiques, None for an empty one; or in a few words why there are none."""
+    spans: list[Span] = []
+    for response, critique in zip((pair.chosen, pair.rejected), critiques, strict=True):
+        rows = chats.rows(asked_turns(pair.prompt, response, ask), [critique or ""])
+        if isinstance(rows, str):
+            return rows
+        spans += rows
+    return spans

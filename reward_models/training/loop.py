@@ -44,30 +44,23 @@ _RUN = "run.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a training is.
+    """How far a training is: optimizer steps done and in all.
 
     Attributes:
-        step: optimizer steps done.
-        steps: in all.
-        seconds: since this process began to train.
         numbers: the latest of "loss", "learning_rate" and whatever the model and the evaluation report.
     """
 
     step: int
     steps: int
-    seconds: float
     numbers: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopResult:
-    """What a training did.
+    """What a training did: steps and lines of the log, those before a resumption included; seconds of this process.
 
     Attributes:
-        steps: optimizer steps, those before a resumption included.
         resumed: the step it was resumed at; 0 if it was not.
-        seconds: of this process.
-        history: lines of the log, those before a resumption included.
     """
 
     steps: int
@@ -84,16 +77,16 @@ def train_steps(
     folder: Path,
     *,
     seed: int,
-    resume: bool = False,
-    facts: Mapping[str, Any] | None = None,
-    evaluate: Callable[[], Mapping[str, float]] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    resume: bool,
+    facts: Mapping[str, Any],
+    evaluate: Callable[[], Mapping[str, float]],
+    progress: Callable[[Progress], None] | None,
 ) -> LoopResult:
     """Train a model in place.
 
     Args:
-        model: `model(**micro)` returns a dict with "loss", and perhaps "numbers", detached values to log by name.  The
-            losses of a step's forward passes are added, and so are their numbers: they must be shares of the step's.
+        model: `model(**micro)` returns a dict with "loss" and "numbers", detached values to log by name.  The losses of
+            a step's forward passes are added, and so are their numbers: they must be shares of the step's.
         plan: the examples of each step, of all epochs.
         collate: makes the forward passes of a step; tensors on the CPU.
         schedule: how.
@@ -107,28 +100,32 @@ def train_steps(
     Raises:
         ValueError: there are checkpoints and `resume` is false, the facts differ, or the loss is no number any more.
     """
-    start = _checkpoint(folder, resume=resume, facts=dict(facts or {}))
-    processes = process_state().num_processes
-    steps = math.ceil(len(plan) / processes)
+    start = _checkpoint(folder, resume=resume, facts=json.loads(json.dumps(facts)))
+    steps = math.ceil(len(plan) / process_state().num_processes)
     arguments = schedule.arguments(folder, steps=steps, seed=seed)
-    arguments._n_gpu = min(
-        arguments.n_gpu, 1
-    )  # several GPUs are for `accelerate launch`: DataParallel cannot cut steps
-    told = _Told(steps, progress)
+    # Several GPUs are for `accelerate launch`: DataParallel cannot cut steps.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
     trainer = _StepTrainer(
-        model=model, args=arguments, train_dataset=_Plan(plan, collate), data_collator=_only, callbacks=[told]
+        model=model,
+        args=arguments,
+        train_dataset=_Plan(plan, collate),
+        data_collator=lambda items: {"micros": items[0]},
     )
+    trainer.add_callback(_Between(trainer, steps, schedule.eval_steps, evaluate, progress))
     trainer.remove_callback(PrinterCallback)
-    if evaluate is not None and schedule.eval_steps:
-        trainer.add_callback(_Evaluation(evaluate, schedule.eval_steps, trainer))
     began = time.monotonic()
     trainer.train(resume_from_checkpoint=str(start) if start else None)
-    lines = [line for line in trainer.state.log_history if "train_runtime" not in line]
+    # Without the Trainer's epochs, which count passes over the plan, and what JSON cannot hold.
+    lines = [
+        {name: value for name, value in line.items() if name != "epoch" and math.isfinite(value)}
+        for line in trainer.state.log_history
+        if "train_runtime" not in line
+    ]
     return LoopResult(
         steps=trainer.state.global_step,
         resumed=_step(start) if start else 0,
         seconds=time.monotonic() - began,
-        history=tuple(_kept(line) for line in lines),
+        history=tuple(lines),
     )
 
 
@@ -164,11 +161,6 @@ class _Plan(torch.utils.data.Dataset[Sequence[Micro]]):
         return self._collate(self._plan[index])
 
 
-def _only(items: Sequence[Sequence[Micro]]) -> dict[str, list[Micro]]:
-    (item,) = items
-    return {"micros": list(item)}
-
-
 class _StepTrainer(Trainer):
     """The `Trainer`, whose batches are lists of forward passes."""
 
@@ -189,10 +181,10 @@ class _StepTrainer(Trainer):
         for number, micro in enumerate(micros, start=1):
             quiet = contextlib.nullcontext() if number == len(micros) else self.accelerator.no_sync(model)
             with quiet:
-                found = model(**micro)
-                self.accelerator.backward(found["loss"])
-            total += found["loss"].detach()
-            for name, value in found.get("numbers", {}).items():
+                said = model(**micro)
+                self.accelerator.backward(said["loss"])
+            total += said["loss"].detach()
+            for name, value in said["numbers"].items():
                 self._sums[name] = self._sums.get(name, 0.0) + float(value)
         self._counted += 1
         if not bool(torch.isfinite(total)):
@@ -216,14 +208,14 @@ class _StepTrainer(Trainer):
         save_file(held, folder / _WEIGHTS)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        found = load_file(Path(resume_from_checkpoint) / _WEIGHTS)
+        saved = load_file(Path(resume_from_checkpoint) / _WEIGHTS)
         wanted = self._trained()
-        if found.keys() != wanted.keys():
-            odd = sorted(found.keys() ^ wanted.keys())
+        if saved.keys() != wanted.keys():
+            odd = sorted(saved.keys() ^ wanted.keys())
             raise ValueError(f"the checkpoint {resume_from_checkpoint!r} is of another model: {', '.join(odd[:3])}")
         with torch.no_grad():
             for name, value in wanted.items():
-                value.copy_(found[name])
+                value.copy_(saved[name])
 
     def _trained(self) -> dict[str, Tensor]:
         """What training changes: parameters that get gradients, and buffers that are saved."""
@@ -240,64 +232,51 @@ class _StepTrainer(Trainer):
             _write(home / _WHOLE, {"step": step})
 
 
-class _Told(TrainerCallback):
-    """Hands progress on."""
+class _Between(TrainerCallback):
+    """Measures the model between steps, and hands progress on."""
 
-    def __init__(self, steps: int, progress: Callable[[Progress], None] | None) -> None:
-        self._steps = steps
-        self._progress = progress
+    def __init__(
+        self,
+        trainer: Trainer,
+        steps: int,
+        every: int,
+        evaluate: Callable[[], Mapping[str, float]],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._trainer, self._steps, self._every = trainer, steps, every
+        self._evaluate, self._progress = evaluate, progress
         self._numbers: dict[str, float] = {}
-        self._began = time.monotonic()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
         self._numbers |= {name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         if self._progress is not None:
-            seconds = time.monotonic() - self._began
-            self._progress(
-                Progress(step=state.global_step, steps=self._steps, seconds=seconds, numbers=dict(self._numbers))
-            )
-
-
-class _Evaluation(TrainerCallback):
-    """Measures the model between steps."""
-
-    def __init__(self, evaluate: Callable[[], Mapping[str, float]], every: int, trainer: Trainer) -> None:
-        self._evaluate = evaluate
-        self._every = every
-        self._trainer = trainer
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if state.global_step % self._every == 0:
+            self._progress(Progress(step=state.global_step, steps=self._steps, numbers=dict(self._numbers)))
+        if self._every and state.global_step % self._every == 0:
             self._trainer.log({f"held_out_{name}": value for name, value in self._evaluate().items()})
 
 
 def _checkpoint(folder: Path, *, resume: bool, facts: Mapping[str, Any]) -> Path | None:
     """The checkpoint to go on from, after a look at whether it belongs to this training."""
-    found = sorted(folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{_WHOLE}"), key=lambda path: _step(path.parent))
+    whole = sorted(folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{_WHOLE}"), key=lambda path: _step(path.parent))
     run = folder / _RUN
     known = json.loads(run.read_text(encoding="utf-8")) if run.is_file() else None
-    if found and not resume:
+    if whole and not resume:
         raise ValueError(
             f"{str(folder)!r} holds checkpoints of an earlier training; resume it (--resume), name another output, or "
             "delete the folder"
         )
-    if found and known is not None and known != json.loads(json.dumps(facts)):
-        odd = sorted(name for name in {*known, *facts} if known.get(name) != json.loads(json.dumps(facts)).get(name))
+    if whole and known is not None and known != facts:
+        odd = sorted(name for name in {*known, *facts} if known.get(name) != facts.get(name))
         raise ValueError(
             f"the training in {str(folder)!r} was begun with other options or data ({', '.join(odd)}); resume it with "
             "what it was begun with, or name another output"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    if not found and process_state().is_main_process:
+    if not whole and process_state().is_main_process:
         _write(run, facts)
-    return found[-1].parent if found else None
-
-
-def _kept(line: Mapping[str, float]) -> dict[str, float]:
-    """A line of the log without the Trainer's epochs, which count passes over the plan, and what JSON cannot hold."""
-    return {name: value for name, value in line.items() if name != "epoch" and math.isfinite(value)}
+    return whole[-1].parent if whole else None
 
 
 def _step(checkpoint: Path) -> int:

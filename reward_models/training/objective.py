@@ -2,8 +2,6 @@
 
 Each forward pass brings the share of its examples in the step, so that the sum over the passes of a step is the
 weighted mean over its examples; terms about the batch as a whole (correlations) are taken within each pass.
-
-Not covered: gating heads, and objectives of steps.
 """
 
 from __future__ import annotations
@@ -21,13 +19,7 @@ from adjudge.reward_models.training.scalar_config import LossChoice
 
 
 class Objective(nn.Module):
-    """Raw numbers of a head to a loss.
-
-    Args:
-        loss: which one.
-        head: the head that is scored with later; with the term "length" the network has one column more.
-        terms: regularizers and their weights.
-    """
+    """Raw numbers of a head to a loss; with the term "length" the network has one column more than the head."""
 
     def __init__(self, loss: LossChoice, head: HeadConfig, terms: Mapping[str, float]) -> None:
         super().__init__()
@@ -83,34 +75,31 @@ class Objective(nn.Module):
 
     def _paired(self, rewards: Tensor, raw: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
         """The loss of each pair, (pairs, members)."""
-        choice, name = self.loss, self.loss.name
+        choice, learnt = self.loss, self.tie_parameter
         better, worse = rewards[batch["better"]], rewards[batch["worse"]]
-        margins = batch["margins"].unsqueeze(1)
-        if choice.margin is not None:
-            margins = torch.where(torch.isnan(margins), torch.full_like(margins, choice.margin), margins)
         tied = batch["tied"].unsqueeze(1)
-        if name in ("margin", "scaled", "hinge", "margin_mse"):
-            found: Tensor = getattr(losses, name)(better, worse, margins)
-        elif name == "soft":
-            plain = torch.full_like(better, 1 - choice.smoothing).masked_fill(tied, 0.5)
-            given = batch["probabilities"].unsqueeze(1)
-            found = losses.soft(better, worse, torch.where(torch.isnan(given), plain, given))
-        elif name == "tempered":
-            found = losses.tempered(better, worse, choice.temperature)
-        elif name == "focal":
-            found = losses.focal(better, worse, choice.gamma)
-        elif name == "rao_kupper":
-            learnt = self.tie_parameter
-            found = losses.rao_kupper(better, worse, tied, choice.threshold if learnt is None else learnt.exp())
-        elif name == "davidson":
-            found = losses.davidson(
-                better, worse, tied, choice.log_nu if self.tie_parameter is None else self.tie_parameter
-            )
-        elif name in ("purm", "sampled_bt"):
-            found = self._uncertain(better, worse, raw, batch)
-        else:
-            found = losses.bt(better, worse)
-        return found
+        match choice.name:
+            case "margin" | "scaled" | "hinge" | "margin_mse":
+                margins = batch["margins"].unsqueeze(1)
+                if choice.margin is not None:
+                    margins = margins.nan_to_num(choice.margin)
+                loss: Tensor = getattr(losses, choice.name)(better, worse, margins)
+                return loss
+            case "soft":
+                plain = torch.full_like(better, 1 - choice.smoothing).masked_fill(tied, 0.5)
+                given = batch["probabilities"].unsqueeze(1)
+                return losses.soft(better, worse, torch.where(torch.isnan(given), plain, given))
+            case "tempered":
+                return losses.tempered(better, worse, choice.temperature)
+            case "focal":
+                return losses.focal(better, worse, choice.gamma)
+            case "rao_kupper":
+                return losses.rao_kupper(better, worse, tied, choice.threshold if learnt is None else learnt.exp())
+            case "davidson":
+                return losses.davidson(better, worse, tied, choice.log_nu if learnt is None else learnt)
+            case "purm" | "sampled_bt":
+                return self._uncertain(better, worse, raw, batch)
+        return losses.bt(better, worse)
 
     def _uncertain(self, better: Tensor, worse: Tensor, raw: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
         log_std = raw[:, 1:2].clamp(-losses.LOG_STD_LIMIT, losses.LOG_STD_LIMIT)
@@ -120,83 +109,98 @@ class Objective(nn.Module):
         return losses.bt(better + noise[batch["better"]], worse + noise[batch["worse"]])
 
     def _terms(self, raw: Tensor, rewards: Tensor, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
+        terms: dict[str, Tensor] = {}
         weights = batch["weights"]
         if "better" in batch:
             better, worse = rewards[batch["better"]], rewards[batch["worse"]]
             if "centering" in self.terms:
-                found["centering"] = _mean(losses.centering(better, worse), weights)
+                terms["centering"] = _mean(losses.centering(better, worse), weights)
             if "l2" in self.terms:
-                found["l2"] = _mean(losses.l2(better) + losses.l2(worse), weights)
+                terms["l2"] = _mean(losses.l2(better) + losses.l2(worse), weights)
         if "length" in self.terms:
             split = losses.length_split(rewards[:, 0], raw[:, -1], batch["lengths"])
-            found["length"] = split * weights.sum()
+            terms["length"] = split * weights.sum()
         if "consistency" in self.terms and "original" in batch:
             apart = losses.consistency(rewards[batch["original"]], rewards[batch["paraphrase"]])
-            found["consistency"] = _mean(apart, batch["paraphrase_weights"])
-        return found
+            terms["consistency"] = _mean(apart, batch["paraphrase_weights"])
+        return terms
 
     def _rated(self, raw: Tensor, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        targets, outputs = batch["targets"], self.head.outputs
+        targets, weights, outputs = batch["targets"], batch["weights"], self.head.outputs
+        rewards, known = self.rewards(raw), ~torch.isnan(targets)
         numbers: dict[str, Tensor] = {}
-        if self.loss.name == "regression":
-            weights = torch.tensor(self.loss.weights, device=raw.device) if self.loss.weights else None
-            values = losses.regression(raw, targets, weights).unsqueeze(1)
-        elif self.loss.name == "gaussian_nll":
-            values = losses.gaussian_nll(raw[:, :outputs], raw[:, outputs:], targets).unsqueeze(1)
-        elif self.loss.name == "pinball":
-            quantiles = raw.reshape(len(raw), outputs, self.head.levels)
-            values = losses.pinball(quantiles, targets).unsqueeze(1)
-        elif self.loss.name == "multi_label":
-            known = ~torch.isnan(targets)
-            values = losses.multi_label(raw, targets, known).unsqueeze(1)
-            right = ((raw > 0) == (targets > 0.5)) & known
-            numbers["accuracy"] = _mean((right.sum(1) / known.sum(1)).unsqueeze(1), batch["weights"]).detach()
-        else:
-            rewards = self.rewards(raw)
-            values = losses.bce(rewards, targets)
-            numbers["accuracy"] = _mean(((rewards > 0) == (targets > 0.5)).float(), batch["weights"]).detach()
-        total = _mean(values, batch["weights"])
+        match self.loss.name:
+            case "regression":
+                counted = torch.tensor(self.loss.weights, device=raw.device) if self.loss.weights else None
+                values = losses.regression(raw, targets, counted).unsqueeze(1)
+            case "gaussian_nll":
+                values = losses.gaussian_nll(raw[:, :outputs], raw[:, outputs:], targets).unsqueeze(1)
+            case "pinball":
+                values = losses.pinball(raw.reshape(len(raw), outputs, self.head.levels), targets).unsqueeze(1)
+            case "multi_label":
+                values = losses.multi_label(raw, targets, known).unsqueeze(1)
+                right = ((raw > 0) == (targets > 0.5)) & known
+                numbers["accuracy"] = _mean((right.sum(1) / known.sum(1)).unsqueeze(1), weights)
+            case _:
+                values = losses.bce(rewards, targets)
+                numbers["accuracy"] = _mean(((rewards > 0) == (targets > 0.5)).float(), weights)
+        total = _mean(values, weights)
         if "l2" in self.terms:
-            numbers["l2"] = _mean(losses.l2(self.rewards(raw)), batch["weights"])
+            numbers["l2"] = _mean(losses.l2(rewards), weights)
             total = total + self.terms["l2"] * numbers["l2"]
         return total, {name: value.detach() for name, value in numbers.items()}
 
 
-class TrainedNetwork(nn.Module):
-    """A reward network with its objective, as the training loop calls it.
+class HeadedNetwork(nn.Module):
+    """A reward network that is trained, with its language head where that is trained too.
 
-    Args:
-        network: what is trained.
-        objective: what is minimised.
-        bf16: compute the body in bfloat16; the head and the loss stay in 32 bits.
-        language_head: from hidden states to logits, for the term "text".
+    With `bf16` the body computes in bfloat16; the head and the loss stay in 32 bits.
     """
 
-    def __init__(
-        self, network: RewardNetwork, objective: Objective, *, bf16: bool, language_head: nn.Module | None = None
-    ) -> None:
+    def __init__(self, network: RewardNetwork, *, bf16: bool, language_head: nn.Module | None = None) -> None:
         super().__init__()
         self.network = network
-        self.objective = objective
         self.language_head = language_head
-        self._bf16 = bf16
+        self.bf16 = bf16
 
     @property
     def config(self) -> Any:
         """The body's configuration, which the Trainer looks at."""
         return self.network.config
 
+    def read(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the head's raw numbers."""
+        with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+            raw: Tensor = self.network(input_ids, attention_mask)
+            return raw
+
+    def read_and_write(
+        self, input_ids: Tensor, attention_mask: Tensor, rows: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the head's raw numbers, and the logits of the token behind each place of each row."""
+        assert self.language_head is not None
+        with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+            hidden = self.network.backbone(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            raw = self.network.head(pooled(hidden, attention_mask, self.network.pooling))
+            return raw, self.language_head(hidden[rows, places])
+
+
+class TrainedNetwork(HeadedNetwork):
+    """A reward network with its objective, as the training loop calls it; a language head is for the term "text"."""
+
+    def __init__(
+        self, network: RewardNetwork, objective: Objective, *, bf16: bool, language_head: nn.Module | None = None
+    ) -> None:
+        super().__init__(network, bf16=bf16, language_head=language_head)
+        self.objective = objective
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor, **batch: Tensor) -> dict[str, Any]:
         """Return the loss of one forward pass, with numbers to log."""
         written = None
-        with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self._bf16):
-            if self.language_head is None:
-                raw = self.network(input_ids, attention_mask)
-            else:
-                hidden = self.network.backbone(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-                raw = self.network.head(pooled(hidden, attention_mask, self.network.pooling))
-                written = self.language_head(hidden[batch["text_rows"], batch["text_places"]])
+        if self.language_head is None:
+            raw = self.read(input_ids, attention_mask)
+        else:
+            raw, written = self.read_and_write(input_ids, attention_mask, batch["text_rows"], batch["text_places"])
         loss, numbers = self.objective(raw, batch)
         terms = self.objective.terms
         if "length" in terms:

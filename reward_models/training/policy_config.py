@@ -33,7 +33,6 @@ class PolicyLossChoice(Options, what="loss option"):
     scale: Annotated[float, Range(gt=0)] = 1.0
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and those that the loss does not read."""
         super().__post_init__()
         if self.noise and self.name not in ("dpo", "robust_dpo"):
             raise ValueError(f"the loss {self.name!r} does not read loss.noise")
@@ -87,7 +86,6 @@ class PolicyTraining(TrainingOptions):
     whole: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         self.check_writes()
         if self.reference_model and not self.reference:

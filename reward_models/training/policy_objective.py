@@ -6,9 +6,8 @@ All of them look at the *gap*: how much more the policy prefers the chosen respo
 
 Log-probabilities are sums over the tokens that are compared: those of a response, or, for pairs of steps, those of the
 one step in which two solutions differ (`span_sums`; Step-DPO, arXiv 2406.18629: the steps before it belong to the
-prompt).  Functions return the losses of single pairs.
-
-This module imports PyTorch; import it where a model is at hand.
+prompt).  Functions return the losses of single pairs, (n,), of (n,) gaps; `beta` says how much a gap counts: a number,
+or one for each pair (`scaled_beta`).
 """
 
 from __future__ import annotations
@@ -23,63 +22,21 @@ from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLoss
 
 
 def span_sums(logprobs: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-    """Return the sums of log-probabilities of tokens start .. end - 1: (rows,).
-
-    Args:
-        logprobs: (rows, length) of each token given those before it.
-        starts: (rows,) first token that counts.
-        ends: (rows,) first token behind them.
-    """
+    """Return the sums, (rows,), of log-probabilities, (rows, length), of tokens start .. end - 1 of each row."""
     places = torch.arange(logprobs.shape[1], device=logprobs.device)
     counted = (places >= starts[:, None]) & (places < ends[:, None])
     return torch.where(counted, logprobs, torch.zeros_like(logprobs)).sum(1)
 
 
-def preference_gap(
-    chosen: Tensor,
-    rejected: Tensor,
-    reference_chosen: Tensor | None = None,
-    reference_rejected: Tensor | None = None,
-) -> Tensor:
-    """Return the gap of each pair, (n,); without a reference, that of the policy alone (a uniform reference).
-
-    Args:
-        chosen: (n,) log-probabilities of the chosen responses under the policy.
-        rejected: (n,) those of the rejected ones.
-        reference_chosen: (n,) the same under the reference; None for no reference.
-        reference_rejected: (n,) the same.
-
-    Raises:
-        ValueError: only one of the reference's is given.
-    """
-    if (reference_chosen is None) != (reference_rejected is None):
-        raise ValueError("the reference's log-probabilities belong together; give both, or neither")
-    gap = chosen - rejected
-    if reference_chosen is not None and reference_rejected is not None:
-        gap = gap - (reference_chosen - reference_rejected)
-    return gap
-
-
 def dpo(gap: Tensor, beta: Tensor | float = 0.1, *, smoothing: float = 0.0) -> Tensor:
-    """Return -(1 - ε) log σ(β gap) - ε log σ(-β gap): DPO (arXiv 2305.18290), every label wrong with chance ε.
-
-    Args:
-        gap: (n,).
-        beta: how much a gap counts; a number, or one for each pair (`scaled_beta`).
-        smoothing: ε in [0, 0.5).
-    """
+    """Return -(1 - ε) log σ(β gap) - ε log σ(-β gap): DPO (arXiv 2305.18290), labels being wrong with chance ε."""
     return (1 - smoothing) * softplus(-beta * gap) + smoothing * softplus(beta * gap)
 
 
 def robust_dpo(gap: Tensor, beta: Tensor | float = 0.1, *, flipped: float = 0.1) -> Tensor:
     """Return the loss whose mean over labels flipped with chance ε is DPO's on clean ones (arXiv 2403.00409).
 
-    -( (1 - ε) log σ(β gap) - ε log σ(-β gap) ) / (1 - 2ε).
-
-    Args:
-        gap: (n,).
-        beta: how much a gap counts.
-        flipped: ε in [0, 0.5).
+    -( (1 - ε) log σ(β gap) - ε log σ(-β gap) ) / (1 - 2ε), with ε in [0, 0.5).
     """
     return ((1 - flipped) * softplus(-beta * gap) - flipped * softplus(beta * gap)) / (1 - 2 * flipped)
 
@@ -93,11 +50,6 @@ def step_apo(gap: Tensor, advantages: Tensor, beta: Tensor | float = 0.1) -> Ten
     """Return -log σ(β gap - (A_chosen - A_rejected)): Step-APO (arXiv 2409.08642), its form from memory.
 
     Pairs are steps from one prefix; the better step should lead by the difference of their advantages.
-
-    Args:
-        gap: (n,).
-        advantages: (n,) A_chosen - A_rejected.
-        beta: how much a gap counts.
     """
     return softplus(advantages - beta * gap)
 
@@ -107,16 +59,10 @@ def reward_aware(gap: Tensor, rewards: Tensor, beta: Tensor | float = 0.1, *, sc
 
     With q = σ(scale (r_chosen - r_rejected)) and p = σ(β gap) it is q log(q / p) + (1 - q) log((1 - q) / (1 - p)):
     a pair that is hardly better pulls the policy hardly apart, and 0 is reached.
-
-    Args:
-        gap: (n,).
-        rewards: (n,) differences of the rewards.
-        beta: how much a gap counts.
-        scale: how much a difference of rewards counts.
     """
-    wanted, found = scale * rewards, beta * gap
+    wanted, believed = scale * rewards, beta * gap
     target = torch.sigmoid(wanted)
-    cross = target * softplus(-found) + (1 - target) * softplus(found)
+    cross = target * softplus(-believed) + (1 - target) * softplus(believed)
     return cross - (target * softplus(-wanted) + (1 - target) * softplus(wanted))
 
 
@@ -124,67 +70,33 @@ def with_likelihood(losses: Tensor, chosen: Tensor, tokens: Tensor, *, weight: f
     """Return losses + η times the negative mean log-probability of the chosen responses: RPO's supervised term.
 
     Without it DPO may lower both responses' probabilities (arXiv 2404.19733; weights of 0.005 to 1 are in use).
-
-    Args:
-        losses: (n,) of pairs.
-        chosen: (n,) summed log-probabilities of the chosen responses under the policy.
-        tokens: (n,) how many tokens they have, at least 1.
-        weight: η.
+    `chosen` are the policy's summed log-probabilities of so many tokens, at least 1.
     """
     return losses - weight * chosen / tokens
 
 
 def scaled_beta(margins: Tensor, beta: float = 0.1, *, weight: float = 0.1, rate: float = 0.5) -> Tensor:
-    """Return β (1 + w (1 - e^{-k m})) for each pair: MM-RLHF's dynamic reward scaling.
+    """Return β (1 + w (1 - e^{-k m})) for the margins m of pairs, (n,): MM-RLHF's dynamic reward scaling.
 
     Pairs with a clear difference count more, by at most the factor 1 + w.  arXiv 2502.10391; the code published with it
-    has w = 0.1 and replaces this rule by one on whole batches; k = 0.5 is from memory.  A negative margin (the reward
-    model disagrees with the label) lowers β; it is kept at 0 or above, as a negative β would turn the preference round.
-
-    Args:
-        margins: (n,) reward of the chosen response minus that of the rejected one.
-        beta: β of pairs without difference.
-        weight: w, at least 0.
-        rate: k above 0, in inverse units of the rewards.
+    has w = 0.1 and replaces this rule by one on whole batches; k = 0.5, in inverse units of rewards, is from memory.
+    A negative margin (the reward model disagrees with the label) lowers β; it is kept at 0 or above, as a negative β
+    would turn the preference round.
     """
     return (beta * (1 + weight * (1 - torch.exp((-rate * margins).clamp_max(60.0))))).clamp_min(0)
 
 
 def token_logprobs(logits: Tensor, input_ids: Tensor) -> Tensor:
-    """Return log-probabilities in 32 bits of each token given those before it, (rows, length); 0 for the first.
-
-    Args:
-        logits: (rows, length, vocabulary) of a causal language model.
-        input_ids: (rows, length).
-    """
+    """Return log-probabilities in 32 bits of each token given those before it, (rows, length); 0 for the first."""
     given = logits[:, :-1].float()
     targets = input_ids[:, 1:]
     chosen = given.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
-    found = chosen - torch.logsumexp(given, dim=-1)
-    return torch.cat([found.new_zeros(len(found), 1), found], dim=1)
-
-
-def response_logprobs(model: Any, input_ids: Tensor, attention_mask: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-    """Return the summed log-probabilities of tokens start .. end - 1 of each row, (rows,).
-
-    Args:
-        model: a causal language model of `transformers`.
-        input_ids: (rows, length), padded on the right.
-        attention_mask: (rows, length), 1 where a token is.
-        starts: (rows,) first token that counts, at least 1.
-        ends: (rows,) first token behind them.
-    """
-    logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
-    return span_sums(token_logprobs(logits, input_ids), starts, ends)
+    logprobs = chosen - torch.logsumexp(given, dim=-1)
+    return torch.cat([logprobs.new_zeros(len(logprobs), 1), logprobs], dim=1)
 
 
 class SpanModel(nn.Module):
-    """A causal language model that says how likely responses are.
-
-    Args:
-        model: of `transformers`.
-        bf16: compute it in bfloat16; log-probabilities stay in 32 bits.
-    """
+    """A causal language model of `transformers` that says how likely responses are; it may compute in bfloat16."""
 
     def __init__(self, model: Any, *, bf16: bool = False) -> None:
         super().__init__()
@@ -197,20 +109,20 @@ class SpanModel(nn.Module):
         return self.model.config
 
     def logprobs(self, input_ids: Tensor, attention_mask: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """Return the summed log-probabilities of tokens start .. end - 1 of each row, (rows,)."""
+        """Return the summed log-probabilities of tokens start .. end - 1 of each row, (rows,); start is at least 1.
+
+        Rows are padded on the right.
+        """
         with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self._bf16):
-            return response_logprobs(self.model, input_ids, attention_mask, starts, ends)
+            logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+        return span_sums(token_logprobs(logits, input_ids), starts, ends)
 
 
 class PolicyObjective(SpanModel):
     """Preferences between two responses, learnt by the model that would write them.
 
-    Args:
-        model: a causal language model.
-        loss: which one.
-        scaling: how beta grows with a pair's margin; None for one beta.
-        likelihood: weight of the chosen responses' negative mean log-probability.
-        bf16: compute the model in bfloat16; log-probabilities and the loss stay in 32 bits.
+    Beta grows with a pair's margin by `scaling`; `likelihood` weighs the chosen responses' negative mean
+    log-probability.  With `bf16` the model computes in bfloat16; log-probabilities and the loss stay in 32 bits.
     """
 
     def __init__(
@@ -237,20 +149,14 @@ class PolicyObjective(SpanModel):
         margins: Tensor,
         weights: Tensor,
     ) -> dict[str, Any]:
-        """Return the shares of the loss and of the numbers.
+        """Return the shares of the loss and of the numbers; rows 2i and 2i + 1 are chosen and rejected of pair i.
 
-        Args:
-            input_ids: (2 pairs, length), padded on the right; rows 2i and 2i + 1 are chosen and rejected of pair i.
-            attention_mask: (2 pairs, length).
-            starts: (2 pairs,) first token of each response.
-            ends: (2 pairs,) first token behind it.
-            reference: (2 pairs,) summed log-probabilities under the reference; zeros for none.
-            margins: (pairs,) of rewards or advantages; no numbers where the loss reads none.
-            weights: (pairs,) that sum to 1 over the step.
+        `reference` are summed log-probabilities under the reference, (2 pairs,), zeros for none; `margins` of rewards
+        or advantages, (pairs,), are no numbers where the loss reads none.
         """
         policy = self.logprobs(input_ids, attention_mask, starts, ends)
         chosen, rejected = policy[0::2], policy[1::2]
-        gap = preference_gap(chosen, rejected, reference[0::2], reference[1::2])
+        gap = chosen - rejected - (reference[0::2] - reference[1::2])
         losses = self._losses(gap, margins)
         if self._likelihood:
             tokens = (ends - starts)[0::2]

@@ -8,9 +8,9 @@ they are when scored, so no text can hold a marker or end a turn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault
@@ -41,7 +41,6 @@ class StepLayout:
     chat: bool = True
 
     def __post_init__(self) -> None:
-        """Reject layouts that no scorer reads."""
         if not self.marker and not self.separator:
             raise ValueError("layout.marker and layout.separator are both empty; steps need something between them")
         if self.marker and not self.chat:
@@ -50,11 +49,7 @@ class StepLayout:
             )
 
     def format(self, *, two_class: bool = True) -> StepFormat:
-        """Return the scorer's format for this layout.
-
-        Args:
-            two_class: whether the head has two outputs, or one with a sigmoid.
-        """
+        """Return the scorer's format for this layout and a head of two outputs, or of one with a sigmoid."""
         if self.marker:
             return MarkerFormat(marker=self.marker, system="")
         before = "chat" if self.chat else "{problem}" + self.separator
@@ -62,13 +57,7 @@ class StepLayout:
 
 
 def lay_out(tokens: RowTokens, format: StepFormat, prompt: str, steps: Sequence[str]) -> StepRow:
-    """Return the tokens of a solution and the places of its steps.
-
-    Args:
-        tokens: the model's tokenizer.
-        format: of `StepLayout.format`.
-        prompt: the problem.
-        steps: their texts; blanks around them do not count.
+    """Return the tokens of a solution and the places of its steps; blanks around them do not count.
 
     Raises:
         ValueError: the chat template refuses the problem, or the tokenizer cannot keep steps and markers apart.
@@ -79,11 +68,6 @@ def lay_out(tokens: RowTokens, format: StepFormat, prompt: str, steps: Sequence[
     if len(row.places) != len(steps):
         raise ValueError(f"there are {len(steps)} steps and {len(row.places)} places to read them at")
     return row
-
-
-def format_record(format: StepFormat) -> Mapping[str, Any]:
-    """Return a format as plain data, as checkpoints keep it."""
-    return {"kind": format.kind, **format.options()}
 
 
 StepLossName = Literal["cross_entropy", "squared_error", "ranking"]
@@ -111,7 +95,6 @@ class StepChoice(FileChoice):
     judged: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.format != "auto" and self.format not in STEP_READERS:
             raise ValueError(f"data.format is {self.format!r}; give auto or one of {', '.join(STEP_READERS)}")
@@ -137,7 +120,6 @@ class StepLossChoice(Options, what="loss option"):
     margin: Annotated[float, Range(ge=0)] = 4.0
 
     def __post_init__(self) -> None:
-        """Reject weights that turn the loss around."""
         super().__post_init__()
         if (self.good, self.bad) != (1.0, 1.0) and self.name != "cross_entropy":
             raise ValueError(f"loss.good and loss.bad weigh the cross-entropy, and loss.name is {self.name!r}")
@@ -206,7 +188,6 @@ class ProcessTraining(TrainingOptions):
     max_length: Annotated[int, Range(ge=2, unit="tokens")] = 4096
 
     def __post_init__(self) -> None:
-        """Reject options that contradict each other."""
         super().__post_init__()
         if self.model.name == NGRAMS:
             self._check_ngrams()

@@ -6,8 +6,6 @@ calling every step right, and of the commoner label.
 The score of first errors is ProcessBench's: a solution counts if the first step below a threshold is its first error,
 or no step is below and it has none; F1 is the harmonic mean of the two shares.  The threshold for one half of the
 problems is taken from the other half, so that no solution chooses the threshold it is judged by.
-
-Not covered: benchmarks (`adjudge.evals.benchmarks`), and aggregates of steps (`adjudge.reward_models.process`).
 """
 
 from __future__ import annotations
@@ -19,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.reward_models.training.held_out import auc
+from adjudge.reward_models.training.report import Measures
 from adjudge.statistics.intervals import Interval, clustered_mean, middle, numbered, resampled
+from adjudge.statistics.ranks import auroc
 from adjudge.training.step_data import Label, first_error
 
 Numbers = npt.NDArray[np.float64]
@@ -32,7 +31,7 @@ _THRESHOLDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedSteps:
     """What a model said about one solution, beside what is known.
 
     Attributes:
@@ -50,53 +49,48 @@ class Judged:
     correct: Label = None
 
 
-def step_measures(judged: Sequence[Judged], *, error: float = 0.0) -> tuple[dict[str, Interval], dict[str, Interval]]:
+def step_measures(judged: Sequence[JudgedSteps], *, error: float = 0.0) -> Measures:
     """Return what a model reaches on held-out solutions, and what trivial rules reach; what nothing tells is left out.
 
-    Args:
-        judged: the solutions.
-        error: a step is an error if its label is at most this.
+    A step is an error if its label is at most `error`.
     """
-    found: dict[str, Interval] = {}
+    reached: dict[str, Interval] = {}
     rules: dict[str, Interval] = {}
-    told = [
+    labelled = [
         (value, label, item.cluster)
         for item in judged
         for value, label in zip(item.probabilities, item.labels, strict=True)
         if label is not None
     ]
-    if told:
-        said, labels = np.array([value for value, _, _ in told]), np.array([label for _, label, _ in told])
-        clusters = [cluster for _, _, cluster in told]
+    if labelled:
+        said, labels = np.array([value for value, _, _ in labelled]), np.array([label for _, label, _ in labelled])
+        clusters = [cluster for _, _, cluster in labelled]
         right = labels > error
         hits = ((said > 0.5) == right).astype(float)
-        found["step_accuracy"] = clustered_mean(hits, clusters)
-        found["over_calling_every_step_right"] = clustered_mean(hits - right.astype(float), clusters)
-        found["step_brier"] = clustered_mean((said - labels) ** 2, clusters)
-        found["step_ece"] = Interval(value=expected_calibration_error(said, labels), n=len(told))
+        reached["step_accuracy"] = clustered_mean(hits, clusters)
+        reached["over_calling_every_step_right"] = clustered_mean(hits - right.astype(float), clusters)
+        reached["step_brier"] = clustered_mean((said - labels) ** 2, clusters)
+        reached["step_ece"] = Interval(value=expected_calibration_error(said, labels), n=len(labelled))
         rules["step_accuracy of calling every step right"] = clustered_mean(right.astype(float), clusters)
         if 0 < right.sum() < len(right):
-            found["step_auc"] = Interval(value=auc(said, right), n=len(told))
+            reached["step_auc"] = Interval(value=auroc(said, right), n=len(labelled))
         if right.mean() < 0.5:
             rules["step_accuracy of the commoner label"] = clustered_mean(1 - right.astype(float), clusters)
     clear = [(item, place) for item in judged if (place := first_error(item.labels, threshold=error)) is not None]
-    found |= first_error_measures(
+    reached |= first_error_measures(
         [(item.probabilities, place) for item, place in clear], [item.cluster for item, _ in clear]
     )
     answers = [(item.outcome, item.correct) for item in judged if item.outcome is not None and item.correct is not None]
     correct = np.array([label > 0.5 for _, label in answers], dtype=bool)
     if 0 < correct.sum() < len(correct):
-        found["outcome_auc"] = Interval(value=auc(np.array([value for value, _ in answers]), correct), n=len(answers))
-    return found, rules
+        reached["outcome_auc"] = Interval(
+            value=auroc(np.array([value for value, _ in answers]), correct), n=len(answers)
+        )
+    return reached, rules
 
 
 def expected_calibration_error(said: Numbers, labels: Numbers) -> float:
-    """Return the mean distance of said and true shares in ten bins of equal width, weighted by their steps.
-
-    Args:
-        said: (n,) probabilities, n at least 1.
-        labels: (n,) in [0, 1].
-    """
+    """Return the mean distance of said and true shares in ten bins of equal width, weighted by their steps."""
     bins = np.minimum((said * _BINS).astype(int), _BINS - 1)
     gaps = np.bincount(bins, weights=said - labels, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(said))
@@ -108,11 +102,7 @@ def first_error_f1(wrong: float, right: float) -> float:
 
 
 def best_threshold(solutions: Sequence[Solution]) -> float:
-    """Return the threshold with the highest F1, the one nearest to 0.5 among equals.
-
-    Args:
-        solutions: with both kinds among them; else 0.5 is returned.
-    """
+    """Return the threshold with the highest F1, the one nearest to 0.5 among equals; 0.5 where one kind is missing."""
     values = sorted({value for probabilities, _ in solutions for value in probabilities})
     between = [(low + high) / 2 for low, high in itertools.pairwise(values)]
     few = between[:: max(1, len(between) // _THRESHOLDS)]
@@ -131,12 +121,7 @@ def best_threshold(solutions: Sequence[Solution]) -> float:
 def first_error_measures(solutions: Sequence[Solution], clusters: Sequence[str]) -> dict[str, Interval]:
     """Return ProcessBench's scores with thresholds taken from the other half of the problems.
 
-    Args:
-        solutions: only such as are known to have a first error, or none.
-        clusters: the problem's family of each.
-
-    Returns:
-        Nothing where there are not both kinds of solutions.
+    Solutions are only such as are known to have a first error, or none; both kinds must be there, else nothing is.
     """
     wrong = np.array([place >= 0 for _, place in solutions], dtype=bool)
     if not wrong.any() or wrong.all():

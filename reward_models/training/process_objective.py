@@ -3,8 +3,6 @@
 A step's *logit* is the log-odds that it is right: the head's number where it has one output, and the difference of the
 two where it has two (the softmax of the two is then the sigmoid of the difference, so both forms train alike).  Labels
 are probabilities; a step without one is left out before a loss sees it, so its logit gets a gradient of exactly 0.
-
-This module imports PyTorch; import it where a model is at hand.
 """
 
 from __future__ import annotations
@@ -13,20 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from adjudge.engines.reward_network import RewardNetwork
+from adjudge.reward_models.training.objective import HeadedNetwork
 from adjudge.reward_models.training.policy_objective import SpanModel
-from adjudge.reward_models.training.process_config import Normalize, StepLossName
+from adjudge.reward_models.training.process_config import Normalize, StepLossChoice
 
 
 def step_logits(outputs: Tensor) -> Tensor:
-    """Return the log-odds that steps are right, (...), of a head's outputs, (..., 1) or (..., 2) with "right" second.
-
-    Raises:
-        ValueError: there is another number of outputs.
-    """
+    """Return the log-odds that steps are right, (...), of outputs, (..., 1) or (..., 2) with "right" second."""
     if outputs.shape[-1] == 1:
         return outputs[..., 0]
     if outputs.shape[-1] == 2:
@@ -35,14 +30,9 @@ def step_logits(outputs: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, *, good: float = 1.0, bad: float = 1.0) -> Tensor:
-    """Return -w_good p log σ(z) - w_bad (1 - p) log σ(-z); with equal weights its minimum is at σ(z) = p.
+    """Return -w_good p log σ(z) - w_bad (1 - p) log σ(-z) of (n,) logits and labels; σ(z) = p is best at equal weights.
 
-    Args:
-        logits: (n,) log-odds z.
-        labels: (n,) probabilities p in [0, 1].
-        good: weight of steps that are right.
-        bad: weight of steps that are wrong; where these are rare, the inverse of their share balances them, and σ(z)
-            is then no probability any more.
+    Where wrong steps are rare, the inverse of their share as `bad` balances them, and σ(z) is no probability any more.
     """
     return good * labels * softplus(-logits) + bad * (1 - labels) * softplus(logits)
 
@@ -63,13 +53,10 @@ def ranking(logits: Tensor, right: Tensor, owners: Tensor, solutions: int, *, ma
         logits: (n,) values Q of steps, solution by solution and in order.
         right: (n,) True where the step is right.
         owners: (n,) the solution of each step, from 0, ascending.
-        solutions: how many there are.
+        solutions: how many there are; one that has no step here has the loss 0.
         margin: by which wrong steps should stay below.
-
-    Returns:
-        (solutions,) losses; 0 where a solution has no step here.
     """
-    found = []
+    losses = []
     for place in range(solutions):
         mine = owners == place
         values, correct = logits[mine], right[mine]
@@ -78,17 +65,15 @@ def ranking(logits: Tensor, right: Tensor, owners: Tensor, solutions: int, *, ma
         below = torch.logcumsumexp(chain, dim=0)
         if len(wrong):
             below = torch.logaddexp(below, torch.logsumexp(wrong, dim=0))
-        found.append((below - chain).mean())
-    return torch.stack(found)
+        losses.append((below - chain).mean())
+    return torch.stack(losses)
 
 
 def label_weights(counts: Sequence[int], normalize: Normalize) -> list[float]:
     """Return what the loss of one labelled step weighs in each solution; all weights of a batch sum to 1.
 
-    Args:
-        counts: how many labelled steps each solution of the batch has.
-        normalize: "step" gives every step the same weight, so that long solutions count more; "solution" gives every
-            solution the same, split evenly among its labelled steps.
+    "step" gives every labelled step the same weight, so that long solutions count more; "solution" gives every solution
+    the same, split evenly among its labelled steps, of which `counts` says how many there are.
     """
     if normalize == "step":
         return [1 / total if (total := sum(counts)) else 0.0] * len(counts)
@@ -96,38 +81,20 @@ def label_weights(counts: Sequence[int], normalize: Normalize) -> list[float]:
     return [1 / (solutions * count) if count else 0.0 for count in counts]
 
 
-def implicit_reward(policy: Tensor, reference: Tensor, *, beta: float = 0.05) -> Tensor:
-    """Return β Σ log(π / π_ref) of responses: the reward of an implicit process model (arXiv 2412.01981, 2502.01456).
-
-    Args:
-        policy: (n,) summed log-probabilities of the responses under the model that is trained.
-        reference: (n,) the same under the frozen one.
-        beta: scale.
-    """
-    return beta * (policy - reference)
-
-
 def implicit(policy: Tensor, reference: Tensor, outcomes: Tensor, *, beta: float = 0.05) -> Tensor:
-    """Return the cross-entropy of σ(reward) with the outcomes, for `implicit_reward`.
+    """Return the cross-entropy of σ(β Σ log(π / π_ref)) with outcomes in [0, 1] (arXiv 2412.01981, 2502.01456).
 
-    Args:
-        policy: (n,) summed log-probabilities of the responses under the model that is trained.
-        reference: (n,) the same under the frozen one.
-        outcomes: (n,) probabilities in [0, 1] that the responses are right.
-        beta: scale.
+    `policy` and `reference` are (n,) summed log-probabilities of responses under the model and its frozen start.
     """
-    return cross_entropy(implicit_reward(policy, reference, beta=beta), outcomes)
+    return cross_entropy(beta * (policy - reference), outcomes)
 
 
-class StepObjective(nn.Module):
+class StepObjective(HeadedNetwork):
     """Labels of steps, read by a head at each step's place.
 
     Args:
         network: with pooling "tokens"; its outputs are 1 or 2 for the steps, and one more if `outcome` is above 0.
-        loss: "cross_entropy", "squared_error" or "ranking".
-        good: weight of steps that are right ("cross_entropy").
-        bad: weight of steps that are wrong ("cross_entropy").
-        margin: between wrong steps and the others ("ranking").
+        loss: of the steps; None for the cross-entropy.
         outcome: weight of the cross-entropy of the answer's label, read at the last step; 0 for none.
         error: a step is wrong if its label is at most this ("ranking", and the accuracy).
         bf16: compute the body in bfloat16; the head and the loss stay in 32 bits.
@@ -136,26 +103,15 @@ class StepObjective(nn.Module):
     def __init__(
         self,
         network: RewardNetwork,
+        loss: StepLossChoice | None = None,
         *,
-        loss: StepLossName = "cross_entropy",
-        good: float = 1.0,
-        bad: float = 1.0,
-        margin: float = 4.0,
         outcome: float = 0.0,
         error: float = 0.0,
         bf16: bool = False,
     ):
-        super().__init__()
-        self.network = network
-        self._bf16 = bf16
-        self._loss = loss
-        self._good, self._bad, self._margin, self._outcome = good, bad, margin, outcome
-        self._error = error
-
-    @property
-    def config(self) -> Any:
-        """The body's configuration, which the Trainer looks at."""
-        return self.network.config
+        super().__init__(network, bf16=bf16)
+        self._loss = loss or StepLossChoice()
+        self._outcome, self._error = outcome, error
 
     def forward(
         self,
@@ -169,47 +125,40 @@ class StepObjective(nn.Module):
         solution_weights: Tensor,
     ) -> dict[str, Any]:
         """Return the shares of the loss and of the accuracy, weighed as `StepBatches` says."""
-        logits, answers = self.read(input_ids, attention_mask, places)
-        known = ~labels.isnan()
+        logits, answers = self.logits(input_ids, attention_mask, places)
+        known, choice = ~labels.isnan(), self._loss
         given, wanted = logits[known], labels[known]
         right = wanted > self._error
-        if self._loss == "ranking":
-            owners = known.nonzero()[:, 0]
-            losses = ranking(given, right, owners, len(labels), margin=self._margin)
+        if choice.name == "ranking":
+            losses = ranking(given, right, known.nonzero()[:, 0], len(labels), margin=choice.margin)
             loss = (losses * solution_weights).sum()
+        elif choice.name == "squared_error":
+            loss = (squared_error(given, wanted) * weights[known]).sum()
         else:
-            losses = (
-                squared_error(given, wanted)
-                if self._loss == "squared_error"
-                else cross_entropy(given, wanted, good=self._good, bad=self._bad)
-            )
-            loss = (losses * weights[known]).sum()
+            loss = (cross_entropy(given, wanted, good=choice.good, bad=choice.bad) * weights[known]).sum()
         if self._outcome:
-            told = ~outcomes.isnan()
-            errors = cross_entropy(answers[told], outcomes[told])
-            loss = loss + self._outcome * (errors * outcome_weights[told]).sum()
+            answered = ~outcomes.isnan()
+            errors = cross_entropy(answers[answered], outcomes[answered])
+            loss = loss + self._outcome * (errors * outcome_weights[answered]).sum()
         hits = (given.detach() > 0) == right
         return {"loss": loss, "numbers": {"accuracy": (hits * weights[known]).sum()}}
 
-    def read(self, input_ids: Tensor, attention_mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    def logits(self, input_ids: Tensor, attention_mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-odds of steps, (rows, steps), and of answers, (rows,); the latter only with `outcome`."""
-        with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self._bf16):
-            outputs = self.network(input_ids, attention_mask)
+        outputs = self.read(input_ids, attention_mask)
         rows = torch.arange(len(places), device=places.device)
-        found = outputs[rows.unsqueeze(1), places]
-        steps = found[..., :-1] if self._outcome else found
-        answers = outputs[rows, places.amax(1), -1]
-        return step_logits(steps), answers
+        at_steps = outputs[rows.unsqueeze(1), places]
+        steps = at_steps[..., :-1] if self._outcome else at_steps
+        return step_logits(steps), outputs[rows, places.amax(1), -1]
+
+    def chances(self, input_ids: Tensor, attention_mask: Tensor, places: Tensor) -> Tensor:
+        """Return the probabilities that steps are right, and behind them those of answers, (rows, steps + 1)."""
+        steps, answers = self.logits(input_ids, attention_mask, places)
+        return torch.sigmoid(torch.cat([steps, answers.unsqueeze(1)], dim=1).double())
 
 
 class ImplicitObjective(SpanModel):
-    """Labels of answers alone, for a language model whose log-ratio to its frozen start becomes the reward.
-
-    Args:
-        model: a causal language model.
-        beta: scale of the reward.
-        bf16: compute the model in bfloat16; log-probabilities and the loss stay in 32 bits.
-    """
+    """Labels of answers alone, for a model whose log-ratio to its frozen start, times β, becomes the reward."""
 
     def __init__(self, model: Any, *, beta: float = 0.05, bf16: bool = False):
         super().__init__(model, bf16=bf16)
@@ -225,17 +174,7 @@ class ImplicitObjective(SpanModel):
         outcomes: Tensor,
         outcome_weights: Tensor,
     ) -> dict[str, Any]:
-        """Return the shares of the loss and of the accuracy.
-
-        Args:
-            input_ids: (rows, length), padded on the right.
-            attention_mask: (rows, length).
-            starts: (rows,) first token of each response.
-            ends: (rows,) first token behind it.
-            reference: (rows,) summed log-probabilities of the responses under the frozen model.
-            outcomes: (rows,) labels in [0, 1].
-            outcome_weights: (rows,) that sum to 1 over the step.
-        """
+        """Return the shares of the loss and of the accuracy; `reference` are the frozen model's sums, (rows,)."""
         policy = self.logprobs(input_ids, attention_mask, starts, ends)
         losses = implicit(policy, reference, outcomes, beta=self._beta)
         hits = (policy.detach() > reference) == (outcomes > 0.5)

@@ -1,16 +1,10 @@
-"""From step data to the forward passes that a process model trains on: read, split, laid out, and every loss counted.
-
-What the loss of a label weighs is settled here, over the whole step, so that the gradient is the same however many
-forward passes a step is cut into.
-
-Not covered: the losses (`process_objective`).
-"""
+"""From step data to the forward passes that a process model trains on: read, split, laid out, every loss counted."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,116 +15,69 @@ from adjudge.reward_models.process.rows import RowTokens
 from adjudge.reward_models.process.step_format import StepFormat
 from adjudge.reward_models.training.process_config import Normalize, StepChoice, TooLong, lay_out
 from adjudge.reward_models.training.process_objective import label_weights
-from adjudge.reward_models.training.rows import micro_batches, padded
-from adjudge.training.data_files import StepData, digest_of, families, read_steps, split_off
+from adjudge.reward_models.training.rows import Batches, Span, Unit
+from adjudge.reward_models.training.training import Split
+from adjudge.training.data_files import ReadRows, digest_of, families, read_steps, split_off
 from adjudge.training.step_data import Label, StepExample, consensus, opinions_of
 
+StepUnit = Unit[StepExample]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledRow:
-    """A solution that is ready to be read.
 
-    Attributes:
-        tokens: token ids.
-        places: where each step is read, ascending.
-        labels: of the steps; None where unknown.
-        outcome: of the answer; None where unknown.
-        cluster: the problem's family.
+@dataclass(frozen=True, kw_only=True)
+class StepBatches(Batches[StepExample]):
+    """Solutions with the labels of their steps; `normalize` as `process_objective.label_weights` has it.
+
+    A pass has `places`, `labels` and `weights`, (rows, steps), with a label that is no number where there is none, and
+    place 0 where there is no step; `outcomes` and `outcome_weights`, (rows,); and `solution_weights`, (rows,).
     """
 
-    tokens: tuple[int, ...]
-    places: tuple[int, ...]
-    labels: tuple[Label, ...]
-    outcome: Label = None
-    cluster: str = ""
+    normalize: Normalize = "solution"
 
-    @property
-    def labelled(self) -> int:
-        """How many steps have a label."""
-        return sum(label is not None for label in self.labels)
+    def step(self, units: Sequence[StepUnit], places: Sequence[int]) -> Callable[[list[int]], dict[str, Tensor]]:
+        """Return what makes the tensors of a pass."""
+        counts = [labelled(unit) for unit in units]
+        weights = label_weights(counts, self.normalize)
+        answered = sum(unit.example.outcome is not None for unit in units)
+        solutions = sum(count > 0 for count in counts)
 
+        def tensors(chosen: list[int]) -> dict[str, Tensor]:
+            mine = [units[at] for at in chosen]
+            outcomes = torch.tensor([_number(unit.example.outcome) for unit in mine])
+            labels = _table([list(map(_number, unit.example.labels)) for unit in mine], math.nan)
+            shares = torch.tensor([weights[at] for at in chosen]).unsqueeze(1)
+            return {
+                "places": step_places(mine),
+                "labels": labels,
+                "weights": torch.where(labels.isnan(), 0.0, shares),
+                "outcomes": outcomes,
+                "outcome_weights": torch.where(outcomes.isnan(), 0.0, 1 / max(answered, 1)),
+                "solution_weights": torch.tensor([1 / solutions if counts[at] else 0.0 for at in chosen]),
+            }
 
-class StepBatches:
-    """Makes the forward passes of a step.
-
-    Args:
-        rows: all solutions.
-        pad: id of the padding token.
-        budget: most tokens of a forward pass, padding included.
-        normalize: see `process_objective.label_weights`.
-    """
-
-    def __init__(self, rows: Sequence[LabelledRow], *, pad: int, budget: int, normalize: Normalize):
-        self._rows = rows
-        self._pad = pad
-        self._budget = budget
-        self._normalize: Normalize = normalize
-
-    def __call__(self, places: Sequence[int]) -> list[dict[str, Tensor]]:
-        """Return the forward passes of a step that trains on these solutions.
-
-        Each has `input_ids` and `attention_mask`, (rows, length); `places`, `labels` and `weights`, (rows, steps), with
-        a label that is no number where there is none, and place 0 where there is no step; `outcomes` and
-        `outcome_weights`, (rows,); and `solution_weights`, (rows,).  Weights sum to 1 over all passes.
-        """
-        rows = [self._rows[place] for place in places]
-        weights = label_weights([row.labelled for row in rows], self._normalize)
-        answered = sum(row.outcome is not None for row in rows)
-        told = sum(row.labelled > 0 for row in rows)
-        units = [[at] for at in range(len(rows))]
-        found = []
-        for chosen in micro_batches([len(row.tokens) for row in rows], units, self._budget):
-            mine = [rows[at] for at in chosen]
-            tensors = step_tensors(mine, pad=self._pad)
-            counted = torch.tensor([weights[at] for at in chosen]).unsqueeze(1)
-            found.append(
-                {
-                    **tensors,
-                    "weights": torch.where(tensors["labels"].isnan(), 0.0, counted),
-                    "outcomes": torch.tensor([_number(row.outcome) for row in mine]),
-                    "outcome_weights": torch.tensor([1 / answered if row.outcome is not None else 0.0 for row in mine]),
-                    "solution_weights": torch.tensor([1 / told if row.labelled else 0.0 for row in mine]),
-                }
-            )
-        return found
+        return tensors
 
 
-def step_tensors(rows: Sequence[LabelledRow], *, pad: int) -> dict[str, Tensor]:
-    """Return solutions as `input_ids`, `attention_mask`, `places` and `labels`; see `StepBatches`."""
-    width = max(len(row.places) for row in rows)
-    places = torch.zeros((len(rows), width), dtype=torch.long)
-    labels = torch.full((len(rows), width), math.nan)
-    for at, row in enumerate(rows):
-        places[at, : len(row.places)] = torch.tensor(row.places)
-        labels[at, : len(row.places)] = torch.tensor([_number(label) for label in row.labels])
-    return {**padded([row.tokens for row in rows], pad), "places": places, "labels": labels}
+def step_places(units: Sequence[StepUnit]) -> Tensor:
+    """Return where steps are read, (rows, steps), and 0 where there is no step."""
+    return _table([list(unit.places) for unit in units], 0)
+
+
+def _table(rows: Sequence[list[Any]], fill: float) -> Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows])
+
+
+def labelled(unit: StepUnit) -> int:
+    """Return how many steps have a label."""
+    return sum(label is not None for label in unit.example.labels)
 
 
 def _number(label: Label) -> float:
     return math.nan if label is None else label
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepSplit:
-    """The solutions of a training.
-
-    Attributes:
-        train: solutions that are trained on.
-        held_out: solutions that are measured on; none of their problems is trained on.
-        facts: counts, reasons and digests, as plain JSON data.
-    """
-
-    train: tuple[StepExample, ...]
-    held_out: tuple[StepExample, ...]
-    facts: Mapping[str, Any]
-
-
-def read_split(files: StepChoice, *, seed: int) -> StepSplit:
+def read_split(files: StepChoice, *, seed: int) -> Split[StepExample]:
     """Return the solutions that files hold, split by problem.
-
-    Args:
-        files: which.
-        seed: of the split.
 
     Raises:
         ValueError: a file cannot be read, or nothing is left to train on or to measure on.
@@ -156,19 +103,19 @@ def read_split(files: StepChoice, *, seed: int) -> StepSplit:
         measured = [_read(path, files) for path in files.held_out_path]
         aside = [example for data in measured for example in data.examples]
         facts["held_out_files"] = _counts(measured)
-    kept, held = split_off(examples, aside, files.held_out, seed=seed, key=lambda example: example)
+    kept, held = split_off(examples, aside, files.held_out, seed=seed)
     if aside is not None:
         facts["problems_also_held_out"] = len(examples) - len(kept)
     facts |= {"train": len(kept), "held_out": len(held)}
     facts |= {"train_digest": digest_of(kept), "held_out_digest": digest_of(held)}
-    return StepSplit(train=tuple(kept), held_out=tuple(held), facts=facts)
+    return Split(train=kept, held_out=held, facts=facts, digest=facts["train_digest"])
 
 
-def _read(path: str, files: StepChoice) -> StepData:
+def _read(path: str, files: StepChoice) -> ReadRows[StepExample]:
     return read_steps(path, format=files.format, options=files.labels, limit=files.limit, split=files.split)
 
 
-def _counts(read: Sequence[StepData]) -> dict[str, Any]:
+def _counts(read: Sequence[ReadRows[StepExample]]) -> dict[str, Any]:
     bad: Counter[str] = Counter()
     for data in read:
         bad.update(data.bad)
@@ -180,7 +127,7 @@ def _counts(read: Sequence[StepData]) -> dict[str, Any]:
     }
 
 
-def labelled_rows(
+def labelled_units(
     examples: Sequence[StepExample],
     tokens: RowTokens,
     format: StepFormat,
@@ -188,51 +135,43 @@ def labelled_rows(
     max_length: int,
     too_long: TooLong,
     outcome: bool,
-) -> tuple[list[LabelledRow], Counter[str]]:
-    """Return solutions as rows, and how many were left out or cut, by reason.
+) -> tuple[list[StepUnit], Counter[str]]:
+    """Return solutions that are ready to be read, and how many were left out or cut, by reason.
 
-    Args:
-        examples: the solutions.
-        tokens: the model's tokenizer.
-        format: where steps are read.
-        max_length: most tokens of a row.
-        too_long: what becomes of longer ones.
-        outcome: whether the answer's label is learnt too; a row that is cut loses it.
+    A row that is too long is dropped or cut; one that is cut loses the answer's label, which is learnt with `outcome`.
     """
-    rows: list[LabelledRow] = []
+    units: list[StepUnit] = []
     dropped: Counter[str] = Counter()
     for example, cluster in zip(examples, families(examples), strict=True):
         try:
-            laid = lay_out(tokens, format, example.prompt, example.steps)
+            row = lay_out(tokens, format, example.prompt, example.steps)
         except ValueError as error:
             dropped[str(error)] += 1
             continue
-        row = LabelledRow(
-            tokens=laid.ids, places=laid.places, labels=example.labels, outcome=example.outcome, cluster=cluster
-        )
-        if len(row.tokens) > max_length:
+        unit = Unit(example=example, spans=(Span(tokens=row.ids).packed(),), cluster=cluster, places=tuple(row.places))
+        if unit.length > max_length:
             dropped["too long, cut" if too_long == "cut" else "too long"] += 1
             if too_long == "drop":
                 continue
-            row = _cut(row, max_length)
-        if row.labelled or (outcome and row.outcome is not None):
-            rows.append(row)
+            unit = _cut(unit, max_length)
+        if unit.places and (labelled(unit) or (outcome and unit.example.outcome is not None)):
+            units.append(unit)
         else:
             dropped["no label is left"] += 1
-    return rows, dropped
+    return units, dropped
 
 
-def _cut(row: LabelledRow, most: int) -> LabelledRow:
-    """The row up to the last step that is read within the limit."""
-    kept = sum(place < most for place in row.places)
+def _cut(unit: StepUnit, most: int) -> StepUnit:
+    """The solution up to the last step that is read within the limit; without places where there is none."""
+    kept = sum(place < most for place in unit.places)
     if not kept:
-        return replace(row, tokens=(), places=(), labels=(), outcome=None)
-    return replace(
-        row,
-        tokens=row.tokens[: row.places[kept - 1] + 1],
-        places=row.places[:kept],
-        labels=row.labels[:kept],
-        outcome=None,
+        return replace(unit, places=())
+    example, (span,), places = unit.example, unit.spans, unit.places[:kept]
+    return Unit(
+        example=replace(example, steps=example.steps[:kept], labels=example.labels[:kept], outcome=None),
+        spans=(replace(span, tokens=span.tokens[: places[-1] + 1]),),
+        cluster=unit.cluster,
+        places=places,
     )
 
 
@@ -243,9 +182,9 @@ def texts_of(examples: Sequence[StepExample]) -> list[str]:
 
 def require_difference(labels: Iterable[Label], what: str) -> None:
     """Raise `ValueError` if all labels that are known are the same: nothing can be learnt from them."""
-    found = {label for label in labels if label is not None}
-    if len(found) == 1:
+    known = {label for label in labels if label is not None}
+    if len(known) == 1:
         raise ValueError(
-            f"all {what} of the training data have the label {found.pop()}, which teaches nothing; look at data.format "
+            f"all {what} of the training data have the label {known.pop()}, which teaches nothing; look at data.format "
             "and data.labels, or give other data"
         )

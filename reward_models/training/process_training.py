@@ -3,8 +3,6 @@
 The folder that comes out is a checkpoint (`adjudge.engines.reward_checkpoint`) with a model card and `report.json`; it
 is whole when the report is there.  Its notes hold the scorers' format that reads steps where training did.
 
-Not covered: models that judge steps in words.
-
 An implicit process model learns labels of answers alone: the reward of a response is β times the log-ratio of the model
 to its frozen start; cut at the ends of steps, its sums score every step without a label for one (arXiv 2412.01981).
 What comes out is an ordinary causal language model; the start is needed beside it to score, so a new one is kept in the
@@ -15,290 +13,179 @@ policy is trained (PRIME, arXiv 2502.01456).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from adjudge.engines.checkpoint_notes import CheckpointNotes, template_digest
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.prompts.escaping import escape
 from adjudge.reward_models.process.rows import RowTokens
 from adjudge.reward_models.process.step_format import chat_before, problem_text
 from adjudge.reward_models.training.held_out import Numbers, label_measures
-from adjudge.reward_models.training.process_config import ProcessTraining, format_record
-from adjudge.reward_models.training.process_metrics import Judged, step_measures
+from adjudge.reward_models.training.process_config import ProcessTraining
+from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
 from adjudge.reward_models.training.process_rows import (
-    StepSplit,
-    labelled_rows,
+    StepBatches,
+    StepUnit,
+    labelled,
+    labelled_units,
     read_split,
     require_difference,
+    step_places,
     texts_of,
 )
 from adjudge.reward_models.training.report import REFERENCE, Measures, TrainingReport, implicit_scorer, scorer_in, use
-from adjudge.reward_models.training.rows import Span, logprobs_of, micro_batches, span_tensors
-from adjudge.reward_models.training.run_setup import RunSetup, finished, output_of, require, run_training
+from adjudge.reward_models.training.rows import Batches, Span, Unit, span_ends, units_of
+from adjudge.reward_models.training.training import Split, Training, output_of, run_training
 from adjudge.training.backbones import NGRAMS, Opened
 from adjudge.training.config_file import plain_config
-from adjudge.training.data_files import families
 from adjudge.training.step_data import StepExample
 
 if TYPE_CHECKING:
-    from adjudge.engines.reward_network import RewardNetwork
-    from adjudge.reward_models.process.step_format import StepFormat
     from adjudge.reward_models.training.loop import Progress
     from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
-    from adjudge.reward_models.training.process_rows import LabelledRow
-
-
-Run = RunSetup[ProcessTraining]
-
-SAME = ("objective", "loss", "normalize", "outcome", "beta", "head", "layout", "too_long")
-"""The options that must be the same when a training of solutions resumes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRow:
-    """A response with the label of its answer.
-
-    Attributes:
-        span: the prompt, as a chat that the assistant is about to answer, and the response.
-        outcome: the label, in [0, 1].
-        cluster: the problem's family.
-    """
-
-    span: Span
-    outcome: float
-    cluster: str
-
-
-def answer_rows(
-    examples: Sequence[StepExample], tokenizer: Any, *, model: str, separator: str, chat: bool, max_length: int
-) -> tuple[list[AnswerRow], Counter[str]]:
-    """Return the solutions whose answer has a label as rows, and how many were left out, by reason.
-
-    Args:
-        examples: the solutions.
-        tokenizer: of `transformers`.
-        model: its name, for messages.
-        separator: what stands between the steps.
-        chat: whether the problem stands in a chat, or in a text with a line end behind it.
-        max_length: most tokens of a row.
-    """
-    reader = PromptTokens(tokenizer, model=model, window=max_length)
-    known = RowTokens(tokenizer, model=model)
-    rows: list[AnswerRow] = []
-    dropped: Counter[str] = Counter()
-    for example, cluster in zip(examples, families(examples), strict=True):
-        if example.outcome is None:
-            dropped["the answer has no label"] += 1
-            continue
-        prompt: Prompt = chat_before(known, example.prompt)
-        if not chat:
-            prompt = f"{known.begin}{escape(problem_text(example.prompt), special=known.special)}\n"
-        (begun,) = reader.read([prompt])
-        if isinstance(begun, Fault):
-            dropped[begun.detail] += 1
-            continue
-        text = escape(separator.join(step.strip() for step in example.steps), special=known.special)
-        tokens = (*begun, *reader.text(text))
-        if len(tokens) > max_length:
-            dropped["too long"] += 1
-        else:
-            span = Span(tokens=tokens, start=len(begun))
-            rows.append(AnswerRow(span=span, outcome=example.outcome, cluster=cluster))
-    return rows, dropped
-
-
-def train_implicit(run: Run, data: StepSplit) -> TrainingReport:
-    """Train the model of a run whose objective is "implicit"; see `process_training.train_process`."""
-    from adjudge.reward_models.training.process_objective import ImplicitObjective
-
-    config = run.config
-    opened = run.opened("causal", texts_of(data.train))
-    limit = run.limit(opened)
-    layout: dict[str, Any] = {
-        "model": opened.name,
-        "separator": config.layout.separator,
-        "chat": config.layout.chat,
-        "max_length": limit,
-    }
-    train, dropped = answer_rows(data.train, opened.tokenizer, **layout)
-    held, lost = answer_rows(data.held_out, opened.tokenizer, **layout)
-    require(train, dropped, "training")
-    require(held, lost, "held-out")
-    require_difference((row.outcome for row in train), "answers")
-    model = ImplicitObjective(opened.language_model, beta=config.beta, bf16=run.bf16)
-    # Before anything is trained, the model is its own reference: one pass, and no second model in memory.
-    reference = [_logprobs(model, rows, run) for rows in (train, held)]
-    if config.model.from_scratch is not None:
-        _keep(run, opened)
-    model.model = run.trainable(opened.language_model)
-
-    def measured() -> Measures:
-        rewards = config.beta * (_logprobs(model, held, run) - reference[1])
-        lengths = np.array([len(row.span.tokens) - row.span.start for row in held], dtype=float)
-        labels = np.array([row.outcome for row in held])
-        return label_measures(rewards, labels, lengths, [row.cluster for row in held])
-
-    result = run.train(
-        model,
-        [len(row.span.tokens) for row in train],
-        _Batches(train, reference[0], run.budget),
-        opened,
-        same=SAME,
-        data=data.facts["train_digest"],
-        measured=measured,
-    )
-    model.model = run.merged(model.model)
-    counts = {
-        **data.facts,
-        "trained_on": len(train),
-        "measured_on": len(held),
-        "left_out_of_training": dict(dropped),
-        "left_out_of_held_out": dict(lost),
-        "max_length": limit,
-    }
-    report = run.report("process", result, measured(), counts)
-
-    def save() -> None:
-        model.model.save_pretrained(run.output)
-        opened.tokenizer.save_pretrained(run.output)
-
-    return run.saved(report, save, lambda: _implicit_use(run))
-
-
-def _logprobs(model: ImplicitObjective, rows: Sequence[AnswerRow], run: Run) -> Numbers:
-    return logprobs_of(model, [row.span for row in rows], budget=run.budget, device=run.state.device)
-
-
-class _Batches:
-    """Makes the forward passes of a step."""
-
-    def __init__(self, rows: Sequence[AnswerRow], reference: Any, budget: int) -> None:
-        self._rows = rows
-        self._reference = reference
-        self._budget = budget
-
-    def __call__(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        import torch
-
-        found = []
-        units = [[at] for at in range(len(places))]
-        for chosen in micro_batches([len(self._rows[place].span.tokens) for place in places], units, self._budget):
-            mine = [places[at] for at in chosen]
-            found.append(
-                {
-                    **span_tensors([self._rows[place].span for place in mine]),
-                    "reference": torch.tensor([self._reference[place] for place in mine], dtype=torch.float32),
-                    "outcomes": torch.tensor([self._rows[place].outcome for place in mine]),
-                    "outcome_weights": torch.full((len(mine),), 1 / len(places)),
-                }
-            )
-        return found
-
-
-def _keep(run: Run, opened: Opened) -> None:
-    """Keep a new model as it was, since nobody else has it; a training that was killed in here left half of it."""
-    if run.state.is_main_process:
-        opened.language_model.save_pretrained(run.output / REFERENCE)
-        opened.tokenizer.save_pretrained(run.output / REFERENCE)
-
-
-def _implicit_use(run: Run) -> dict[str, str]:
-    config = plain_config(run.config)
-    text = (
-        "Both are ordinary causal language models; steps were separated by "
-        f"{run.config.layout.separator!r} in training."
-    )
-    return use(implicit_scorer(run.output, run.config.model.name or run.output / REFERENCE, config), text)
-
 
 _NEW_MARKER = (
     "the marker {!r} is new to the tokenizer, and with LoRA its embedding is not trained; a model without a marker "
     "(layout.marker: '') has no such token"
 )
 _RANKING = "the loss ranking makes an order and no probabilities: calibration and a threshold of 0.5 mean nothing"
+_USE = """`adjudge.json` says where steps are read. Where the head is one linear layer, transformers'
+`AutoModelForTokenClassification` and vLLM load the folder too; the softmax over the outputs (or the sigmoid of a single
+one) at a step's place is the probability that the step is right."""
 
 
 def train_process(
     config: ProcessTraining, *, resume: bool = False, progress: Callable[[Progress], None] | None = None
 ) -> TrainingReport:
-    """Train a process reward model.
+    """Train a process reward model; arguments, report and errors are as of `train_scalar`."""
 
-    Args:
-        config: what, from what, and how.
-        resume: go on with an interrupted training; one that has finished is not repeated.
-        progress: told after every step.
-
-    Returns:
-        The report, which also stands in the output folder.
-
-    Raises:
-        ValueError: the configuration, the data or the model cannot be used; the message says which, and what to do.
-    """
-    if done := finished(config, resume=resume):
-        return done
-    data = read_split(config.data, seed=config.seed)
-    if config.model.name == NGRAMS:
+    def ngrams(data: Split[StepExample]) -> TrainingReport:
         from adjudge.reward_models.training.ngram_training import train_ngram_steps
 
         return train_ngram_steps(config, data, output_of(config))
-    train = train_implicit if config.objective == "implicit" else _train_steps
-    return run_training(config, lambda run: train(run, data), resume=resume, progress=progress)
 
-
-def _train_steps(run: Run, data: StepSplit) -> TrainingReport:
-    from adjudge.reward_models.training.process_rows import StepBatches
-
-    config = run.config
-    opened = run.opened("body", texts_of(data.train))
-    added = with_marker(opened, config.layout.marker)
-    limit = run.limit(opened)
-    format = config.layout.format(two_class=config.head.two_class)
-    tokens = RowTokens(opened.tokenizer, model=opened.name)
-    read: dict[str, Any] = {"max_length": limit, "too_long": config.too_long, "outcome": config.outcome > 0}
-    train, dropped = labelled_rows(data.train, tokens, format, **read)
-    held, lost = labelled_rows(data.held_out, tokens, format, **read)
-    require(train, dropped, "training")
-    require(held, lost, "held-out")
-    if not config.outcome:
-        require_difference((label for row in train for label in row.labels), "steps")
-    model = _objective(run, opened)
-
-    def measured(objective: StepObjective) -> Measures:
-        return step_measures(judged_rows(objective, held, run), error=config.data.labels.threshold)
-
-    result = run.train(
-        model,
-        [len(row.tokens) for row in train],
-        StepBatches(train, pad=pad_id(opened.tokenizer), budget=run.budget, normalize=config.normalize),
-        opened,
-        same=SAME,
-        data=data.facts["train_digest"],
-        measured=lambda: measured(model),
+    return run_training(
+        config,
+        lambda: read_split(config.data, seed=config.seed),
+        _ImplicitTraining if config.objective == "implicit" else _StepTraining,
+        resume=resume,
+        progress=progress,
+        ngrams=ngrams if config.model.name == NGRAMS else None,
     )
-    model.network.backbone = run.merged(model.network.backbone)
-    counts = {
-        **data.facts,
-        "trained_on": len(train),
-        "measured_on": len(held),
-        "labelled_steps": sum(row.labelled for row in train),
-        "left_out_of_training": dict(dropped),
-        "left_out_of_held_out": dict(lost),
-        "max_length": limit,
-        "training_tokens": sum(len(row.tokens) for row in train),
-    }
-    warnings = [_RANKING] if config.loss.name == "ranking" else []
-    if added and config.schedule.lora is not None:
-        warnings.append(_NEW_MARKER.format(config.layout.marker))
-    report = run.report("process", result, measured(model), counts, warnings)
-    return _saved(run, opened, model, format, report, limit)
 
 
-def with_marker(opened: Opened, marker: str) -> bool:
+class _OfSolutions(Training[ProcessTraining, StepExample]):
+    what = "process"
+    same = ("objective", "loss", "normalize", "outcome", "beta", "head", "layout", "too_long")
+
+    def texts(self) -> list[str]:
+        return texts_of(self.data.train)
+
+
+class _StepTraining(_OfSolutions):
+    def kind(self) -> Literal["body", "causal"]:
+        return "body"
+
+    def prepare(self) -> None:
+        config, opened = self.config, self.opened
+        new_marker = _with_marker(opened, config.layout.marker)
+        self.format = config.layout.format(two_class=config.head.two_class)
+        self.tokens = RowTokens(opened.tokenizer, model=opened.name)
+        self.warnings = (_RANKING,) if config.loss.name == "ranking" else ()
+        if new_marker and config.schedule.lora is not None:
+            self.warnings = (*self.warnings, _NEW_MARKER.format(config.layout.marker))
+
+    def units(self, examples: Sequence[StepExample], *, training: bool) -> tuple[list[StepUnit], Counter[str]]:
+        return labelled_units(
+            examples,
+            self.tokens,
+            self.format,
+            max_length=self.limit,
+            too_long=self.config.too_long,
+            outcome=self.config.outcome > 0,
+        )
+
+    def model(self) -> StepObjective:
+        from adjudge.engines.reward_network import RewardNetwork
+        from adjudge.reward_models.training.process_objective import StepObjective
+
+        config = self.config
+        if not config.outcome:
+            require_difference((label for unit in self.train for label in unit.example.labels), "steps")
+        network = RewardNetwork.on(self.opened.body, config.head.config(outcome=config.outcome > 0))
+        network.backbone = self.trainable(self.opened.body)
+        error = config.data.labels.threshold
+        return StepObjective(network, config.loss, outcome=config.outcome, error=error, bf16=self.bf16)
+
+    def batches(self) -> StepBatches:
+        return StepBatches(units=self.train, budget=self.budget, normalize=self.config.normalize)
+
+    def merge(self, model: StepObjective) -> StepObjective:
+        model.network.backbone = self.merged(model.network.backbone)
+        return model
+
+    def measures(self, model: StepObjective) -> Measures:
+        rows = [unit.spans[0].tokens for unit in self.held]
+        said = self.said(
+            model,
+            rows,
+            model.chances,
+            lambda places: {"places": step_places([self.held[at] for at in places])},
+        )
+        judged = [
+            JudgedSteps(
+                probabilities=tuple(chances[: len(unit.places)].tolist()),
+                labels=unit.example.labels,
+                cluster=unit.cluster,
+                outcome=float(chances[-1]) if self.config.outcome else None,
+                correct=unit.example.outcome,
+            )
+            for unit, chances in zip(self.held, said, strict=True)
+        ]
+        return step_measures(judged, error=self.config.data.labels.threshold)
+
+    def counts(self) -> dict[str, Any]:
+        return {
+            "labelled_steps": sum(map(labelled, self.train)),
+            "training_tokens": sum(unit.length for unit in self.train),
+        }
+
+    def save(self, model: StepObjective, report: TrainingReport) -> None:
+        """Save the network without the output that learnt answers: programs take all outputs for classes of steps."""
+        import torch
+
+        from adjudge.engines.reward_network import RewardNetwork
+
+        config, network = self.config, model.network.eval()
+        if config.outcome:
+            whole = network.head.state_dict()
+            network = RewardNetwork.on(network.backbone, config.head.config(outcome=False)).eval()
+            kept = network.head.config.outputs
+            with torch.no_grad():
+                for name, value in network.head.state_dict().items():
+                    value.copy_(whole[name][:kept] if name.startswith("score.") else whole[name])
+        record = self.format.record()
+        plain: dict[str, Any] = {} if record.get("before", "chat") == "chat" else {"template": ""}
+        notes = self.notes(
+            report,
+            what="process",
+            head=network.head.config,
+            labels=config.head.labels(outcome=False),
+            marker=config.layout.marker,
+            trained={**report.facts(), "format": record},
+            **plain,
+        )
+        network.save(self.output, self.opened.tokenizer, notes)
+
+    def use(self) -> Mapping[str, str]:
+        return use(scorer_in(self.output), _USE)
+
+
+def _with_marker(opened: Opened, marker: str) -> bool:
     """Give a model a marker that is one token, and return whether it was new; "" needs none."""
     if not marker or len(opened.tokenizer(marker, add_special_tokens=False)["input_ids"]) == 1:
         return False
@@ -313,99 +200,85 @@ def with_marker(opened: Opened, marker: str) -> bool:
     return True
 
 
-def pad_id(tokenizer: Any) -> int:
-    """Return the token that fills rows up; nothing looks at it, so any will do where there is none."""
-    found = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    return int(found or 0)
+class _ImplicitTraining(_OfSolutions):
+    def prepare(self) -> None:
+        tokenizer, name = self.opened.tokenizer, self.opened.name
+        self.reader = PromptTokens(tokenizer, model=name, window=self.limit)
+        self.tokens = RowTokens(tokenizer, model=name)
 
+    def units(self, examples: Sequence[StepExample], *, training: bool) -> tuple[list[StepUnit], Counter[str]]:
+        return units_of(examples, self._spans)
 
-def judged_rows(objective: StepObjective, rows: Sequence[LabelledRow], run: Run) -> list[Judged]:
-    """Return what a model says about solutions, in order."""
-    import torch
+    def _spans(self, example: StepExample) -> Sequence[Span] | str:
+        """The problem, as a chat that the assistant is about to answer or a text with a line end, and the solution."""
+        layout, tokens = self.config.layout, self.tokens
+        if example.outcome is None:
+            return "the answer has no label"
+        prompt: Prompt = chat_before(tokens, example.prompt)
+        if not layout.chat:
+            prompt = f"{tokens.begin}{escape(problem_text(example.prompt), special=tokens.special)}\n"
+        (begun,) = self.reader.read([prompt])
+        if isinstance(begun, Fault):
+            return begun.detail
+        text = escape(layout.separator.join(step.strip() for step in example.steps), special=tokens.special)
+        whole = (*begun, *self.reader.text(text))
+        return "too long" if len(whole) > self.limit else [Span(tokens=whole, start=len(begun))]
 
-    from adjudge.reward_models.training.process_rows import step_tensors
+    def model(self) -> ImplicitObjective:
+        from adjudge.reward_models.training.process_objective import ImplicitObjective
 
-    def read(places: Sequence[int], device: Any) -> Any:
-        batch = step_tensors([rows[at] for at in places], pad=0)
-        del batch["labels"]
-        steps, answers = objective.read(**{name: value.to(device) for name, value in batch.items()})
-        return torch.sigmoid(torch.cat([steps, answers.unsqueeze(1)], dim=1).double())
+        require_difference((unit.example.outcome for unit in self.train), "answers")
+        opened = self.opened
+        model = ImplicitObjective(opened.language_model, beta=self.config.beta, bf16=self.bf16)
+        # Before anything is trained, the model is its own reference: one pass, and no second model in memory.
+        self.before = [self._logprobs(model, units) for units in (self.train, self.held)]
+        if self.config.model.from_scratch is not None and self.is_main:
+            # Nobody else has a new model; a training that was killed in here left half of it.
+            self.save_plain(opened.language_model, self.output / REFERENCE)
+        model.model = self.trainable(opened.language_model)
+        return model
 
-    return [
-        Judged(
-            probabilities=tuple(chances[: len(row.places)].tolist()),
-            labels=row.labels,
-            cluster=row.cluster,
-            outcome=float(chances[-1]) if run.config.outcome else None,
-            correct=row.outcome,
+    def _logprobs(self, model: ImplicitObjective, units: Sequence[StepUnit]) -> Numbers:
+        return self.logprobs(model, [unit.spans[0] for unit in units])
+
+    def batches(self) -> _AnswerBatches:
+        return _AnswerBatches(units=self.train, budget=self.budget, reference=self.before[0])
+
+    def merge(self, model: ImplicitObjective) -> ImplicitObjective:
+        model.model = self.merged(model.model)
+        return model
+
+    def measures(self, model: ImplicitObjective) -> Measures:
+        rewards = self.config.beta * (self._logprobs(model, self.held) - self.before[1])
+        lengths = np.array([unit.spans[0].size for unit in self.held], dtype=float)
+        labels = np.array([unit.example.outcome for unit in self.held], dtype=float)
+        return label_measures(rewards, labels, lengths, [unit.cluster for unit in self.held])
+
+    def save(self, model: ImplicitObjective, report: TrainingReport) -> None:
+        self.save_plain(model.model, self.output)
+
+    def use(self) -> Mapping[str, str]:
+        start = self.config.model.name or self.output / REFERENCE
+        text = (
+            "Both are ordinary causal language models; steps were separated by "
+            f"{self.config.layout.separator!r} in training."
         )
-        for row, chances in zip(rows, run.said(objective, [len(row.tokens) for row in rows], read), strict=True)
-    ]
+        return use(implicit_scorer(self.output, start, plain_config(self.config)), text)
 
 
-def _objective(run: Run, opened: Opened) -> StepObjective:
-    from adjudge.engines.reward_network import RewardNetwork
-    from adjudge.reward_models.training.process_objective import StepObjective
+@dataclass(frozen=True, kw_only=True)
+class _AnswerBatches(Batches[StepExample]):
+    reference: Numbers
 
-    config, loss = run.config, run.config.loss
-    network = RewardNetwork.on(opened.body, config.head.config(outcome=config.outcome > 0))
-    network.backbone = run.trainable(opened.body)
-    return StepObjective(
-        network,
-        loss=loss.name,
-        good=loss.good,
-        bad=loss.bad,
-        margin=loss.margin,
-        outcome=config.outcome,
-        error=config.data.labels.threshold,
-        bf16=run.bf16,
-    )
+    def step(self, units: Sequence[Unit[StepExample]], places: Sequence[int]) -> Callable[[list[int]], dict[str, Any]]:
+        import torch
 
+        def tensors(chosen: list[int]) -> dict[str, Any]:
+            return {
+                **span_ends([units[at].spans[0] for at in chosen]),
+                "reference": torch.tensor([self.reference[places[at]] for at in chosen], dtype=torch.float32),
+                "outcomes": torch.tensor([units[at].example.outcome for at in chosen]),
+                "outcome_weights": torch.full((len(chosen),), 1 / len(places)),
+            }
 
-def _saved(
-    run: Run,
-    opened: Opened,
-    model: StepObjective,
-    format: StepFormat,
-    report: TrainingReport,
-    limit: int,
-) -> TrainingReport:
-    config = run.config
-    chat = format_record(format).get("before", "chat") == "chat"
-    network = _steps_alone(model.network, config)
-    notes = CheckpointNotes(
-        what="process",
-        head=network.head.config,
-        labels=config.head.labels(outcome=False),
-        marker=config.layout.marker,
-        max_length=limit,
-        template=template_digest(opened.tokenizer.chat_template) if chat else "",
-        trained={**report.facts(), "format": dict(format_record(format))},
-    )
-    return run.saved(
-        report,
-        lambda: network.save(run.output, opened.tokenizer, notes),
-        lambda: use(scorer_in(run.output), _USE),
-    )
-
-
-def _steps_alone(network: RewardNetwork, config: ProcessTraining) -> RewardNetwork:
-    """The network without the output that learnt answers: programs take all outputs for classes of steps."""
-    import torch
-
-    from adjudge.engines.reward_network import RewardNetwork
-
-    if not config.outcome:
-        return network.eval()
-    plain = RewardNetwork.on(network.backbone, config.head.config(outcome=False))
-    kept = plain.head.config.outputs
-    with torch.no_grad():
-        for name, value in plain.head.state_dict().items():
-            trained = network.head.state_dict()[name]
-            value.copy_(trained[:kept] if name.startswith("score.") else trained)
-    return plain.eval()
-
-
-_USE = """`adjudge.json` says where steps are read. Where the head is one linear layer, transformers'
-`AutoModelForTokenClassification` and vLLM load the folder too; the softmax over the outputs (or the sigmoid of a single
-one) at a step's place is the probability that the step is right."""
+        return tensors

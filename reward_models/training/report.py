@@ -1,8 +1,4 @@
-"""What a training leaves in its folder: a report for programs, a model card for people, and the scorer that reads it.
-
-Not covered: the numbers themselves (`held_out`), and names on the hub, of which nothing is known before they are
-fetched.
-"""
+"""What a training leaves in its folder: a report for programs, a card for people, and the scorer that reads it."""
 
 from __future__ import annotations
 
@@ -204,13 +200,7 @@ def scorer_in(folder: str | Path) -> dict[str, Any]:
 
 
 def implicit_scorer(folder: str | Path, reference: str | Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec for an implicit process model.
-
-    Args:
-        folder: where the policy is.
-        reference: the model it was trained from.
-        config: the options of its training, as plain data.
-    """
+    """Return the spec for an implicit process model in a folder, with its reference and its training's options."""
     options = {
         "engine": f"transformers:{folder}",
         "reference_engine": f"transformers:{reference}",
@@ -222,12 +212,7 @@ def implicit_scorer(folder: str | Path, reference: str | Path, config: Mapping[s
 
 
 def use(scorer: Mapping[str, Any], *paragraphs: str) -> dict[str, str]:
-    """Return the section of a model card that says how a model is used.
-
-    Args:
-        scorer: the spec that reads it.
-        paragraphs: what else there is to say.
-    """
+    """Return the section of a model card that says how a model is used: the spec that reads it, and what else."""
     import yaml
 
     text = yaml.safe_dump(dict(scorer), sort_keys=False, allow_unicode=True)
@@ -243,14 +228,14 @@ def scalar_use(folder: Path) -> dict[str, str]:
 
 def _record(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{str(path)!r} holds {type(found).__name__}; it must be a JSON object")
-    return found
+    if not isinstance(record, dict):
+        raise ValueError(f"{str(path)!r} holds {type(record).__name__}; it must be a JSON object")
+    return record
 
 
 def _listed(folder: Path) -> str:

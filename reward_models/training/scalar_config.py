@@ -1,7 +1,4 @@
-"""The options of training a scalar reward model: data, loss, head, and what the loss asks of them.
-
-Not covered: the formulas of the losses (`losses`), and the options that all trainers share (`schedule`).
-"""
+"""The options of training a scalar reward model: data, loss, head, and what the loss asks of them."""
 
 from __future__ import annotations
 
@@ -100,7 +97,6 @@ class LossChoice(Options, what="loss option"):
     bootstrap: bool = False
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and those that the loss does not read."""
         super().__post_init__()
         read = ("name", "bootstrap", *_OPTIONS.get(self.name, ()))
         for item in fields(self):
@@ -230,7 +226,6 @@ class ScalarTraining(TrainingOptions):
     baselines: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and those that contradict each other."""
         super().__post_init__()
         self._check_terms()
         self.loss.check_head(self.head)

@@ -93,12 +93,7 @@ class Schedule(Options, what="schedule option"):
             raise ValueError(f"schedule.report_to is {', '.join(self.report_to)}: {error}") from error
 
     def arguments(self, folder: Path, *, steps: int, seed: int) -> Any:
-        """Return `transformers.TrainingArguments`.
-
-        Args:
-            folder: for checkpoints.
-            steps: optimizer steps in all.
-            seed: of everything random.
+        """Return `transformers.TrainingArguments` for so many optimizer steps, with a folder for checkpoints.
 
         Raises:
             ValueError: the scheduler, the optimizer or an integration is unknown or not installed.
@@ -157,7 +152,6 @@ class FileChoice(Options, what="data option"):
     held_out_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not self.path or not all(self.path):
             raise ValueError("data.path is empty; name a file with training data")
@@ -183,7 +177,6 @@ class TrainingOptions(Options):
     seed: Annotated[int, Range(ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not self.output.strip():
             raise ValueError("output is empty; name the folder the model is saved to")

@@ -119,9 +119,9 @@ def in_evaluation(rows: list[Row]) -> Said:
 
 
 def in_critiques(rows: list[Row]) -> Said:
-    found, bad = parse_critiques(rows, missing="keep")
-    assert not bad.reasons
-    return [(turns_of(item.pair.prompt), item.pair.chosen, item.pair.rejected) for item in found]
+    data = parse_critiques(rows, missing="keep")
+    assert not data.bad
+    return [(turns_of(pair.prompt), pair.chosen, pair.rejected) for pair in data.examples]
 
 
 def in_leaks(rows: list[Row]) -> Said:

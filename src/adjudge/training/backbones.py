@@ -135,7 +135,6 @@ class ModelChoice:
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
-        """Reject choices that name no model, or two."""
         if bool(self.name) == (self.from_scratch is not None):
             raise ValueError(
                 f"model.name is {self.name!r} and model.from_scratch {self.from_scratch!r}; give one of the two: a "
@@ -150,13 +149,11 @@ class ModelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """A model that is ready to be trained.
+    """A model that is ready to be trained, and its tokenizer, with a chat template if it has one or was given one.
 
     Attributes:
         body: the model without a language head, a plain model of `transformers`.
         language_model: the causal model around that body, if one was asked for.
-        tokenizer: with a chat template, if the model has one or was given one.
-        name: for messages.
     """
 
     body: Any
@@ -239,17 +236,17 @@ def open_backbone(
     if model.attn:
         more["attn_implementation"] = model.attn
     auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModel
-    found, info = _loaded(auto, home, more)
+    loaded, info = _loaded(auto, home, more)
     if lacking := sorted(map(str, [*info["missing_keys"], *info.get("mismatched_keys", ())])):
         raise ValueError(f"the checkpoint {home!r} has no weights for {', '.join(lacking[:5])}; give another model")
     tokenizer = _loaded(transformers.AutoTokenizer, home, options)
     with_template(tokenizer, model.chat_template)
-    body = found.base_model if kind == "causal" else found
+    body = loaded.base_model if kind == "causal" else loaded
     if body.get_output_embeddings() is not None:
         raise ValueError(f"{home!r} has a {type(body).__name__} for a body, which has a head of its own; give another")
-    found.config.use_cache = False
+    loaded.config.use_cache = False
     return Opened(
-        body=body, language_model=found if kind == "causal" else None, tokenizer=tokenizer, name=model.name or home
+        body=body, language_model=loaded if kind == "causal" else None, tokenizer=tokenizer, name=model.name or home
     )
 
 

@@ -2,8 +2,6 @@
 
 A mapping becomes the dataclass that the field names; a plain value becomes it too where the class has a `shorthand`,
 the field that the value is for (`loss: bt` is `loss: {name: bt}`).  Unknown keys are named with the one that is meant.
-
-Not covered: annotations beyond numbers, texts, choices, optional values, tuples, mappings and dataclasses.
 """
 
 from __future__ import annotations
@@ -55,13 +53,9 @@ def keys_of(path: str, settings: Sequence[str] = ()) -> frozenset[str]:
 
 
 def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = None) -> T:
-    """Return a dataclass made of plain data.
+    """Return a dataclass made of plain data: a mapping, or a plain value where the class has a `shorthand`.
 
-    Args:
-        kind: the dataclass.
-        record: a mapping, or a plain value where the class has a `shorthand`.
-        where: the key that holds it, for messages.
-        whole: the dataclass of the whole configuration, where this is a part of one.
+    `where` is the key that holds it, for messages, and `whole` the whole configuration's class, where this is a part.
     """
     if not isinstance(record, Mapping):
         short = getattr(kind, "shorthand", None)
@@ -73,9 +67,9 @@ def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = 
     for key, value in record.items():
         if key not in known:
             near = meant(whole, _joined(where, key), value) if whole else meant(kind, str(key), value)
-            told = ", ".join(repr(path if whole else _joined(where, path)) for path in near[:_NEAR])
+            ours = ", ".join(repr(path if whole else _joined(where, path)) for path in near[:_NEAR])
             other = " or ".join(map(repr, WORDS.get(str(key).lower(), ())))
-            hint = f" (did you mean {told}?)" if told else f" (it is {other} in another kind of training)" * bool(other)
+            hint = f" (did you mean {ours}?)" if ours else f" (it is {other} in another kind of training)" * bool(other)
             raise ValueError(f"unknown option {_joined(where, key)!r}{hint}; there are {', '.join(known)}")
     for name, item in known.items():
         if name not in record and item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:

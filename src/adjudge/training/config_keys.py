@@ -154,13 +154,10 @@ _TYPES: Mapping[Any, str] = {int: "int", float: "float", str: "text", bool: "tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A key of a configuration file.
+    """A key of a configuration file, with its annotation, its default (MISSING where there is none) and its meaning.
 
     Attributes:
         path: with dots: "schedule.epochs".
-        hint: its annotation.
-        default: plain data; MISSING where there is none.
-        said: what it means.
         section: the dataclass that its value is, if it is one.
         several: its value is a list of such sections.
     """
@@ -200,11 +197,11 @@ class Key:
 
 def attribute_docs(target: Any) -> dict[str, str]:
     """Return what a class's docstring, or a function's, says of each attribute or argument, as one line each."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for each in reversed(getattr(target, "__mro__", (target,))):
         for item in google.parse(inspect.cleandoc(each.__doc__ or "")).params:
-            found[item.arg_name] = " ".join((item.description or "").split())
-    return found
+            docs[item.arg_name] = " ".join((item.description or "").split())
+    return docs
 
 
 def config_keys(kind: Any, where: str = "") -> Iterator[Key]:
@@ -237,15 +234,12 @@ def meant(kind: Any, path: str, value: Any = None) -> list[str]:
     parts = path.split(".")
     for start in range(len(parts)):  # the longest known end of the path says most
         words = WORDS.get(".".join(parts[start:]).lower(), ())
-        if known := [word for word in words if word in paths or _is_inside(word, keys) or word.startswith("--")]:
+        inside = tuple(f"{key.path}." for key in keys if key.any_names)
+        if known := [word for word in words if word in paths or word.startswith((*inside, "--"))]:
             return known
     same = [key.path for key in keys if key.name == parts[-1]]
     here = [key.path for key in keys if key.parent == ".".join(parts[:-1])]
     return same or _near(path, here) or _near(parts[-1], paths)
-
-
-def _is_inside(word: str, keys: Sequence[Key]) -> bool:
-    return any(key.any_names and word.startswith(f"{key.path}.") for key in keys)
 
 
 def _near(word: str, paths: Sequence[str]) -> list[str]:

@@ -17,29 +17,78 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, Generic, TypeAlias, TypeVar, get_args
 
 from adjudge import wire
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
-from adjudge.protocol import Message
 from adjudge.training.examples import READERS, Example, Format, Pair, Reading, format_of, opening, rated_columns
 from adjudge.training.step_data import StepExample, StepOptions
 from adjudge.training.step_formats import STEP_READERS, step_format_of
 
 Row = Mapping[str, Any] | ValueError
-E = TypeVar("E")
+Grouped: TypeAlias = Example | StepExample
+E = TypeVar("E", bound=Grouped)
 
 _ROW_BYTES = 64 << 20
+_SHOWN = 20
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|-?\d+(?:\.\d+)?")
 
 
-def rows_of(path: str, *, split: str = "") -> Iterator[Row]:
-    """Yield the rows of a file, a folder, a pattern, an address or a data set.
+@dataclass(frozen=True, kw_only=True)
+class ReadRows(Generic[E]):
+    """What rows held.
+
+    Attributes:
+        examples: in the rows' order; all preferences of one kind.
+        rows: rows that were read, bad ones included.
+        bad: how many could not be used, by reason, the commonest first, without names and numbers.
+        first_bad: the first of them, "row 7: why", counted from 1 over all files.
+        format: of the rows.
+        attributes: names of the ratings; () for anything else.
+    """
+
+    examples: tuple[E, ...]
+    rows: int
+    bad: Mapping[str, int] = field(default_factory=dict)
+    first_bad: tuple[str, ...] = ()
+    format: str = ""
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits that change with any example, and with their order."""
+        return digest_of(self.examples)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What a training's report says of the rows."""
+        return {"rows": self.rows, "bad_rows": dict(self.bad), "first_bad_rows": list(self.first_bad[:3])}
+
+
+def digest_of(examples: Iterable[Grouped]) -> str:
+    """Return 16 hex digits that change with anything that is learnt from examples, and with their order."""
+    digest = hashlib.sha256()
+    for example in examples:
+        if isinstance(example, StepExample):
+            line = json.dumps([example.prompt, example.steps, example.labels, example.outcome, example.group])
+        else:
+            line = wire.dumps([type(example).__name__, *(getattr(example, item.name) for item in fields(example))])
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()[:16]
+
+
+def rows_of(paths: Sequence[str], *, split: str = "", limit: int | None = None) -> Iterator[Row]:
+    """Yield the rows of files, folders, patterns, addresses or data sets, the first `limit` of all together.
 
     Raises:
         ValueError: there is no such input, it cannot be read, or has no such split.
     """
+    return itertools.islice(itertools.chain.from_iterable(_rows(path, split) for path in paths), limit)
+
+
+def _rows(path: str, split: str) -> Iterator[Row]:
     try:
         for row in open_source(path, limit=_ROW_BYTES, split=split, usual_split="train").rows(Cursor()):
             data = row.cells()
@@ -48,84 +97,30 @@ def rows_of(path: str, *, split: str = "") -> Iterator[Row]:
         raise ValueError(f"the data {path!r} cannot be read: {error}") from error
 
 
-_SHOWN = 20
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|-?\d+(?:\.\d+)?")
+def parsed(rows: Iterable[Any], examples_of: Callable[[Mapping[str, Any]], Iterable[E]]) -> ReadRows[E]:
+    """Return what `examples_of` makes of rows; a row for which it raises `ValueError`, or that is one, is bad."""
+    examples: list[E] = []
+    reasons: Counter[str] = Counter()
+    first: list[str] = []
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        try:
+            if isinstance(row, ValueError):
+                raise row
+            examples += examples_of(row)
+        except ValueError as error:
+            reasons[_QUOTED.sub("*", str(error))] += 1
+            if len(first) < _SHOWN:
+                first.append(f"row {count}: {error}")
+    return ReadRows(examples=tuple(examples), rows=count, bad=dict(reasons.most_common()), first_bad=tuple(first))
 
 
-class RowReader:
-    """Reads rows, and counts those that cannot be used.
-
-    Attributes:
-        rows: how many were read, bad ones included.
-        first: the first bad ones, "row 7: why", counted from 1.
-    """
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.first: list[str] = []
-        self._counts: Counter[str] = Counter()
-
-    def read(self, rows: Iterable[Row], example_of: Callable[[Mapping[str, Any]], E]) -> list[E]:
-        """Return what `example_of` makes of rows; a row for which it raises `ValueError`, or that is one, is bad."""
-        examples = []
-        for row in rows:
-            self.rows += 1
-            try:
-                if isinstance(row, ValueError):
-                    raise row
-                examples.append(example_of(row))
-            except ValueError as error:
-                self._counts[_QUOTED.sub("*", str(error))] += 1
-                if len(self.first) < _SHOWN:
-                    self.first.append(f"row {self.rows}: {error}")
-        return examples
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """How many there are by reason, the commonest first; names and numbers are left out of the reasons."""
-        return dict(self._counts.most_common())
-
-
-class Grouped(Protocol):
-    """What is split by prompt."""
-
-    @property
-    def prompt(self) -> str | Sequence[Message]:
-        """Text or turns."""
-        ...
-
-    @property
-    def group(self) -> str:
-        """What examples share that stay together; "" for nothing beyond the prompt."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreferenceData:
-    """What the files held.
-
-    Attributes:
-        examples: pairs, lists or ratings, in the files' order; all of one kind.
-        rows: rows that were read, bad ones included.
-        bad: how many could not be used, by reason, with names and numbers left out of the reasons.
-        first_bad: the first of them, "row 7: why", counted from 1 over all files.
-        attributes: names of the ratings; () for preferences.
-    """
-
-    examples: tuple[Example, ...]
-    rows: int
-    bad: Mapping[str, int] = field(default_factory=dict)
-    first_bad: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        """16 hex digits that change with any example, and with their order."""
-        found = hashlib.sha256()
-        for example in self.examples:
-            record = [type(example).__name__, *(getattr(example, item.name) for item in fields(example))]
-            found.update(wire.dumps(record).encode("utf-8", "surrogatepass") + b"\n")
-        return found.hexdigest()[:16]
+def usable(data: ReadRows[E], paths: Sequence[str]) -> ReadRows[E]:
+    """Return what was read, or raise `ValueError` if not one row can be used."""
+    if not data.examples:
+        shown = "; ".join(data.first_bad[:3]) or "there are no rows"
+        raise ValueError(f"no row of {', '.join(paths)} can be used ({shown}); name another format, columns or file")
+    return data
 
 
 def read_preferences(
@@ -136,7 +131,7 @@ def read_preferences(
     attributes: Sequence[str] = (),
     split: str = "",
     limit: int | None = None,
-) -> PreferenceData:
+) -> ReadRows[Example]:
     """Return the examples of files, as `rows_of` reads them.
 
     Args:
@@ -152,23 +147,18 @@ def read_preferences(
     """
     if format not in get_args(Format):
         raise ValueError(f"the format of preferences is {format!r}; give one of {', '.join(get_args(Format))}")
-    rows = itertools.islice(itertools.chain.from_iterable(rows_of(path, split=split) for path in paths), limit)
     reading = Reading(columns=dict(columns or {}), attributes=tuple(attributes))
-    found = parse_preferences(rows, format=format, reading=reading)
-    if not found.examples:
-        shown = "; ".join(found.first_bad[:3]) or "there are no rows"
-        raise ValueError(f"no row of {', '.join(paths)} can be used ({shown}); name another format, columns or file")
-    return found
+    return usable(parse_preferences(rows_of(paths, split=split, limit=limit), format=format, reading=reading), paths)
 
 
 def parse_preferences(
     rows: Iterable[Row], *, format: Format = "auto", reading: Reading | None = None
-) -> PreferenceData:
+) -> ReadRows[Example]:
     """Return the examples of rows that are at hand; items that are a `ValueError` count as bad rows."""
     chosen, name = reading or Reading(columns={}), format
     kind: type | None = None
 
-    def example_of(row: Mapping[str, Any]) -> Example:
+    def examples_of(row: Mapping[str, Any]) -> list[Example]:
         nonlocal chosen, name, kind
         if name == "auto":
             name = format_of(row, chosen)
@@ -178,24 +168,60 @@ def parse_preferences(
         kind = kind or type(example)
         if type(example) is not kind:
             raise ValueError("a list among pairs, or a pair among lists; give files of one kind")
-        return example
+        return [example]
 
-    reader = RowReader()
-    examples = reader.read(rows, example_of)
-    return PreferenceData(
-        examples=tuple(examples),
-        rows=reader.rows,
-        bad=reader.reasons,
-        first_bad=tuple(reader.first),
-        attributes=chosen.attributes if name == "rating" else (),
-    )
+    data = parsed(rows, examples_of)
+    return replace(data, format=name, attributes=chosen.attributes if name == "rating" else ())
 
 
-def without_ties(data: PreferenceData) -> PreferenceData:
+def without_ties(data: ReadRows[Example]) -> ReadRows[Example]:
     """Return the data without tied pairs, which are counted among the bad rows."""
     kept = tuple(example for example in data.examples if not (isinstance(example, Pair) and example.tie))
     dropped = len(data.examples) - len(kept)
     return replace(data, examples=kept, bad={**data.bad, "a tie": dropped}) if dropped else data
+
+
+def read_steps(
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",
+    options: StepOptions | None = None,
+    limit: int | None = None,
+    split: str = "",
+) -> ReadRows[StepExample]:
+    """Return the solutions of a file; a row can give several.
+
+    Args:
+        path: a .jsonl, .json (also .gz) or .parquet file, a folder of `datasets`, or "hub:NAME".
+        format: a name of `step_formats.STEP_READERS`; "auto" looks at the first row that is an object.
+        options: what becomes of labels that can be read in several ways.
+        limit: only the first rows, so many.
+        split: which part of a data set that has several; "train" without it.
+
+    Raises:
+        ValueError: the file cannot be read, no format has its fields, or not one row can be used.
+    """
+    paths = [os.fspath(path)]
+    return usable(parse_steps(rows_of(paths, split=split, limit=limit), format=format, options=options), paths)
+
+
+def parse_steps(
+    rows: Iterable[Any], *, format: str = "auto", options: StepOptions | None = None
+) -> ReadRows[StepExample]:
+    """Return the solutions of rows that are at hand; items that are a `ValueError` count as bad rows."""
+    chosen, name = options or StepOptions(), format
+    if name not in ("auto", *STEP_READERS):
+        raise ValueError(f"the format of step data is {name!r}; give auto or one of {', '.join(STEP_READERS)}")
+
+    def examples_of(row: Mapping[str, Any]) -> list[StepExample]:
+        nonlocal name
+        if not isinstance(row, Mapping):
+            raise ValueError(f"the row is a {type(row).__name__}; it must be a JSON object")
+        if name == "auto":
+            name = step_format_of(row)
+        return STEP_READERS[name](row, chosen)
+
+    return replace(parsed(rows, examples_of), format=name)
 
 
 def families(examples: Sequence[Grouped]) -> list[str]:
@@ -220,10 +246,8 @@ def families(examples: Sequence[Grouped]) -> list[str]:
 def held_out(examples: Sequence[Grouped], share: float, *, seed: int) -> tuple[list[int], list[int]]:
     """Return which examples are trained on and which are held out, by place; families stay together.
 
-    Args:
-        examples: pairs, lists or ratings.
-        share: of the examples that is held out, in (0, 1), as near as whole families allow.
-        seed: another one holds out other families.  Families that are added do not move the others' order.
+    `share` is what is held out, in (0, 1), as near as whole families allow.  Another seed holds out other families;
+    families that are added do not move the others' order.
 
     Raises:
         ValueError: there are fewer than two families.
@@ -248,25 +272,18 @@ def held_out(examples: Sequence[Grouped], share: float, *, seed: int) -> tuple[l
     return [at for at in places if names[at] not in taken], [at for at in places if names[at] in taken]
 
 
-def split_off(
-    examples: Sequence[E], aside: Sequence[E] | None, share: float, *, seed: int, key: Callable[[E], Grouped]
-) -> tuple[list[E], list[E]]:
-    """Return what is trained on and what is held out.
+def split_off(examples: Sequence[E], aside: Sequence[E] | None, share: float, *, seed: int) -> tuple[list[E], list[E]]:
+    """Return what is trained on and what is held out: a share, or what other files hold (`aside`).
 
-    Args:
-        examples: what there is.
-        aside: examples of held-out files, if there are such: what shares a prompt with them is not trained on.
-        share: of the examples that is held out where there are none.
-        seed: see `held_out`.
-        key: what an example's prompt and group are read of.
+    What shares a prompt with held-out examples of other files is not trained on.
 
     Raises:
         ValueError: nothing is left to train on, or to measure on.
     """
     if aside is None:
-        mine, theirs = held_out([key(one) for one in examples], share, seed=seed)
+        mine, theirs = held_out(examples, share, seed=seed)
         return [examples[at] for at in mine], [examples[at] for at in theirs]
-    kept = [examples[at] for at in unseen([key(one) for one in examples], [key(one) for one in aside])]
+    kept = [examples[at] for at in unseen(examples, aside)]
     if not kept:
         raise ValueError(
             "every training example shares its prompt with held-out ones; name other files in data.held_out_path"
@@ -279,96 +296,3 @@ def unseen(examples: Sequence[Grouped], held: Sequence[Grouped]) -> list[int]:
     names = families([*examples, *held])
     kept = set(names[len(examples) :])
     return [at for at in range(len(examples)) if names[at] not in kept]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepData:
-    """What a file held.
-
-    Attributes:
-        examples: in the file's order; a row can give several.
-        format: the rows' format.
-        rows: rows that were read, bad ones included; blank lines are none.
-        bad: how many rows could not be used, by reason, with the numbers and names left out of the reasons.
-        first_bad: the first of them: "row 7: why", rows counted from 1.
-        digest: 16 hex digits of the examples.
-    """
-
-    examples: tuple[StepExample, ...]
-    format: str
-    rows: int
-    bad: Mapping[str, int] = field(default_factory=dict)
-    first_bad: tuple[str, ...] = ()
-    digest: str = ""
-
-    @property
-    def bad_rows(self) -> int:
-        """How many rows could not be used."""
-        return sum(self.bad.values())
-
-
-def read_steps(
-    path: str | os.PathLike[str],
-    *,
-    format: str = "auto",
-    options: StepOptions | None = None,
-    limit: int | None = None,
-    split: str = "",
-) -> StepData:
-    """Return the examples of a file.
-
-    Args:
-        path: a .jsonl, .json (also .gz) or .parquet file, a folder of `datasets`, or "hub:NAME".
-        format: a name of `step_formats.STEP_READERS`; "auto" looks at the first row that is an object.
-        options: what becomes of labels that can be read in several ways.
-        limit: only the first rows, so many.
-        split: which part of a data set that has several; "train" without it.
-
-    Raises:
-        ValueError: the file cannot be read, no format has its fields, or not one row can be used.
-    """
-    if format != "auto" and format not in STEP_READERS:
-        raise ValueError(f"the format of step data is {format!r}; give auto or one of {', '.join(STEP_READERS)}")
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit is {limit!r}; it must be at least 1 row, or None")
-    rows = itertools.islice(rows_of(os.fspath(path), split=split), limit)
-    found = parse_steps(rows, format=format, options=options)
-    if not found.examples:
-        shown = "; ".join(found.first_bad[:3]) or "the file holds no rows"
-        raise ValueError(
-            f"no row of {os.fspath(path)!r} can be used as step data ({shown}); name its format, or another"
-        )
-    return found
-
-
-def parse_steps(rows: Iterable[Any], *, format: str = "auto", options: StepOptions | None = None) -> StepData:
-    """Return the examples of rows that are at hand; items that are a `ValueError` count as bad rows."""
-    chosen, name = options or StepOptions(), format
-
-    def examples_of(row: Mapping[str, Any]) -> list[StepExample]:
-        nonlocal name
-        if not isinstance(row, Mapping):
-            raise ValueError(f"the row is a {type(row).__name__}; it must be a JSON object")
-        if name == "auto":
-            name = step_format_of(row)
-        return STEP_READERS[name](row, chosen)
-
-    reader = RowReader()
-    examples = list(itertools.chain.from_iterable(reader.read(rows, examples_of)))
-    return StepData(
-        examples=tuple(examples),
-        format=name,
-        rows=reader.rows,
-        bad=reader.reasons,
-        first_bad=tuple(reader.first),
-        digest=digest_of(examples),
-    )
-
-
-def digest_of(examples: Iterable[StepExample]) -> str:
-    """Return 16 hex digits that change with any text, label or outcome of the examples, and with their order."""
-    found = hashlib.sha256()
-    for example in examples:
-        record = [example.prompt, example.steps, example.labels, example.outcome, example.group]
-        found.update(json.dumps(record).encode() + b"\n")
-    return found.hexdigest()[:16]

@@ -53,8 +53,7 @@ class Pair:
     paraphrase: str = ""
 
     def __post_init__(self) -> None:
-        """Reject pairs that say nothing, or contradict themselves."""
-        check_prompt(self.prompt)
+        _check(self.prompt, self.weight)
         for side in ("chosen", "rejected"):
             if not isinstance(getattr(self, side), str):
                 raise ValueError(f"{side} is no text")
@@ -68,12 +67,12 @@ class Pair:
             raise ValueError(f"the probability is {self.probability!r}; it must be in [0, 1]")
         if self.tie and self.probability not in (None, 0.5):
             raise ValueError(f"the pair is a tie with probability {self.probability!r}; give one of the two")
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f"the weight is {self.weight!r}; it must be finite, and 0 or more")
 
 
-def check_prompt(prompt: object) -> None:
-    """Raise `ValueError` unless this is text, or a list of chat turns with roles."""
+def _check(prompt: object, weight: float) -> None:
+    """Raise `ValueError` unless the prompt is text or a list of chat turns with roles, and the weight can count."""
+    if not (math.isfinite(weight) and weight >= 0):
+        raise ValueError(f"the weight is {weight!r}; it must be finite, and 0 or more")
     if isinstance(prompt, str):
         return
     if not isinstance(prompt, Sequence) or not prompt:
@@ -103,9 +102,7 @@ class Ranking:
         prompt: text, or the chat turns that were answered.
         responses: at least two texts.
         ranks: one whole number for each, 0 for the best; equal ranks say nothing about each other.
-        weight: how much the list counts, at least 0.
-        group: as in `Pair`.
-        source: where it comes from.
+        weight: as in `Pair`; so `group` and `source`.
     """
 
     prompt: str | Sequence[Message]
@@ -116,8 +113,7 @@ class Ranking:
     source: str = ""
 
     def __post_init__(self) -> None:
-        """Reject lists that say nothing, or contradict themselves."""
-        check_prompt(self.prompt)
+        _check(self.prompt, self.weight)
         if len(self.responses) < 2 or len(self.responses) != len(self.ranks):
             raise ValueError(f"{len(self.responses)} responses and {len(self.ranks)} ranks; give two or more, as many")
         if not all(isinstance(text, str) for text in self.responses):
@@ -129,8 +125,6 @@ class Ranking:
         for text in {text for text in self.responses if self.responses.count(text) > 1}:
             if len({rank for rank, other in zip(self.ranks, self.responses, strict=True) if other == text}) > 1:
                 raise ValueError("one text has two ranks")
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f"the weight is {self.weight!r}; it must be finite, and 0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +135,7 @@ class Rating:
         prompt: text, or the chat turns that were answered.
         response: text.
         values: one number for each attribute; None where there is no label.
-        weight: how much the row counts, at least 0.
-        group: as in `Pair`.
-        source: where it comes from.
+        weight: as in `Pair`; so `group` and `source`.
     """
 
     prompt: str | Sequence[Message]
@@ -154,16 +146,13 @@ class Rating:
     source: str = ""
 
     def __post_init__(self) -> None:
-        """Reject rows that say nothing."""
-        check_prompt(self.prompt)
+        _check(self.prompt, self.weight)
         if not isinstance(self.response, str):
             raise ValueError("the response is no text")
         if all(value is None for value in self.values):
             raise ValueError("the response has no rating")
         if not all(value is None or math.isfinite(value) for value in self.values):
             raise ValueError(f"the ratings are {self.values!r}; they must be finite")
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f"the weight is {self.weight!r}; it must be finite, and 0 or more")
 
 
 Example = Pair | Ranking | Rating
@@ -208,27 +197,21 @@ def format_of(row: Mapping[str, Any], reading: Reading) -> Format:
 
 def preference(row: Mapping[str, Any], reading: Reading) -> Pair | Ranking:
     """Return the pair, or the list, of a row."""
-    found = read_preference({**row, "tie": reading.field(row, "tie")}, reading.preference())
-    responses = [_answer(response) for response in found.responses]
-    prompt = _plain_prompt(found.prompt)
-    weight, source = _number(row, reading, "weight", 1.0), _text(row, reading, "source")
-    group = _group(row, reading, prompt)
-    if found.layout == "listed":
-        return Ranking(
-            prompt=prompt, responses=tuple(responses), ranks=found.ranks, weight=weight, group=group, source=source
-        )
-    first, second = responses if found.ranks[0] <= found.ranks[1] else reversed(responses)
+    read = read_preference({**row, "tie": reading.field(row, "tie")}, reading.preference())
+    responses = [_answer(response) for response in read.responses]
+    common = _common(row, reading, read.prompt)
+    if read.layout == "listed":
+        return Ranking(responses=tuple(responses), ranks=read.ranks, **common)
+    first, second = responses if read.ranks[0] <= read.ranks[1] else reversed(responses)
+    paraphrase = reading.field(row, "paraphrase")
     return Pair(
-        prompt=prompt,
         chosen=first,
         rejected=second,
-        margin=_number(row, reading, "margin", found.margin),
+        margin=_number(row, reading, "margin", read.margin),
         probability=_number(row, reading, "probability", None),
-        tie=found.ranks[0] == found.ranks[1],
-        weight=weight,
-        group=group,
-        source=source,
-        paraphrase=_text(row, reading, "paraphrase"),
+        tie=read.ranks[0] == read.ranks[1],
+        paraphrase=paraphrase if isinstance(paraphrase, str) else "",
+        **common,
     )
 
 
@@ -240,19 +223,11 @@ def rating(row: Mapping[str, Any], reading: Reading) -> Rating:
     if response is None:
         raise ValueError("the response is missing")
     values = tuple(_rated(reading.field(row, name), name) for name in reading.attributes or rated_columns(row, reading))
-    given = reading.field(row, "prompt")
-    if given is None:
+    asked = reading.field(row, "prompt")
+    if asked is None:
         raise ValueError("the prompt is missing")
-    said, answer = exchange(prompt_of(given), text_or_chat(plain(response), "response"))
-    prompt = _plain_prompt(said)
-    return Rating(
-        prompt=prompt,
-        response=_answer(answer),
-        values=values,
-        weight=_number(row, reading, "weight", 1.0),
-        group=_group(row, reading, prompt),
-        source=_text(row, reading, "source"),
-    )
+    prompt, answer = exchange(prompt_of(asked), text_or_chat(plain(response), "response"))
+    return Rating(response=_answer(answer), values=values, **_common(row, reading, prompt))
 
 
 def rated_columns(row: Mapping[str, Any], reading: Reading) -> tuple[str, ...]:
@@ -275,13 +250,16 @@ def _answer(response: Text) -> str:
     return content_text(turn["content"])
 
 
-def _plain_prompt(prompt: Text) -> str | list[Message]:
-    return prompt if isinstance(prompt, str) else list(prompt)
-
-
-def _group(row: Mapping[str, Any], reading: Reading, prompt: str | Sequence[Message]) -> str:
-    given = reading.field(row, "group")
-    return opening(prompt) if given is None else str(given)
+def _common(row: Mapping[str, Any], reading: Reading, prompt: Text) -> dict[str, Any]:
+    """The fields that every example has."""
+    asked = prompt if isinstance(prompt, str) else list(prompt)
+    group, source = reading.field(row, "group"), reading.field(row, "source")
+    return {
+        "prompt": asked,
+        "weight": _number(row, reading, "weight", 1.0),
+        "group": opening(asked) if group is None else str(group),
+        "source": source if isinstance(source, str) else "",
+    }
 
 
 def _number(row: Mapping[str, Any], reading: Reading, name: str, default: Any) -> Any:
@@ -299,11 +277,6 @@ def _rated(value: Any, name: str) -> float | None:
     if isinstance(value, bool) or _is_number(value):
         return float(value)
     raise ValueError(f"{name} is neither a finite number nor true or false")
-
-
-def _text(row: Mapping[str, Any], reading: Reading, name: str) -> str:
-    value = reading.field(row, name)
-    return value if isinstance(value, str) else ""
 
 
 def _is_number(value: Any) -> bool:

@@ -10,9 +10,8 @@ behind the caller's back, and each turn of the chat template ends in the end tok
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
@@ -40,8 +39,7 @@ CHAT_TEMPLATE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shape:
+class _Shape(NamedTuple):
     """The numbers behind a size; "tiny" has 0.8 million weights, "small" 5 million."""
 
     vocabulary: int
@@ -104,7 +102,8 @@ def _tokenizer(texts: list[str], vocabulary: int) -> Any:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    core.train_from_iterator((_encodable(text) for text in texts), trainer)
+    # UTF-8 cannot hold lone surrogates, which become question marks.
+    core.train_from_iterator((text.encode("utf-8", "replace").decode("utf-8") for text in texts), trainer)
     kind: Any = PreTrainedTokenizerFast
     made = kind(
         tokenizer_object=core,
@@ -119,11 +118,6 @@ def _tokenizer(texts: list[str], vocabulary: int) -> Any:
     )
     made.chat_template = CHAT_TEMPLATE
     return made
-
-
-def _encodable(text: str) -> str:
-    """A text that UTF-8 can hold: lone surrogates become question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _decoder(shape: _Shape, tokenizer: Any, seed: int) -> Any:

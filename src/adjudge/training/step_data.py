@@ -48,7 +48,6 @@ class StepExample:
     group: str = ""
 
     def __post_init__(self) -> None:
-        """Reject what is no solution."""
         if not self.steps:
             raise ValueError("the solution has no steps")
         for at, step in enumerate(self.steps):
@@ -115,10 +114,10 @@ def first_error(labels: Sequence[Label], *, threshold: float = 0.0) -> int | Non
 
 def after_first_error(labels: Sequence[Label], how: AfterError, *, threshold: float = 0.0) -> tuple[Label, ...]:
     """Return labels with those behind the first step that is known to be an error kept, masked or set to 0."""
-    found = [label is not None and label <= threshold for label in labels]
-    if how == "kept" or True not in found:
+    errors = [label is not None and label <= threshold for label in labels]
+    if how == "kept" or True not in errors:
         return tuple(labels)
-    kept = found.index(True) + 1
+    kept = errors.index(True) + 1
     return (*labels[:kept], *[None if how == "masked" else 0.0] * (len(labels) - kept))
 
 
@@ -135,12 +134,10 @@ def _is_label(value: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Consensus:
-    """What became of the examples.
+    """What became of the examples, and how many were agreed and disagreed on.
 
     Attributes:
         examples: those on which both agree, with hard labels: 1 before the first error, 0 at it, unknown behind it.
-        agreed: how many there are.
-        disagreed: examples on which the two name different steps.
         unknown: examples whose own labels leave open which step is the first error.
         unjudged: examples on which there is no second opinion.
     """
@@ -163,15 +160,15 @@ def opinions_of(examples: Iterable[StepExample], *, threshold: float = 0.0) -> d
     Raises:
         ValueError: the examples hold two different opinions on one solution.
     """
-    found: dict[tuple[str, tuple[str, ...]], int] = {}
+    opinions: dict[tuple[str, tuple[str, ...]], int] = {}
     for example in examples:
         place = first_error(example.labels, threshold=threshold)
-        if place is not None and found.setdefault(key_of(example), place) != place:
+        if place is not None and opinions.setdefault(key_of(example), place) != place:
             raise ValueError(
                 f"there are two opinions on a solution of {example.prompt[:60]!r}: the first error is at "
-                f"{found[key_of(example)]} and at {place}; give one opinion on each solution"
+                f"{opinions[key_of(example)]} and at {place}; give one opinion on each solution"
             )
-    return found
+    return opinions
 
 
 def consensus(

@@ -48,19 +48,14 @@ def text_of(row: Row, *names: str) -> str:
     raise ValueError(f"there is no field {' or '.join(map(repr, names))}")
 
 
-def prompt_of(row: Row, *names: str) -> str:
-    """Return a prompt: text, or a chat of one user's turn.
-
-    Raises:
-        ValueError: there is none, or the chat has other turns, which a text cannot stand for.
-    """
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            if len(value) == 1 and isinstance(value[0], Mapping) and value[0].get("role") == "user":
-                return content_text(value[0].get("content"))
-            raise ValueError(f"the field {name!r} is a chat; only one of a single user's turn can be read")
-    return text_of(row, *names)
+def _prompt_of(row: Row) -> str:
+    """A prompt: text, or a chat of one user's turn; a text cannot stand for other turns."""
+    value = row.get("prompt")
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if len(value) == 1 and isinstance(value[0], Mapping) and value[0].get("role") == "user":
+            return content_text(value[0].get("content"))
+        raise ValueError("the field 'prompt' is a chat; only one of a single user's turn can be read")
+    return text_of(row, "prompt")
 
 
 def list_of(row: Row, name: str) -> list[Any]:
@@ -81,11 +76,11 @@ def object_of(row: Row, name: str) -> Row:
 
 def texts_of(row: Row, name: str) -> tuple[str, ...]:
     """Return a field that must be a list of texts, or raise `ValueError`."""
-    found = list_of(row, name)
-    for at, text in enumerate(found):
+    texts = list_of(row, name)
+    for at, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"item {at} of {name!r} is a {type(text).__name__}; it must be text")
-    return tuple(found)
+    return tuple(texts)
 
 
 def label_of(value: Any, what: str) -> Label:
@@ -95,6 +90,10 @@ def label_of(value: Any, what: str) -> Label:
     if isinstance(value, int | float) and 0 <= value <= 1:
         return float(value)
     raise ValueError(f"{what} is {value!r}; it must be true, false, a number in [0, 1], or null")
+
+
+def _labels_of(row: Row) -> tuple[Label, ...]:
+    return tuple(label_of(value, f"label {at}") for at, value in enumerate(list_of(row, "labels")))
 
 
 def place_of(value: Any, what: str) -> int:
@@ -130,7 +129,7 @@ def omega_flat(row: Row, options: StepOptions) -> list[StepExample]:
             raise ValueError("an item of reasoning_steps is no object")
         shares.setdefault(text_of(item, "solution_prefix"), []).append(_share(item))
     # The search met some prefixes twice, with other rollouts each time.
-    values = {prefix: math.fsum(found) / len(found) for prefix, found in shares.items()}
+    values = {prefix: math.fsum(several) / len(several) for prefix, several in shares.items()}
     root = _Node(question, values.pop(question, 1.0))
     open_nodes = [(question, root)]
     # Sorted, a prefix comes right before everything that begins with it.
@@ -168,7 +167,7 @@ def _share(item: Mapping[str, Any]) -> float:
 def _solutions(question: str, root: _Node, options: StepOptions, source: str) -> list[StepExample]:
     if not root.children:
         raise ValueError("the tree holds nothing but the problem")
-    found = []
+    solutions = []
     for way in _ways(root):
         full = StepExample(
             prompt=question,
@@ -181,8 +180,8 @@ def _solutions(question: str, root: _Node, options: StepOptions, source: str) ->
             labels = tuple(None if node.seen else label for node, label in zip(way, labels, strict=True))
         for node in way:
             node.seen = True
-        found.append(replace(full, labels=labels))
-    return found
+        solutions.append(replace(full, labels=labels))
+    return solutions
 
 
 def _ways(root: _Node) -> Iterator[list[_Node]]:
@@ -205,23 +204,16 @@ _FIRST_STEP = re.compile(r"Step 1\s*:")
 
 def plain(row: Row, options: StepOptions) -> list[StepExample]:
     """Read a row of this project's own form."""
-    labels = tuple(label_of(value, f"label {at}") for at, value in enumerate(list_of(row, "labels")))
-    example = StepExample(
-        prompt=prompt_of(row, "prompt"),
-        steps=texts_of(row, "steps"),
-        labels=labels,
-        outcome=label_of(row.get("outcome"), "the outcome"),
-        source=text_of(row, "source") if row.get("source") is not None else "",
-        group=text_of(row, "group") if row.get("group") is not None else "",
-    )
-    return [options.applied(example)]
+    named = {name: text_of(row, name) for name in ("source", "group") if row.get(name) is not None}
+    outcome = label_of(row.get("outcome"), "the outcome")
+    steps, labels = texts_of(row, "steps"), _labels_of(row)
+    return [options.applied(StepExample(prompt=_prompt_of(row), steps=steps, labels=labels, outcome=outcome, **named))]
 
 
 def trl(row: Row, options: StepOptions) -> list[StepExample]:
     """Read a row of TRL's stepwise supervision."""
-    labels = tuple(label_of(value, f"label {at}") for at, value in enumerate(list_of(row, "labels")))
-    steps = texts_of(row, "completions")
-    return [options.applied(StepExample(prompt=prompt_of(row, "prompt"), steps=steps, labels=labels, source="trl"))]
+    steps, labels = texts_of(row, "completions"), _labels_of(row)
+    return [options.applied(StepExample(prompt=_prompt_of(row), steps=steps, labels=labels, source="trl"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,10 +306,7 @@ def math_shepherd(row: Row, options: StepOptions) -> list[StepExample]:
     signs, tail = _signs(text_of(row, "label"), pieces)
     if tail.strip():
         raise ValueError("there is text behind the last step's tag")
-    found = list(_FIRST_STEP.finditer(pieces[0]))
-    if not found:
-        raise ValueError("there is no 'Step 1:', so the problem and the first step cannot be told apart")
-    prompt, first = pieces[0][: found[-1].start()], pieces[0][found[-1].start() :]
+    prompt, first = _cut_at_first_step(pieces[0])
     labels = tuple(_SIGNS[sign] for sign in signs)
     example = StepExample(
         prompt=prompt.strip(),
@@ -349,6 +338,17 @@ def _signs(label: str, pieces: Sequence[str]) -> tuple[list[str], str]:
     return signs, pieces[-1] + label[at:]
 
 
+def _cut_at_first_step(text: str) -> tuple[str, str]:
+    """The problem, and the first step behind it."""
+    starts = [match.start() for match in _FIRST_STEP.finditer(text)]
+    if not starts:
+        raise ValueError(
+            "the problem and the first step cannot be told apart: there is no 'Step 1:', and no field 'problem' that "
+            "the row begins with"
+        )
+    return text[: starts[-1]], text[starts[-1] :]
+
+
 def rlhflow(row: Row, options: StepOptions) -> list[StepExample]:
     """Read a row of RLHFlow: user's turns are steps, the assistant's turns their signs.
 
@@ -356,10 +356,10 @@ def rlhflow(row: Row, options: StepOptions) -> list[StepExample]:
     `question` or `prompt`), or by "Step 1:".
     """
     turns = list_of(row, "conversations" if "conversations" in row else "messages")
-    told = [_turn(turn) for turn in turns]
-    steps = [text for role, text in told if role == "user"]
-    signs = [text.strip() for role, text in told if role == "assistant"]
-    if [role for role, _ in told] != ["user", "assistant"] * len(steps) or not steps:
+    said = [_turn(turn) for turn in turns]
+    steps = [text for role, text in said if role == "user"]
+    signs = [text.strip() for role, text in said if role == "assistant"]
+    if [role for role, _ in said] != ["user", "assistant"] * len(steps) or not steps:
         raise ValueError("the turns are not steps and signs by turns, beginning with a step")
     for at, sign in enumerate(signs):
         if sign not in _SIGNS:
@@ -368,13 +368,7 @@ def rlhflow(row: Row, options: StepOptions) -> list[StepExample]:
     if problem and steps[0].startswith(problem):
         prompt, first = problem, steps[0][len(problem) :]
     else:
-        found = list(_FIRST_STEP.finditer(steps[0]))
-        if not found:
-            raise ValueError(
-                "the problem and the first step cannot be told apart: there is no 'Step 1:', and no field "
-                "'problem' that the first turn begins with"
-            )
-        prompt, first = steps[0][: found[-1].start()], steps[0][found[-1].start() :]
+        prompt, first = _cut_at_first_step(steps[0])
     example = StepExample(
         prompt=prompt.strip(),
         steps=tuple(text.strip() for text in (first, *steps[1:])),

@@ -220,8 +220,8 @@ def test_time_grows_linearly_with_the_steps() -> None:
         ({"words": (0,)}, "words is"),
         ({"words": (1, 1)}, "words is"),
         ({"groups": ("colour",)}, "groups is"),
-        ({"operations": 1}, "operations is 1"),
-        ({"bits": 40}, "bits is 40"),
+        ({"operations": 1}, "operations=1"),
+        ({"bits": 40}, "bits=40"),
         ({"words": (), "groups": (), "operations": False}, "all empty"),
     ],
 )

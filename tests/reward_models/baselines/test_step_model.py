@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from adjudge.responses.aggregate import aggregate
 from adjudge.reward_models.baselines.linear import LinearModel
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, features_of_steps
 from adjudge.reward_models.baselines.step_model import STRENGTHS, StepModel, chances, fit_steps
-from adjudge.scoring import registry
 from adjudge.scoring.conformance import check_scorer
 from adjudge.training.step_data import StepExample
 
@@ -211,76 +208,6 @@ def test_no_step_leaves_the_bound_of_the_weights(model: StepModel) -> None:
     for text in ("9" * 4_000, "stay " * 800, "1 + 1 = 2, " * 300, "?!" * 2_000, " * ".join(["9" * 15] * 16) + " = 1"):
         for features in features_of_steps("Ann has 3.", [text, text], StepFeatureOptions()):
             assert abs(math.fsum(fitted.parts(features).values())) <= bound
-
-
-# Files.
-
-
-def test_a_saved_model_scores_the_same(model: StepModel, tmp_path: Path) -> None:
-    folder = model.save(tmp_path / "model")
-    assert sorted(file.name for file in folder.iterdir()) == ["step_model.json", "step_weights.npz"]
-    loaded = registry.load({HOME: {"model": str(folder), "split": "line"}})
-    assert isinstance(loaded, StepModel)
-    assert loaded.fingerprint == model.fingerprint
-    one = solutions(2, seed=2)[1]
-    assert value(loaded, one.prompt, one.steps) == value(model, one.prompt, one.steps)
-    assert loaded.fitted.trained == model.fitted.trained
-    assert StepModel.load(folder, aggregate="last").aggregate == "last"
-
-
-def damaged(folder: Path, how: str) -> None:
-    notes_file, arrays_file = folder / "step_model.json", folder / "step_weights.npz"
-    notes, arrays = json.loads(notes_file.read_text()), dict(np.load(arrays_file))
-    if how == "no notes":
-        notes_file.unlink()
-    elif how == "no arrays":
-        arrays_file.unlink()
-    elif how == "cut arrays":
-        arrays_file.write_bytes(arrays_file.read_bytes()[:1000])
-    elif how == "pickled arrays":
-        np.savez(arrays_file, **{**arrays, "terms": np.array([{"a": 1}], dtype=object)})
-    elif how == "other arrays":
-        np.savez(arrays_file, **{**arrays, "terms": arrays["terms"] + 1})
-    elif how == "not finite":
-        np.savez(arrays_file, **{**arrays, "terms": arrays["terms"] * np.nan})
-    else:
-        changes: dict[str, dict[str, Any]] = {
-            "newer format": {"format": 3},
-            "older format": {"format": 1},
-            "other statistics": {"names": {**notes["names"], "flow": []}},
-            "unknown option": {"options": {**notes["options"], "colour": 1}},
-            "no number": {"intercept": float("nan")},
-            "another number": {"intercept": notes["intercept"] + 1},
-            "text for a number": {"intercept": "1"},
-            "a list": {"options": []},
-        }
-        notes_file.write_text(json.dumps({**notes, **changes[how]}))
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        "no notes",
-        "no arrays",
-        "cut arrays",
-        "pickled arrays",
-        "other arrays",
-        "not finite",
-        "newer format",
-        "older format",
-        "other statistics",
-        "unknown option",
-        "no number",
-        "another number",
-        "text for a number",
-        "a list",
-    ],
-)
-def test_damaged_files_are_refused(model: StepModel, tmp_path: Path, how: str) -> None:
-    folder = model.save(tmp_path / "model")
-    damaged(folder, how)
-    with pytest.raises(ValueError, match="no step model can be read"):
-        StepModel.load(folder)
 
 
 RIGHT = [dataclasses.replace(one, labels=(1.0, 1.0)) for one in solutions(20, seed=1)]

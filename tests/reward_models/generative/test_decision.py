@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adjudge.engines.interface import LabelLogprobs
 from adjudge.prompts.scorer import Unsure
-from adjudge.reward_models.generative.decision import Decision, combined, decision_of, log_odds
+from adjudge.reward_models.generative.chain_scorer import Decision, combined, decision_of, log_odds
 
 CHANCES = st.floats(1e-6, 0.5)
 

@@ -17,7 +17,7 @@ from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Prompt
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.scorer import Case
 from adjudge.protocol import Sample
-from adjudge.reward_models.generative.decision import YES_NO
+from adjudge.reward_models.generative.chain_scorer import YES_NO
 from adjudge.reward_models.generative.gen_prm import GenPrm
 from adjudge.reward_models.generative.genrm import GenRm
 from adjudge.reward_models.generative.information_gain import InformationGain

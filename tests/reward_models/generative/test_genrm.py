@@ -243,7 +243,6 @@ def test_a_window_that_a_chain_fills_is_no_fault_of_the_engine() -> None:
         ({"quorum": 0.0}, "above 0 and at most 1"),
         ({"min_mass": 1.5}, "at most 1"),
         ({"decision_temperature": 0.0}, "number above 0"),
-        ({"double_check": " "}, "look again"),
         ({"double_checks": 1}, "nothing is written"),
         ({"question": ""}, "answered by Yes or No"),
         ({"template": "judges/rm_r1"}, "Yes or No"),

@@ -243,7 +243,7 @@ def test_the_format_may_stand_in_the_notes(scripted: ScriptedSteps) -> None:
     notes = CheckpointNotes(
         what="process",
         head=HeadConfig(outputs=2, pooling="tokens"),
-        trained={"format": {"kind": form.kind, **form.options()}},
+        trained={"format": form.record()},
     )
     notes.write(scripted.model)
     scorer = ProcessRewardScorer(engine=scripted)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
+from tests.reward_models.training.tiny_training import Killed, kill_at
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
@@ -19,16 +20,16 @@ from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.generative.critique_reward import CritiqueReward
 from adjudge.reward_models.training import losses
 from adjudge.reward_models.training.critique_data import (
+    CritiquePair,
     CritiqueTraining,
     asked_turns,
-    critique_row,
+    critique_spans,
     parse_critiques,
     read_critiques,
 )
-from adjudge.reward_models.training.critique_objective import CritiqueBatches, CritiqueObjective, CritiqueRow
+from adjudge.reward_models.training.critique_objective import CritiqueBatches, CritiqueObjective
 from adjudge.reward_models.training.critique_training import train_critique
-from adjudge.reward_models.training.loop import Progress
-from adjudge.reward_models.training.rows import FinishedChats
+from adjudge.reward_models.training.rows import FinishedChats, Unit, units_of
 from adjudge.scoring import registry
 from adjudge.training.config_file import config_of
 
@@ -73,24 +74,19 @@ def options(home: Path, output: str, **more: Any) -> CritiqueTraining:
     return config_of(CritiqueTraining, {**record, **more})
 
 
-def rows_of(rows: list[dict[str, Any]], tokenizer: Any) -> list[CritiqueRow]:
+def rows_of(rows: list[dict[str, Any]], tokenizer: Any) -> list[Unit[CritiquePair]]:
     chats = FinishedChats(tokenizer, model="tiny", max_length=400)
-    pairs, bad = parse_critiques(rows, missing="empty")
-    assert not bad.first
-    found = []
-    for item in pairs:
-        better, worse = (critique_row(chats, item, side, "Is it right?") for side in (0, 1))
-        assert not isinstance(better, str)
-        assert not isinstance(worse, str)
-        written = (item.critiques[0] is not None, item.critiques[1] is not None)
-        found.append(CritiqueRow(chats=(better, worse), written=written, tie=item.pair.tie, weight=item.pair.weight))
-    return found
+    data = parse_critiques(rows, missing="empty")
+    assert not data.bad
+    units, dropped = units_of(data.examples, lambda pair: critique_spans(chats, pair, pair.critiques, "Is it right?"))
+    assert not dropped
+    return units
 
 
 def test_a_critique_begins_where_the_model_would_begin_to_write() -> None:
     tokenizer: Any = tiny_tokenizer()
     (row,) = rows_of(planted(1), tokenizer)
-    for chat, critique in zip(row.chats, ("good", "bad"), strict=True):
+    for chat, critique in zip(row.spans, ("good", "bad"), strict=True):
         before, after = tokenizer.decode(chat.tokens[: chat.start]), tokenizer.decode(chat.tokens[chat.start :])
         assert before.endswith("Is it right?<|end|>\n<|turn|>assistant\n")
         assert after == f"{critique}<|end|>\n"
@@ -101,20 +97,22 @@ def test_no_answer_writes_its_own_critique() -> None:
     tokenizer = tiny_tokenizer()
     (row,) = rows_of([{**planted(1)[0], "rejected": spoof}], tokenizer)
     turn = tokenizer.convert_tokens_to_ids("<|turn|>")
-    assert [chat.tokens.count(turn) for chat in row.chats] == [4, 4]
+    assert [chat.tokens.count(turn) for chat in row.spans] == [4, 4]
 
 
-def by_hand(model: Any, head: RewardNetwork, row: CritiqueRow, language: float, ties: float, center: float) -> Any:
+def by_hand(
+    model: Any, head: RewardNetwork, row: Unit[CritiquePair], language: float, ties: float, center: float
+) -> Any:
     rewards, written = [], []
-    for chat, told in zip(row.chats, row.written, strict=True):
-        ids = torch.tensor([chat.tokens])
+    for chat, critique in zip(row.spans, row.example.critiques, strict=True):
+        ids = torch.tensor([list(chat.tokens)])
         rewards.append(head(ids, torch.ones_like(ids))[0, 0])
-        if told:
+        if critique is not None:
             shares = torch.log_softmax(model(input_ids=ids).logits[0], dim=-1)
             own = [shares[at - 1, chat.tokens[at]] for at in range(chat.start, len(chat.tokens))]
             written.append(-torch.stack(own).mean())
     better, worse = rewards
-    apart = ties * (better - worse) ** 2 if row.tie else losses.bt(better, worse)
+    apart = ties * (better - worse) ** 2 if row.example.tie else losses.bt(better, worse)
     return apart + center * losses.centering(better, worse), written
 
 
@@ -135,7 +133,7 @@ def test_the_loss_is_the_sum_of_its_parts_however_many_passes_it_takes(tmp_path:
     expected: Any = sum(part * weight for (part, _), weight in zip(parts, (0.25, 0.5, 0.25), strict=True))
     expected = expected + 0.7 * sum(said) / 5
     for budget, passes in ((10**6, 1), (1, 3)):
-        batches = CritiqueBatches(rows, pad=0, budget=budget)([0, 1, 2])
+        batches = CritiqueBatches(units=rows, budget=budget)([0, 1, 2])
         assert len(batches) == passes
         found = sum(objective(**batch)["loss"].item() for batch in batches)
         assert found == pytest.approx(expected.item(), rel=1e-4)
@@ -143,9 +141,9 @@ def test_the_loss_is_the_sum_of_its_parts_however_many_passes_it_takes(tmp_path:
 
 def test_the_likelihood_teaches_no_token_but_the_critiques(tmp_path: Path) -> None:
     (row,) = rows_of(planted(1), tiny_tokenizer())
-    (batch,) = CritiqueBatches([row], pad=0, budget=10**6)([0])
+    (batch,) = CritiqueBatches(units=[row], budget=10**6)([0])
     places = {(int(line), int(at)) for line, at in zip(batch["text_rows"], batch["text_places"], strict=True)}
-    assert places == {(side, at) for side, chat in enumerate(row.chats) for at in range(chat.start, len(chat.tokens))}
+    assert places == {(side, at) for side, chat in enumerate(row.spans) for at in range(chat.start, len(chat.tokens))}
     assert float(batch["text_weights"].sum()) == pytest.approx(1)
 
 
@@ -163,12 +161,8 @@ def test_critiques_and_rewards_are_learnt_and_saved(home: Path) -> None:
     assert (notes.what, notes.trained["ask"]) == ("critique", "Is it right?")
     assert registry.load(str(home / "whole")) == CritiqueReward(model=str(home / "whole"))
     engine = engine_of(f"transformers:{home / 'whole'}")
-    held = read_critiques(config.data, seed=0).held
-    chats = [
-        asked_turns(item.pair.prompt, text, config.ask)
-        for item in held
-        for text in (item.pair.chosen, item.pair.rejected)
-    ]
+    held = read_critiques(config.data, seed=0).held_out
+    chats = [asked_turns(pair.prompt, text, config.ask) for pair in held for text in (pair.chosen, pair.rejected)]
     written = asyncio.run(engine.generate(chats, Sampling(max_tokens=4)))
     texts = [answer.completions[0].text for answer in written if isinstance(answer, Generation)]
     assert len(texts) == len(chats)
@@ -189,21 +183,13 @@ def test_no_critique_is_written_beyond_the_window(home: Path) -> None:
     assert set(report.metrics) == {"accuracy_with_given_critiques", "equal_rewards_with_given_critiques"}
 
 
-class Killed(Exception):
-    pass
-
-
 def test_a_resumed_training_ends_with_the_same_bits(home: Path) -> None:
     schedule = {"epochs": 1, "learning_rate": 3e-3, "batch_size": 6, "save_steps": 3}
     train_critique(options(home, "a", schedule=schedule, own_critiques=0))
     broken = options(home, "b", schedule=schedule, own_critiques=0)
 
-    def kill(progress: Progress) -> None:
-        if progress.step == 5:
-            raise Killed
-
     with pytest.raises(Killed):
-        train_critique(broken, progress=kill)
+        train_critique(broken, progress=kill_at(5))
     assert train_critique(broken, resume=True).resumed == 3
     found = {path.name: path.read_bytes() for path in (home / "b").glob("*.safetensors")}
     assert set(found) == {"model.safetensors", "adjudge_head.safetensors"}
@@ -221,8 +207,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("change", "problem"), BAD.values(), ids=BAD)
 def test_a_bad_row_is_counted(change: dict[str, Any], problem: str) -> None:
-    found, bad = parse_critiques([*planted(1), {**planted(1)[0], **change}])
-    assert (len(found), bad.reasons, bad.first) == (1, {problem: 1}, [f"row 2: {problem}"])
+    data = parse_critiques([*planted(1), {**planted(1)[0], **change}])
+    assert (len(data.examples), data.bad, data.first_bad) == (1, {problem: 1}, (f"row 2: {problem}",))
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {

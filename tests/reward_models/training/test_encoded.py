@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.engines.tiny_models import CHAT, tiny_tokenizer
 
 from adjudge.reward_models.training.rows import FinishedChats, batch_plan, micro_batches
-from adjudge.reward_models.training.scalar_data import Batches, encode
+from adjudge.reward_models.training.scalar_data import PreferenceBatches, encode
 from adjudge.training.backbones import with_template
 from adjudge.training.examples import Pair, Ranking, Rating
 
@@ -152,10 +152,10 @@ def test_forward_passes_stay_within_the_budget(lengths: list[int], budget: int) 
         assert len(members) == 1 or len(rows) * max(rows) <= budget
 
 
-def batches(examples: list[Any], **options: Any) -> Batches:
+def batches(examples: list[Any], **options: Any) -> PreferenceBatches:
     units, dropped = encode(examples, CHATS, paraphrases=True)
     assert not dropped
-    return Batches(units=units, **{"budget": 64, **options})
+    return PreferenceBatches(units=units, **{"budget": 64, **options})
 
 
 MIXED = [

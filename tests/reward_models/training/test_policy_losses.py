@@ -71,15 +71,6 @@ def test_smoothing_puts_the_minimum_where_labels_are_wrong_as_often_as_said() ->
     assert gap.grad.item() == pytest.approx(0, abs=1e-12)
 
 
-def test_a_gap_without_a_reference_is_the_policys_own() -> None:
-    chosen, rejected = tensor([-3.0, -5.0]), tensor([-4.0, -1.0])
-    assert policy_objective.preference_gap(chosen, rejected).tolist() == [1.0, -4.0]
-    both = policy_objective.preference_gap(chosen, rejected, tensor([-1.0, -1.0]), tensor([-2.0, -4.0]))
-    assert both.tolist() == [0.0, -7.0]
-    with pytest.raises(ValueError, match="belong together"):
-        policy_objective.preference_gap(chosen, rejected, chosen)
-
-
 BETAS: dict[str, tuple[float, float]] = {
     "no difference": (0.0, 0.1),
     "a clear one": (1e6, 0.1 * 1.5),

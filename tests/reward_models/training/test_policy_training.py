@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
+from tests.reward_models.training.tiny_training import Killed, kill_at
 
 from adjudge.reward_models.training import policy_objective
-from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
 from adjudge.reward_models.training.policy_objective import PolicyObjective
-from adjudge.reward_models.training.policy_training import PairSpans, train_policy
-from adjudge.reward_models.training.rows import Span, logprobs_of, span_tensors
+from adjudge.reward_models.training.policy_training import pair_spans, train_policy
+from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, span_ends, units_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
 from adjudge.training.config_file import config_of
@@ -92,13 +92,14 @@ def test_the_gap_is_one_of_a_model_and_its_start(home: Path) -> None:
     config = options(home, "measured")
     report = train_policy(config)
     tokenizer: Any = AutoTokenizer.from_pretrained(home / "measured")
-    held = split_data(ScalarTraining(model=config.model, data=config.data, output="x")).held
+    held = split_data(ScalarTraining(model=config.model, data=config.data, output="x")).held_out
     pairs = [pair for pair in held if isinstance(pair, Pair)]
-    rows, _ = PairSpans(tokenizer, config, model="tiny", max_length=512).rows(pairs, [""] * len(pairs))
+    chats = FinishedChats(tokenizer, model="tiny", max_length=512)
+    rows, _ = units_of(pairs, lambda pair: pair_spans(chats, pair, whole=True))
     gaps = []
     for folder in ("measured", "model"):
         model = PolicyObjective(AutoModelForCausalLM.from_pretrained(home / folder), config.loss)
-        spans = [span for row in rows for span in (row.chosen, row.rejected)]
+        spans = [span for row in rows for span in row.spans]
         said = [logprobs_of(model, [span], budget=10**6, device="cpu")[0] for span in spans]
         gaps.append(np.array(said[0::2]) - np.array(said[1::2]))
     moved = gaps[0] - gaps[1]
@@ -125,13 +126,13 @@ def test_a_later_round_can_be_compared_with_the_first_model(home: Path, tmp_path
 def test_steps_end_without_an_end_of_turn_and_answers_with_one() -> None:
     tokenizer: Any = tiny_tokenizer()
     pair = Pair(prompt="How much?", chosen="First.\n\nyes", rejected="First.\n\nno")
-    data: dict[str, Any] = {"model": "x", "data": "x", "output": "x"}
+    chats = FinishedChats(tokenizer, model="tiny", max_length=100)
     seen = []
     for whole in (True, False):
-        config = config_of(PolicyTraining, {**data, "whole": whole})
-        ((row,), _) = PairSpans(tokenizer, config, model="tiny", max_length=100).rows([pair], [""])
-        seen.append([tokenizer.decode(span.tokens[span.start :]) for span in (row.chosen, row.rejected)])
-        assert tokenizer.decode(row.chosen.tokens[: row.chosen.start]).endswith("assistant\n")
+        spans = pair_spans(chats, pair, whole=whole)
+        assert not isinstance(spans, str)
+        seen.append([tokenizer.decode(span.tokens[span.start :]) for span in spans])
+        assert tokenizer.decode(spans[0].tokens[: spans[0].start]).endswith("assistant\n")
     assert seen == [["First.\n\nyes<|end|>\n", "First.\n\nno<|end|>\n"], ["First.\n\nyes", "First.\n\nno"]]
 
 
@@ -158,7 +159,8 @@ def test_the_objective_is_the_weighted_sum_of_its_losses(tmp_path: Path) -> None
     objective = PolicyObjective(model, PolicyLossChoice(noise=0.1), scaling=scaling, likelihood=0.2)
     spans = [Span(tokens=(3, 4, 5, *rest), start=2) for rest in ((6, 7), (8,), (9, 10, 11), (12, 13))]
     reference, margins, weights = torch.tensor([-9.0, -8.0, -30.0, -20.0]), torch.tensor([0.5, 2.0]), [0.3, 0.7]
-    found = objective(**span_tensors(spans), reference=reference, margins=margins, weights=torch.tensor(weights))
+    batch = {**padded([span.tokens for span in spans]), **span_ends(spans)}
+    found = objective(**batch, reference=reference, margins=margins, weights=torch.tensor(weights))
     said = logprobs_of(objective, spans, budget=10**6, device="cpu")
     expected = 0.0
     for pair in (0, 1):
@@ -181,19 +183,11 @@ def test_a_model_that_says_no_numbers_is_not_measured(tmp_path: Path) -> None:
         logprobs_of(objective, [Span(tokens=(3, 4, 5), start=1)], budget=100, device="cpu")
 
 
-class Killed(Exception):
-    pass
-
-
 def test_a_resumed_training_ends_with_the_same_bits(home: Path) -> None:
     train_policy(options(home, "a"))
 
-    def kill(progress: Progress) -> None:
-        if progress.step == 6:
-            raise Killed
-
     with pytest.raises(Killed):
-        train_policy(options(home, "b"), progress=kill)
+        train_policy(options(home, "b"), progress=kill_at(6))
     data = {"path": str(home / "pairs.jsonl"), "held_out": 0.25, "reasoning": "keep"}
     with pytest.raises(ValueError, match=r"begun with other options or data \(reasoning\)"):
         train_policy(options(home, "b", data=data), resume=True)

@@ -13,9 +13,9 @@ from torch import Tensor
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.process.rows import RowTokens
-from adjudge.reward_models.training.process_config import Normalize, StepLayout, StepLossName, lay_out
+from adjudge.reward_models.training.process_config import Normalize, StepLayout, StepLossChoice, StepLossName, lay_out
 from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
-from adjudge.reward_models.training.process_rows import LabelledRow, StepBatches, labelled_rows
+from adjudge.reward_models.training.process_rows import StepBatches, StepUnit, labelled_units
 from adjudge.training.step_data import StepExample
 
 STEPS = ("First, 6 * 7 is 42.", "So the answer\n\nis 42", "The end.")
@@ -78,9 +78,9 @@ def example(*labels: float | None, outcome: float | None = None) -> StepExample:
     return StepExample(prompt="How much?", steps=steps, labels=labels, outcome=outcome)
 
 
-def rows_of(*examples: StepExample, max_length: int = 500, **options: Any) -> tuple[list[LabelledRow], dict[str, int]]:
+def rows_of(*examples: StepExample, max_length: int = 500, **options: Any) -> tuple[list[StepUnit], dict[str, int]]:
     given: dict[str, Any] = {"too_long": "drop", "outcome": False, **options}
-    rows, dropped = labelled_rows(examples, RowTokens(marked()), StepLayout().format(), max_length=max_length, **given)
+    rows, dropped = labelled_units(examples, RowTokens(marked()), StepLayout().format(), max_length=max_length, **given)
     return rows, dict(dropped)
 
 
@@ -90,8 +90,8 @@ def test_a_solution_that_is_too_long_is_left_out_or_loses_whole_steps() -> None:
     assert rows_of(example(1.0, None, 0.0), max_length=most) == ([], {"too long": 1})
     ((cut,), dropped) = rows_of(example(1.0, None, 0.0, outcome=1.0), max_length=most, too_long="cut")
     assert dropped == {"too long, cut": 1}
-    assert cut.tokens == full.tokens[: full.places[1] + 1]
-    assert (cut.places, cut.labels, cut.outcome) == (full.places[:2], (1.0, None), None)
+    assert cut.spans[0].tokens == full.spans[0].tokens[: full.places[1] + 1]
+    assert (cut.places, cut.example.labels, cut.example.outcome) == (full.places[:2], (1.0, None), None)
 
 
 def test_a_solution_that_loses_its_last_label_is_counted() -> None:
@@ -126,23 +126,23 @@ LOSSES: dict[str, StepLossName] = {
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_only_labelled_places_get_a_gradient(loss: StepLossName, outputs: int) -> None:
     rows, _ = rows_of(example(1.0, None, 0.0), example(None, 0.3))
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0, 1])
+    (batch,) = StepBatches(units=rows, budget=10**6, normalize="solution")([0, 1])
     network: Any = Outputs(batch["input_ids"], outputs)
-    found = StepObjective(network, loss=loss)(**batch)
+    found = StepObjective(network, StepLossChoice(name=loss))(**batch)
     found["loss"].backward()
     touched = {tuple(at) for at in network.values.grad.abs().sum(-1).nonzero().tolist()}
-    order = sorted((0, 1), key=lambda at: -len(rows[at].tokens))
+    order = sorted((0, 1), key=lambda at: -rows[at].length)
     assert touched == {
         (line, place)
         for line, at in enumerate(order)
-        for place, label in zip(rows[at].places, rows[at].labels, strict=True)
+        for place, label in zip(rows[at].places, rows[at].example.labels, strict=True)
         if label is not None
     }
 
 
 def test_the_outcome_is_read_at_the_last_step_and_only_where_it_is_known() -> None:
     rows, _ = rows_of(example(None, None, outcome=1.0), example(None, 1.0), outcome=True)
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0, 1])
+    (batch,) = StepBatches(units=rows, budget=10**6, normalize="solution")([0, 1])
     network: Any = Outputs(batch["input_ids"], 3)
     StepObjective(network, outcome=0.5)(**batch)["loss"].backward()
     touched = network.values.grad[..., 2].nonzero().tolist()
@@ -156,11 +156,13 @@ def test_the_outcome_is_read_at_the_last_step_and_only_where_it_is_known() -> No
 def test_an_order_takes_for_wrong_what_the_option_takes_for_wrong() -> None:
     """With a threshold of 0, a step from which one rollout in three got there is right."""
     rows, _ = rows_of(example(1.0, 0.3, 0.0))
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0])
+    (batch,) = StepBatches(units=rows, budget=10**6, normalize="solution")([0])
     network: Any = Outputs(batch["input_ids"], 2)
-    soft, strict = (StepObjective(network, loss="ranking", error=error)(**batch)["loss"] for error in (0.0, 0.5))
+    soft, strict = (
+        StepObjective(network, StepLossChoice(name="ranking"), error=error)(**batch)["loss"] for error in (0.0, 0.5)
+    )
     batch["labels"] = torch.tensor([[1.0, 1.0, 0.0]])
-    torch.testing.assert_close(soft, StepObjective(network, loss="ranking")(**batch)["loss"])
+    torch.testing.assert_close(soft, StepObjective(network, StepLossChoice(name="ranking"))(**batch)["loss"])
     assert abs((soft - strict).item()) > 1e-3
 
 
@@ -170,13 +172,13 @@ NORMALISE: dict[str, Normalize] = {"step": "step", "solution": "solution"}
 @pytest.mark.parametrize("normalize", NORMALISE.values(), ids=NORMALISE)
 def test_the_loss_is_the_mean_that_is_asked_for(normalize: Normalize) -> None:
     rows, _ = rows_of(example(1.0, None, 0.0, 1.0), example(0.0, None), example(None, None, outcome=1.0), outcome=True)
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize=normalize)([0, 1, 2])
+    (batch,) = StepBatches(units=rows, budget=10**6, normalize=normalize)([0, 1, 2])
     network: Any = Outputs(batch["input_ids"], 2)
     loss = StepObjective(network)(**batch)["loss"].item()
-    order = sorted(range(3), key=lambda at: -len(rows[at].tokens))
+    order = sorted(range(3), key=lambda at: -rows[at].length)
     by_row = []
     for line, at in enumerate(order):
-        for place, label in zip(rows[at].places, rows[at].labels, strict=True):
+        for place, label in zip(rows[at].places, rows[at].example.labels, strict=True):
             if label is not None:
                 shares = torch.log_softmax(network.values[line, place], dim=-1)
                 by_row.append((at, -(label * shares[1] + (1 - label) * shares[0]).item()))
@@ -206,7 +208,9 @@ def test_a_step_trains_alike_however_many_passes_it_takes(
     folder = write_model(tmp_path / "m", tokenizer=tokenizer)
     torch.manual_seed(0)
     network = RewardNetwork.on(AutoModel.from_pretrained(folder), HeadConfig(outputs=3, bias=True, pooling="tokens"))
-    objective = StepObjective(network, loss=loss, good=1.5, outcome=0.7)
+    objective = StepObjective(
+        network, StepLossChoice(name=loss, good=1.5 if loss == "cross_entropy" else 1.0), outcome=0.7
+    )
     examples = [
         example(1.0, 0.0, outcome=1.0),
         example(0.2),
@@ -214,7 +218,7 @@ def test_a_step_trains_alike_however_many_passes_it_takes(
         example(0.0, None, outcome=0.0),
     ]
     rows, _ = rows_of(*examples, outcome=True)
-    one, many = (StepBatches(rows, pad=0, budget=most, normalize=normalize)([0, 1, 2, 3]) for most in (10**6, 1))
+    one, many = (StepBatches(units=rows, budget=most, normalize=normalize)([0, 1, 2, 3]) for most in (10**6, 1))
     assert (len(one), len(many)) == (1, 4)
     together, apart = gradients(network, objective, one), gradients(network, objective, many)
     assert max(float(value.abs().max()) for value in together) > 0

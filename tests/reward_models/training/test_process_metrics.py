@@ -7,7 +7,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from adjudge.reward_models.training.process_metrics import (
-    Judged,
+    JudgedSteps,
     best_threshold,
     expected_calibration_error,
     first_error_f1,
@@ -17,8 +17,8 @@ from adjudge.reward_models.training.process_metrics import (
 from adjudge.training.step_data import Label
 
 
-def judged(probabilities: list[float], labels: list[Label], cluster: str = "a") -> Judged:
-    return Judged(probabilities=tuple(probabilities), labels=tuple(labels), cluster=cluster)
+def judged(probabilities: list[float], labels: list[Label], cluster: str = "a") -> JudgedSteps:
+    return JudgedSteps(probabilities=tuple(probabilities), labels=tuple(labels), cluster=cluster)
 
 
 def test_measures_by_hand() -> None:
@@ -26,7 +26,7 @@ def test_measures_by_hand() -> None:
         [
             judged([0.9, 0.2, 0.7], [1.0, 0.0, None]),
             judged([0.8, 0.6], [1.0, 1.0], "b"),
-            Judged(probabilities=(0.4,), labels=(1.0,), cluster="c", outcome=0.3, correct=0.0),
+            JudgedSteps(probabilities=(0.4,), labels=(1.0,), cluster="c", outcome=0.3, correct=0.0),
         ]
     )
     assert found["step_accuracy"].value == pytest.approx(4 / 5)
@@ -41,7 +41,7 @@ def test_measures_by_hand() -> None:
 def test_outcomes_are_ranked() -> None:
     answers = [(0.9, 1.0), (0.3, 0.0), (0.4, 1.0), (0.5, 0.0)]
     rows = [
-        Judged(probabilities=(0.5,), labels=(None,), cluster=str(at), outcome=value, correct=label)
+        JudgedSteps(probabilities=(0.5,), labels=(None,), cluster=str(at), outcome=value, correct=label)
         for at, (value, label) in enumerate(answers)
     ]
     assert step_measures(rows)[0]["outcome_auc"].value == pytest.approx(3 / 4)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from tests.engines.tiny_models import write_model
+from tests.reward_models.training.tiny_training import Killed, kill_at
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
-from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
@@ -153,10 +153,6 @@ def test_an_implicit_model_scores_as_it_was_measured(home: Path) -> None:
     assert report.metrics["brier"].value == pytest.approx(sum(squares) / len(squares), abs=1e-5)
 
 
-class Killed(Exception):
-    pass
-
-
 def weights(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
 
@@ -170,12 +166,8 @@ def test_a_resumed_training_ends_with_the_same_bits(home: Path, objective: str) 
     whole = train_process(options(home, f"{objective}_whole", **more))
     broken = options(home, f"{objective}_broken", **more)
 
-    def kill(progress: Progress) -> None:
-        if progress.step == 8:
-            raise Killed
-
     with pytest.raises(Killed):
-        train_process(broken, progress=kill)
+        train_process(broken, progress=kill_at(8))
     with pytest.raises(ValueError, match="resume"):
         train_process(broken)
     resumed = train_process(broken, resume=True)
@@ -199,11 +191,8 @@ def test_a_start_of_which_half_was_kept_is_kept_whole(home: Path) -> None:
     schedule = {"epochs": 1, "batch_size": 40, "save_steps": 1}
     config = options(home, "start", model={"from_scratch": "tiny"}, objective="implicit", schedule=schedule)
 
-    def kill(progress: Progress) -> None:
-        raise Killed
-
     with pytest.raises(Killed):
-        train_process(config, progress=kill)
+        train_process(config, progress=kill_at(1))
     (home / "start" / "reference" / "model.safetensors").unlink()
     train_process(config, resume=True)
     (made,) = (home / "start").glob("training_model_*")
@@ -214,13 +203,9 @@ def test_a_start_of_which_half_was_kept_is_kept_whole(home: Path) -> None:
 
 
 def test_another_option_is_not_resumed(home: Path) -> None:
-    def kill(progress: Progress) -> None:
-        if progress.step == 3:
-            raise Killed
-
     schedule = {"save_steps": 2, "batch_size": 8}
     with pytest.raises(Killed):
-        train_process(options(home, "changed", schedule=schedule), progress=kill)
+        train_process(options(home, "changed", schedule=schedule), progress=kill_at(3))
     with pytest.raises(ValueError, match="normalize"):
         train_process(options(home, "changed", schedule=schedule, normalize="step"), resume=True)
 

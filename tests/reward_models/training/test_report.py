@@ -9,21 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
-from sklearn.metrics import roc_auc_score
 
 from adjudge.reward_models.training.held_out import (
-    Judged,
-    JudgedPairs,
-    auc,
+    Rewarded,
+    RewardedPairs,
     calibration_error,
-    judged_pairs,
     label_measures,
     pair_measures,
     preference_measures,
-    ranked,
     rating_measures,
 )
 from adjudge.reward_models.training.report import TrainingReport
@@ -31,7 +24,7 @@ from adjudge.statistics.intervals import wilson
 from adjudge.training.examples import Pair, Ranking
 
 
-def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:
+def pairs(better: list[float], worse: list[float], **more: Any) -> RewardedPairs:
     count = len(better)
     given = {
         "better_length": [2.0] * count,
@@ -39,7 +32,7 @@ def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:
         "probability": [1.0] * count,
         **more,
     }
-    return JudgedPairs(
+    return RewardedPairs(
         better=np.array(better),
         worse=np.array(worse),
         clusters=[str(at) for at in range(count)],
@@ -78,19 +71,6 @@ def test_calibration_error_by_hand() -> None:
     assert calibration_error(believed, outcomes) == pytest.approx(2 / 4 * 0.1 + 1 / 4 * 0.95 + 1 / 4 * 0.4)
 
 
-@given(values=st.lists(st.integers(0, 5), min_size=1, max_size=20))
-def test_ranks(values: list[int]) -> None:
-    np.testing.assert_allclose(ranked(np.array(values, float)), stats.rankdata(values) - 1)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30))
-def test_auc(rows: list[tuple[int, bool]]) -> None:
-    scores, right = np.array([score for score, _ in rows], float), np.array([label for _, label in rows])
-    if right.all() or not right.any():
-        return
-    assert auc(scores, right) == pytest.approx(roc_auc_score(right, scores))
-
-
 def test_ratings_and_labels() -> None:
     predicted, targets = (
         np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 0.0]]),
@@ -112,10 +92,10 @@ def test_ratings_and_labels() -> None:
 def test_lists_give_their_pairs_and_whether_the_best_comes_first() -> None:
     ranking = Ranking(prompt="q", responses=("a", "b", "c"), ranks=(1, 0, 1))
 
-    def judged(rewards: list[float]) -> Judged:
-        return Judged(example=ranking, rewards=np.array(rewards)[:, None], lengths=np.ones(3), cluster="q")
+    def judged(rewards: list[float]) -> Rewarded:
+        return Rewarded(example=ranking, rewards=np.array(rewards)[:, None], lengths=np.ones(3), cluster="q")
 
-    flat = judged_pairs([judged([0.0, 1.0, 2.0])])
+    flat = RewardedPairs.of([judged([0.0, 1.0, 2.0])])
     assert (flat.better.tolist(), flat.worse.tolist()) == ([1.0, 1.0], [0.0, 2.0])
     found, _ = preference_measures([judged([0.0, 1.0, 2.0]), judged([0.0, 3.0, 2.0]), judged([1.0, 1.0, 0.0])])
     assert found["best_first"].value == pytest.approx(1 / 3)
@@ -123,8 +103,8 @@ def test_lists_give_their_pairs_and_whether_the_best_comes_first() -> None:
 
 def test_members_of_an_ensemble_are_averaged() -> None:
     pair = Pair(prompt="q", chosen="a", rejected="b")
-    one = Judged(example=pair, rewards=np.array([[1.0, 3.0], [0.0, 1.0]]), lengths=np.ones(2), cluster="q")
-    assert judged_pairs([one]).gaps.tolist() == [1.5]
+    one = Rewarded(example=pair, rewards=np.array([[1.0, 3.0], [0.0, 1.0]]), lengths=np.ones(2), cluster="q")
+    assert RewardedPairs.of([one]).gaps.tolist() == [1.5]
 
 
 def test_a_report_comes_back_and_its_card_holds_no_markup_of_the_data(tmp_path: Path) -> None:

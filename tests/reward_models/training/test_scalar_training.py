@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
-from tests.reward_models.training.tiny_training import planted, tiny_config, write_rows
+from tests.reward_models.training.tiny_training import Killed, kill_at, planted, tiny_config, write_rows
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.loading import engine_of
@@ -220,16 +220,8 @@ def test_a_killed_training_resumes_to_the_very_bits(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_was_not_finished_is_passed_over_and_other_options_are_refused(tmp_path: Path) -> None:
     config = tiny_config(tmp_path, planted(80), schedule={"save_steps": 2})
-
-    class Stop(Exception):
-        pass
-
-    def stop(at: Any) -> None:
-        if at.step == 5:
-            raise Stop
-
-    with pytest.raises(Stop):
-        train_scalar(config, progress=stop)
+    with pytest.raises(Killed):
+        train_scalar(config, progress=kill_at(5))
     work = tmp_path / "model" / "training"
     (work / "checkpoint-4" / "whole.json").unlink()
     other = tiny_config(tmp_path, planted(80), schedule={"save_steps": 2, "learning_rate": 1e-4})

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.training.config_file import config_of
 
 GOOD = "calm clear kind exact brief".split()
 BAD = "loud vague rude wrong endless".split()
+
+
+class Killed(Exception):
+    """Ends a training in its middle."""
+
+
+def kill_at(step: int) -> Callable[[Progress], None]:
+    """Return what ends a training after a step."""
+
+    def kill(progress: Progress) -> None:
+        if progress.step == step:
+            raise Killed
+
+    return kill
 
 
 def planted(count: int, *, seed: int = 0) -> list[dict[str, Any]]:
