@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, first_error_of
+from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, StepLabels, first_error_of
 from adjudge.protocol import Sample
 
 _ANNOTATION = re.compile(r"<<([^<>=]{1,200})=([^<>=]{1,60})>>")
@@ -50,25 +50,20 @@ class Claim:
     left: str
     right: str
 
-    @property
-    def number(self) -> Fraction | None:
-        """What is said to come of it, as a number; None if it is none."""
-        return number_of(self.right)
-
 
 def claims_of(step: str) -> tuple[Claim, ...]:
     """Return the claims of a step, in order; none of one that is too long to be read whole."""
     if len(step) > _LONGEST:
         return ()
-    found = [Claim(left.strip(), right.strip()) for left, right in _ANNOTATION.findall(step)]
-    if found:
-        return tuple(claim for claim in found if re.search(r"\d\s*[^\d\s.,]", claim.left) and claim.left[-1:] != "=")
+    claims = [Claim(left.strip(), right.strip()) for left, right in _ANNOTATION.findall(step)]
+    if claims:
+        return tuple(claim for claim in claims if re.search(r"\d\s*[^\d\s.,]", claim.left) and claim.left[-1:] != "=")
     text = step
     for sign, plain in _SIGNS.items():
         text = text.replace(sign, plain)
     text = re.sub(r"[ \t]+", " ", _CROSS.sub("*", _MARKS.sub("", text)))
-    found = [Claim(mark["left"].strip(), mark["right"].strip()) for mark in _EQUATION.finditer(text)]
-    return tuple(claim for claim in found if claim.left.count("(") == claim.left.count(")"))
+    claims = [Claim(mark["left"].strip(), mark["right"].strip()) for mark in _EQUATION.finditer(text)]
+    return tuple(claim for claim in claims if claim.left.count("(") == claim.left.count(")"))
 
 
 def number_of(text: str) -> Fraction | None:
@@ -85,7 +80,7 @@ _CLOSE = Fraction(1, 200)  # two decimals, as money is rounded
 
 def results_of(text: str) -> frozenset[Fraction]:
     """Return the numbers that a text works out."""
-    return frozenset(number for claim in claims_of(text) if (number := claim.number) is not None)
+    return frozenset(number for claim in claims_of(text) if (number := number_of(claim.right)) is not None)
 
 
 def worked_labels(
@@ -107,23 +102,19 @@ def worked_labels(
     labels: list[Label] = []
     for at, step in enumerate(steps):
         results = results_of(step)
-        departs = any(not _among(result, worked) for result in results)
+        departs = any(all(abs(result - one) > _CLOSE for one in worked) for result in results)
         if departs or at == len(steps) - 1:
-            found = (*labels, 0.0, *[None] * (len(steps) - at - 1))
-            return found, first_error_of(found)
+            known = (*labels, 0.0, *[None] * (len(steps) - at - 1))
+            return known, first_error_of(known)
         labels.append(1.0 if results else None)
     return tuple(labels), None
-
-
-def _among(result: Fraction, worked: frozenset[Fraction]) -> bool:
-    return result in worked or any(abs(result - one) <= _CLOSE for one in worked)
 
 
 ROUNDED = '{"math": {"abs_tol": 0.005}}'
 """A scorer that lets results be rounded to two decimals, as money is; the default where none is named."""
 
 
-async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> tuple[tuple[Label, ...], list[Estimate]]:
+async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> StepLabels:
     """Return a label for each step, and how many of its equations hold, of those that were judged.
 
     Args:
@@ -140,8 +131,5 @@ async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> tuple
         said = [next(verdicts) for _ in mine]
         holds = [verdict for verdict in said if verdict is not None]
         estimates.append(Estimate(right=sum(holds), judged=len(holds)))
-        if False in said:
-            labels.append(0.0)
-        else:
-            labels.append(1.0 if said and None not in said else None)
-    return tuple(labels), estimates
+        labels.append(0.0 if False in said else 1.0 if said and None not in said else None)
+    return StepLabels(labels=tuple(labels), estimates=tuple(estimates), first_error=first_error_of(labels))

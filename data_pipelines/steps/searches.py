@@ -39,9 +39,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
 
 from adjudge.data_pipelines.steps.rollouts import (
     NO_ERROR,
@@ -51,47 +50,20 @@ from adjudge.data_pipelines.steps.rollouts import (
     Oracle,
     Prefix,
     Rollout,
+    StepLabels,
     certain,
     estimate_of,
+    first_unreached,
     monte_carlo,
+    shares,
 )
-from adjudge.options import Options, Range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Where a search ended.
+async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, verify: int = 0) -> StepLabels:
+    """Return hard labels up to the first error of a solution; what is behind it stays unknown.
 
-    Attributes:
-        steps: of the solution.
-        good: so many first steps are known to lead to the right answer.
-        first_error: place of the first error, from 0; -1 for none; None where it could not be told.
-        asked: the estimates, by the length of the prefix.
-    """
-
-    steps: int
-    good: int
-    first_error: int | None
-    asked: Mapping[int, Estimate]
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Hard labels: 1 for good steps, 0 for the first error, None for all others."""
-        labels: list[Label] = [1.0] * self.good + [None] * (self.steps - self.good)
-        if self.first_error is not None and self.first_error >= 0:
-            labels[self.first_error] = 0.0
-        return tuple(labels)
-
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """The votes behind each step; none where its prefix was not asked."""
-        return tuple(self.asked.get(length, Estimate()) for length in range(1, self.steps + 1))
-
-
-async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, verify: int = 0) -> Found:
-    """Return the first error of a solution; at most ceil(log2(n)) + 1 + `verify` prefixes are asked for n steps.
-
-    Where a good prefix is overturned by `verify`, halving goes on behind it, and more are asked.
+    At most ceil(log2(n)) + 1 + `verify` prefixes are asked for n steps.  Where a good prefix is overturned by `verify`,
+    halving goes on behind it, and more are asked.
 
     Args:
         oracle: goes on from prefixes.
@@ -101,64 +73,65 @@ async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool
         verify: how often k more rollouts are asked where the search ended.
     """
     steps = len(pieces)
-    if outcome is None:
-        return Found(steps=steps, good=0, first_error=None, asked={})
-    if outcome:
-        return Found(steps=steps, good=steps, first_error=NO_ERROR, asked={steps: certain(outcome)})
-    search = _Search(oracle, pieces, k)
-    place = await search.halved()
+    if outcome is not False:
+        estimates = (*[UNKNOWN] * (steps - 1), certain(outcome))
+        labels: tuple[Label, ...] = (1.0 if outcome else None,) * steps
+        error = NO_ERROR if outcome else None
+        return StepLabels(labels=labels, values=shares(estimates), estimates=estimates, first_error=error)
+    search = _Halving(oracle, pieces, k)
+    place = await search.shortest_bad()
     again = 0
     while place is not None and place < steps and again < verify:
         again += 1
-        if await search.overturned(place, k * (again + 1)):
-            place, again = await search.halved(), 0
+        if (await search.ask(place, k * (again + 1))).reached:
+            search.good = place
+            place, again = await search.shortest_bad(), 0
     if place == 1 and not (await search.ask(0, k)).reached:
         place = None  # the first step is to blame only if the problem itself can be solved
-    return Found(
-        steps=steps,
-        good=search.low,
-        first_error=None if place is None else place - 1,
-        asked={length: estimate for length, estimate in search.asked.items() if length},
+    error = None if place is None else place - 1
+    estimates = tuple(search.asked.get(length, UNKNOWN) for length in range(1, steps + 1))
+    return StepLabels(
+        labels=tuple(1.0 if at < search.good else 0.0 if at == error else None for at in range(steps)),
+        values=shares(estimates),
+        estimates=estimates,
+        first_error=error,
     )
 
 
-class _Search:
-    """The two prefixes, and all answers so far."""
+class _Halving:
+    """The longest prefix that is known to be good, and the votes on all lengths that were asked."""
 
     def __init__(self, oracle: Oracle, pieces: Prefix, k: int):
         self._oracle = oracle
         self._pieces = pieces
         self._k = k
-        self.low = 0
+        self.good = 0
         self.asked: dict[int, Estimate] = {len(pieces): certain(False)}
 
     async def ask(self, length: int, n: int) -> Estimate:
-        found = self.asked[length] = estimate_of(await self._oracle.rollouts(self._pieces[:length], n))
-        return found
+        estimate = self.asked[length] = estimate_of(await self._oracle.rollouts(self._pieces[:length], n))
+        return estimate
 
-    async def halved(self) -> int | None:
+    async def shortest_bad(self) -> int | None:
         """Return the length of the shortest prefix with the error; None where unknown prefixes hide it."""
         while True:
-            high = min(length for length, found in self.asked.items() if found.reached is False and length > self.low)
-            between = [length for length in range(self.low + 1, high) if length not in self.asked]
-            if not between:
-                return high if high == self.low + 1 else None
-            middle = (self.low + high) / 2
-            length = min(between, key=lambda one: (abs(one - middle), one))
+            bad = min(length for length, votes in self.asked.items() if votes.reached is False and length > self.good)
+            length = _middle(self.good, bad, self.asked)
+            if length is None:
+                return bad if bad == self.good + 1 else None
             if (await self.ask(length, self._k)).reached:
-                self.low = length
+                self.good = length
 
-    async def overturned(self, length: int, n: int) -> bool:
-        """Ask a prefix more often, and return whether it is good after all."""
-        if not (await self.ask(length, n)).reached:
-            return False
-        self.low = length
-        return True
+
+def _middle(low: int, high: int, known: Collection[int]) -> int | None:
+    """Return the length nearest to the middle between two that is not known yet; None if there is none."""
+    between = [length for length in range(low + 1, high) if length not in known]
+    return min(between, key=lambda one: (abs(one - (low + high) / 2), one), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeOptions(Options, what="tree option"):
-    """How a tree grows.
+class TreeOptions:
+    """How a tree grows; `StepsConfig` says what each may be.
 
     Attributes:
         rollouts: k, from each state.
@@ -169,12 +142,12 @@ class TreeOptions(Options, what="tree option"):
         c_puct: weight of states that were seldom chosen.
     """
 
-    rollouts: Annotated[int, Range(ge=1)] = 8
-    searches: Annotated[int, Range(ge=1)] = 100
-    alpha: Annotated[float, Range(gt=0, le=1)] = 0.5
-    beta: Annotated[float, Range(gt=0, le=1)] = 0.9
-    length: Annotated[int, Range(ge=1)] = 500
-    c_puct: Annotated[float, Range(ge=0)] = 0.125
+    rollouts: int = 8
+    searches: int = 100
+    alpha: float = 0.5
+    beta: float = 0.9
+    length: int = 500
+    c_puct: float = 0.125
 
     def merit(self, share: float, length: int) -> float:
         """Return Q of a rollout of `length` tokens from a state with this share."""
@@ -270,9 +243,7 @@ class _Grower:
         state.visits += 1
         pieces = (*state.prefix, *rollout.pieces)
         low, high, unknown = len(state.prefix), len(pieces), set[int]()
-        while between := [length for length in range(low + 1, high) if length not in unknown]:
-            middle = (low + high) / 2
-            length = min(between, key=lambda one: (abs(one - middle), one))
+        while (length := _middle(low, high, unknown)) is not None:
             reached = (await self.state(pieces[:length])).estimate.reached
             if reached is None:
                 unknown.add(length)
@@ -299,23 +270,6 @@ class _Grower:
             self.tree.paths.append(Path(pieces=pieces, estimates=estimates, fresh=fresh, error=error))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advantages:
-    """What a prover says about a solution.
-
-    Attributes:
-        start: its chance before the first step; None where unknown.
-        chances: after each step.
-        advantages: of each step; None where one of the two chances is unknown.
-        estimates: the votes behind each step.
-    """
-
-    start: float | None
-    chances: tuple[float | None, ...]
-    advantages: tuple[float | None, ...]
-    estimates: tuple[Estimate, ...]
-
-
 def chance_of(estimate: Estimate, best_of: int) -> float | None:
     """Return the chance that best-of-K is right, without bias; None with fewer than K judged rollouts."""
     if estimate.judged < best_of:
@@ -326,35 +280,28 @@ def chance_of(estimate: Estimate, best_of: int) -> float | None:
 
 async def advantages(
     oracle: Oracle, pieces: Prefix, *, k: int, best_of: int, outcome: bool | None, first_pit: bool = False
-) -> Advantages:
-    """Return the advantages of a solution's steps; n k calls for n steps, fewer with `first_pit`."""
+) -> StepLabels:
+    """Return the prover's chance after each step; the values are its advantages, None where a chance is unknown.
+
+    It takes n k calls for n steps, fewer with `first_pit`.
+    """
     start = estimate_of(await oracle.rollouts((), k))
     if first_pit:
-        estimates = await _until_pit(oracle, pieces, k=k, outcome=outcome, start=start)
+        asked = [start]
+        while len(asked) < len(pieces) and asked[-1].reached is not False:
+            asked.append(estimate_of(await oracle.rollouts(pieces[: len(asked)], k)))
+        estimates = (*asked[1:], *[UNKNOWN] * (len(pieces) - len(asked)), certain(outcome))
     else:
         estimates = await monte_carlo(oracle, pieces, k=k, outcome=outcome)
-    inner = [chance_of(estimate, best_of) for estimate in estimates[:-1]]
-    return differences(chance_of(start, best_of), [*inner, estimates[-1].value], estimates)
-
-
-def differences(start: float | None, chances: Sequence[float | None], estimates: Sequence[Estimate]) -> Advantages:
-    """Return each chance less the one before it."""
-    steps = tuple(
-        None if before is None or after is None else after - before
-        for before, after in itertools.pairwise([start, *chances])
+    first = chance_of(start, best_of)
+    chances = (*[chance_of(estimate, best_of) for estimate in estimates[:-1]], estimates[-1].value)
+    return StepLabels(
+        labels=chances,
+        values=tuple(
+            None if before is None or after is None else after - before
+            for before, after in itertools.pairwise([first, *chances])
+        ),
+        estimates=estimates,
+        start=first,
+        first_error=first_unreached(estimates),
     )
-    return Advantages(start=start, chances=tuple(chances), advantages=steps, estimates=tuple(estimates))
-
-
-async def _until_pit(
-    oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, start: Estimate
-) -> tuple[Estimate, ...]:
-    found: list[Estimate] = []
-    before = start
-    for length in range(1, len(pieces)):
-        if before.reached is False:
-            break
-        before = estimate_of(await oracle.rollouts(pieces[:length], k))
-        found.append(before)
-    unasked = len(pieces) - 1 - len(found)
-    return (*found, *[UNKNOWN] * unasked, certain(outcome))

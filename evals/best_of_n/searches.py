@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.steps.rollouts import Completer
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Completion, Fault
 from adjudge.evals.best_of_n.candidates import asked_there, said_by
@@ -81,8 +81,8 @@ class Writer:
         self,
         problem: Problem,
         *,
-        steps: Completer,
-        wholes: Completer,
+        steps: EngineCompleter,
+        wholes: EngineCompleter,
         gap: str,
         ends: re.Pattern[str],
         max_steps: int,
@@ -117,7 +117,7 @@ class Writer:
             for one in await self._draw(self._wholes, path, n, whole=True)
         ]
 
-    async def _draw(self, completer: Completer, path: Path, n: int, *, whole: bool) -> tuple[Completion, ...]:
+    async def _draw(self, completer: EngineCompleter, path: Path, n: int, *, whole: bool) -> tuple[Completion, ...]:
         account = self.account
         count = min(n, account.most - account.draws)
         if count < 1:
