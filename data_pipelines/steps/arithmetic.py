@@ -1,21 +1,17 @@
 r"""Labels from the equations that steps write down, without rollouts: a scorer says whether both sides are equal.
 
 A step all of whose equations hold is right, one with an equation that fails is wrong, and one without any, or with one
-that the scorer cannot judge, is unknown.  So a label speaks of the working alone, and never of its sense: "16 - 3 = 13"
-is right in a problem that asks for a product.
+that the scorer cannot judge, is unknown.  So a label speaks of the working alone, and never of its sense.
 
-With a worked solution, what a step works out is right if that does so too.  A right solution is right in all its
-steps, in the sense of hard rollout labels: it is itself the way from each of them to the answer.  In a wrong one a
-step is good as long as its results are those of the worked solution; the first step with a result that is not there is
-taken for the first error, and what follows it stays unknown.  A step that works nothing out is unknown.  If no step
-departs, the last one, which holds the wrong answer, is the error.  How often that is the error that people name is
-measured in `benchmarks/step_models.py`: a solution may go another way than the worked one and err later, which is
-found too early.
+With a worked solution, a right solution is right in all its steps, in the sense of hard rollout labels.  In a wrong one
+a step is good as long as its results are those of the worked solution; the first step with a result that is not there
+is taken for the first error, and what follows it stays unknown.  A step that works nothing out is unknown.  If no step
+departs, the last one, which holds the wrong answer, is the error.  `benchmarks/step_models.py` measures how often that
+is the error that people name.
 
 A claim is "16 - 3 = 13", "<<16-3=13>>", "\(16 - 3 = 13\)".  Calculator annotations count alone where a step has
-them, for the text around them says the same again.  Nothing is evaluated here; a claim is two texts, and a scorer
-says whether they are equal.  Equations with letters, words, fractions as `\frac`, results without the working, and
-steps of more than 20,000 characters claim nothing.
+them, for the text around them says the same again.  Nothing is evaluated here.  Equations with letters, words,
+fractions as `\frac`, results without the working, and steps of more than 20,000 characters claim nothing.
 """
 
 from __future__ import annotations
@@ -88,12 +84,8 @@ def worked_labels(
 ) -> tuple[tuple[Label, ...], int | None]:
     """Return labels of a solution's steps, and the place of its first error: -1 for none, None if that is not known.
 
-    It is not known where a step that works nothing out stands before the first departure, for that step may be wrong.
-
-    Args:
-        steps: at least one.
-        worked: results of the worked solution, from `results_of`.
-        outcome: whether the solution's answer is right; None where unknown, and then nothing is.
+    It is not known where a step that works nothing out stands before the first departure, for that step may be wrong,
+    and nothing is where nobody knows the outcome.  `worked` are the results of the worked solution, from `results_of`.
     """
     if outcome is None or not worked:
         return (None,) * len(steps), None
@@ -115,13 +107,7 @@ ROUNDED = '{"math": {"abs_tol": 0.005}}'
 
 
 async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> StepLabels:
-    """Return a label for each step, and how many of its equations hold, of those that were judged.
-
-    Args:
-        ends: its scorer compares the right side with the left as the reference.
-        steps: of a solution.
-        spending: the row's account.
-    """
+    """Return a label for each step, and how many of its equations hold, of those that were judged."""
     claims = [claims_of(step) for step in steps]
     samples = [Sample(prompt="", response=claim.right, reference=claim.left) for mine in claims for claim in mine]
     verdicts = iter(await ends.right(samples, spending))

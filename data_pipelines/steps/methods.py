@@ -1,19 +1,16 @@
 """One solution, one method: the searches put to work on what a row holds.
 
-Each method returns labels, or a reason in a word why the solution has none.
-
 Quality values are those of ReST-MCTS* (arXiv 2406.03816): how far a prefix has come on the way to a right answer.
 
     v_0 = 0,  v_k = max(0, v_{k-1} + (1 - v_{k-1}) / m_k * s_k)
 
 s_k is 1 if a right answer lies below prefix k, else -1.  m_k is the fewest steps from there to a right answer, step k
-included, so that the last step of a right solution has 1; a prefix with no right answer below it has the m of the last
-one that has.  Rollouts from longer prefixes, and the solution itself, lie below shorter ones.  The paper writes m_k for
-the steps that are left and divides by m_k + 1; its code counts step k, as here.
+included; a prefix with no right answer below it has the m of the last one that has.  Rollouts from longer prefixes, and
+the solution itself, lie below shorter ones.  The paper writes m_k for the steps that are left and divides by m_k + 1;
+its code counts step k, as here.
 
-Solutions can be kept on whose first error rollouts and a judge agree (arXiv 2501.07301).  Rollouts call a wrong step
-right where the answer can still be guessed; a judge overlooks things.  Where both name the same first error, hard
-labels teach more than either does.
+By consensus, solutions are kept on whose first error rollouts and a judge agree (arXiv 2501.07301): rollouts call a
+wrong step right where the answer can still be guessed, and a judge overlooks things.
 """
 
 from __future__ import annotations
@@ -102,7 +99,7 @@ def _steps_left(rollouts: Sequence[Sequence[Rollout]]) -> list[int | None]:
     return left[::-1]
 
 
-class ProblemOracle:
+class _ProblemOracle:
     """See `rollouts.Oracle`."""
 
     def __init__(self, problem: Problem, completer: EngineCompleter, tools: Tools, spending: Spending):
@@ -114,7 +111,6 @@ class ProblemOracle:
         self._unreadable: set[Prefix] = set()
 
     async def rollouts(self, prefix: Prefix, n: int) -> Sequence[Rollout]:
-        """Return the first `n` rollouts of a prefix; see `rollouts.Oracle`."""
         kept = self._kept.setdefault(prefix, [])
         lacking = n - len(kept)
         if lacking > 0 and prefix not in self._unreadable and self._spending.take(lacking):
@@ -139,11 +135,7 @@ class ProblemOracle:
 
 
 async def critique(critic: Scorer, solution: Solution, spending: Spending) -> tuple[Label, ...] | None:
-    """Return a judge's value of each step; None for a step it did not judge, and for all if it judged other steps.
-
-    Raises:
-        JobError: the judge is broken, or the model behind it is gone.
-    """
+    """Return a judge's value of each step; None for a step it did not judge, and for all if it judged other steps."""
     sample = solution.problem.sample(solution.text, extra={"steps": list(solution.cut.steps)})
     (score,) = await scores_of(critic, [sample])
     spending.cost += score.cost
@@ -162,11 +154,11 @@ class Tools:
     prover: EngineCompleter | None = None
     critic: Scorer | None = None
 
-    def oracle(self, problem: Problem, spending: Spending) -> ProblemOracle:
+    def oracle(self, problem: Problem, spending: Spending) -> _ProblemOracle:
         """Return who goes on from prefixes of a problem: the prover, where there is one."""
         completer = self.prover or self.completer
         assert completer is not None, "a method with rollouts has an engine"
-        return ProblemOracle(problem, completer, self, spending)
+        return _ProblemOracle(problem, completer, self, spending)
 
     def cut(self, text: str) -> Prefix:
         """Return a text's pieces."""

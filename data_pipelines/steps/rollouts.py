@@ -207,9 +207,6 @@ class EngineCompleter:
 
         The text of each goes on behind the prefix.  Blanks at the prefix's end are not shown to the model, whose tokens
         begin with them; where it writes them, they are taken off.
-
-        Raises:
-            JobError: the model is gone.
         """
         shown = prefix.rstrip(" \t")
         seed = self.sampling.seed * _DRAWS + first
@@ -237,11 +234,7 @@ class Ends:
     pass_at: float = 1.0
 
     async def right(self, samples: Sequence[Sample], spending: Spending) -> list[bool | None]:
-        """Return whether each solution is right; None where the scorer gave no number.
-
-        Raises:
-            JobError: the scorer is broken, or the model behind it is gone.
-        """
+        """Return whether each solution is right; None where the scorer gave no number."""
         scores = await scores_of(self.scorer, samples)
         spending.cost = sum((score.cost for score in scores), spending.cost)
         spending.counts["unjudged"] += sum(score.value is None for score in scores)

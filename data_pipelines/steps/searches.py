@@ -1,17 +1,10 @@
 """Searches for the first error of a solution, and what a step adds to another policy's chance.
 
 Halving needs log2(n) prefixes in place of n (OmegaPRM, arXiv 2406.06592).  It keeps two prefixes: the longest from
-which a rollout ended right, and the shortest from which none did.  That the first error lies between them takes two
-things for granted.
-
-- What is reached from a prefix is reached from every shorter one.  This is so: the steps between and the rollout are a
-  way.  So a right rollout is a proof, and all steps up to there are good in the sense of hard labels.
-- What is not reached from a prefix is not reached from a longer one.  This fails where k rollouts missed the way,
-  which happens with (1 - p)^k if one finds it with p; the search then stops too early.  `verify` asks again where the
-  search stopped, and goes on behind if the answer changes.  It also fails in fact where a later step repairs an
-  earlier one.
-
-A solution that is right proves all its prefixes, and is not searched.  Errors behind the first one are not looked for.
+which a rollout ended right, which proves all steps up to there in the sense of hard labels, and the shortest from which
+none did.  What is not reached from a prefix is taken to be reached from no longer one, which fails where k rollouts
+missed the way ((1 - p)^k if one finds it with p), and where a later step repairs an earlier one; `verify` asks again
+where the search stopped.  A solution that is right is not searched, and neither is what is behind the first error.
 
 OmegaPRM's tree: a state is a prefix with k rollouts; MC(s) is the share of them that ended right.  Wrong rollouts r of
 states with 0 < MC(s) < 1 wait in a pool.  In each round the one with the largest Q(s, r) + U(s) is taken out and its
@@ -20,19 +13,14 @@ first error is searched by halving, which makes new states, whose wrong rollouts
     Q(s, r) = alpha^(1 - MC(s)) * beta^(len(r) / L)
     U(s)    = c_puct * sqrt(sum of N over all states) / (1 + N(s))
 
-N(s) counts how often a rollout of s was taken, and len(r) its tokens.  The defaults are the paper's.  So rollouts that
-should have been right are searched first, short ones before long ones.  Right rollouts count in MC alone.
+N(s) counts how often a rollout of s was taken, and len(r) its tokens.  The defaults are the paper's.
 
-Process advantages under a prover (PAV, arXiv 2410.08146) say how much a step adds to another policy's chance.
-
-    A(k) = Q(k) - Q(k-1), with Q(k) the prover's chance of a right answer after step k, and Q(0) before the first
-
-The prover is best-of-K of some policy: it draws K rollouts and takes a right one if there is one.  From n judged
-rollouts with c right ones its chance is estimated without bias by 1 - C(n - c, K) / C(n, K); K = 1 is the policy
-itself.  K = 4 of the base policy worked best in the paper; a prover must be neither too weak nor too strong.
-`first_pit` looks at prefixes in order and stops at the first from which no rollout ends right, so that rollouts are
-spent where advantages are learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes
-of it is `adjudge.responses.refine.advantage_rewards`.
+Process advantages under a prover (PAV, arXiv 2410.08146) are differences of its chance of a right answer after and
+before a step.  The prover takes the best of K rollouts of some policy.  From n judged rollouts with c right ones its
+chance is estimated without bias by 1 - C(n - c, K) / C(n, K); K = 4 of the base policy worked best in the paper.
+`first_pit` stops at the first prefix from which no rollout ends right, so that rollouts are spent where advantages are
+learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes of it is
+`adjudge.responses.refine.advantage_rewards`.
 """
 
 from __future__ import annotations
@@ -40,7 +28,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from adjudge.data_pipelines.steps.rollouts import (
     NO_ERROR,
@@ -136,8 +124,8 @@ class TreeOptions:
     Attributes:
         rollouts: k, from each state.
         searches: most rollouts that are searched.
-        alpha: in (0, 1]; the smaller, the more states with a high share come first.
-        beta: in (0, 1]; the smaller, the more short rollouts come first.
+        alpha: the smaller, the more states with a high share come first.
+        beta: the smaller, the more short rollouts come first.
         length: L, in tokens.
         c_puct: weight of states that were seldom chosen.
     """
@@ -184,48 +172,46 @@ class Path:
     error: int | None
 
 
-@dataclass(slots=True)
-class Tree:
-    """What grew."""
-
-    states: dict[Prefix, State] = field(default_factory=dict)
-    paths: list[Path] = field(default_factory=list)
-
-
 async def grow(oracle: Oracle, options: TreeOptions, *, given: Sequence[Rollout] = ()) -> Tree:
-    """Return the tree of a problem.
+    """Return the tree of a problem, with given solutions in its pool; no prefix is asked twice.
 
-    No prefix is asked twice.  The tree ends early when the pool is empty: where the problem is always or never solved,
-    it is a root.
+    It ends early when the pool is empty: where the problem is always or never solved, it is a root.
     """
-    grower = _Grower(oracle, options)
-    await grower.state(())
+    tree = Tree(oracle, options)
+    root = await tree.state(())
     for rollout in given:
-        grower.offer(grower.tree.states[()], rollout)
-    for _ in range(options.searches):
-        if not grower.pool:
-            break
-        await grower.search()
-    return grower.tree
+        tree.offer(root, rollout)
+    while tree.pool and sum(state.visits for state in tree.states.values()) < options.searches:
+        await tree.search()
+    return tree
 
 
-class _Grower:
+class Tree:
+    """What grows.
+
+    Attributes:
+        states: by their prefixes.
+        paths: the wrong solutions that were searched.
+        pool: wrong rollouts that wait, with their states.
+    """
+
     def __init__(self, oracle: Oracle, options: TreeOptions):
         self._oracle = oracle
         self._options = options
-        self.tree = Tree()
+        self.states: dict[Prefix, State] = {}
+        self.paths: list[Path] = []
         self.pool: list[tuple[State, Rollout]] = []
         self._offered: set[Prefix] = set()
         self._shown: set[Prefix] = set()
 
     async def state(self, prefix: Prefix) -> State:
         """Return the state of a prefix, made when it is first reached."""
-        if prefix not in self.tree.states:
+        if prefix not in self.states:
             rollouts = await self._oracle.rollouts(prefix, self._options.rollouts)
-            made = self.tree.states[prefix] = State(prefix=prefix, estimate=estimate_of(rollouts))
+            made = self.states[prefix] = State(prefix=prefix, estimate=estimate_of(rollouts))
             for rollout in rollouts:
                 self.offer(made, rollout)
-        return self.tree.states[prefix]
+        return self.states[prefix]
 
     def offer(self, state: State, rollout: Rollout) -> None:
         """Put a wrong rollout into the pool, once, if its state is neither hopeless nor sure."""
@@ -237,7 +223,7 @@ class _Grower:
 
     async def search(self) -> None:
         """Take the best rollout out of the pool, and halve it."""
-        visits = sum(state.visits for state in self.tree.states.values())
+        visits = sum(state.visits for state in self.states.values())
         at = max(range(len(self.pool)), key=lambda one: (self._merit(*self.pool[one], visits), -one))
         state, rollout = self.pool.pop(at)
         state.visits += 1
@@ -261,13 +247,13 @@ class _Grower:
         estimates = {
             length: state.estimate
             for length in range(1, len(pieces))
-            if (state := self.tree.states.get(pieces[:length])) is not None and state.estimate.judged
+            if (state := self.states.get(pieces[:length])) is not None and state.estimate.judged
         }
         estimates[len(pieces)] = certain(False)
         fresh = frozenset(length for length in estimates if pieces[:length] not in self._shown)
         self._shown.update(pieces[:length] for length in fresh)
         if fresh:
-            self.tree.paths.append(Path(pieces=pieces, estimates=estimates, fresh=fresh, error=error))
+            self.paths.append(Path(pieces=pieces, estimates=estimates, fresh=fresh, error=error))
 
 
 def chance_of(estimate: Estimate, best_of: int) -> float | None:

@@ -15,23 +15,10 @@ from adjudge.io.jobs.row_maker import fingerprint_of
 from adjudge.runtime.contract import validate_sample
 
 FIELDS: Final[Mapping[str, Kind]] = {
-    "id": "text",
-    "prompt": "chat",
-    "response": "text",
-    "steps": "texts",
-    "labels": "numbers",
-    "outcome": "number",
-    "first_error": "whole",
-    "unknown": "whole",
-    "start": "number",
-    "values": "numbers",
-    "right": "wholes",
-    "judged": "wholes",
-    "calls": "whole",
-    "method": "text",
-    "group": "text",
-    "source": "text",
-}
+    "id": "text", "prompt": "chat", "response": "text", "steps": "texts", "labels": "numbers", "outcome": "number",
+    "first_error": "whole", "unknown": "whole", "start": "number", "values": "numbers", "right": "wholes",
+    "judged": "wholes", "calls": "whole", "method": "text", "group": "text", "source": "text",
+}  # fmt: skip
 """The columns of step data; `adjudge train prm` reads `prompt`, `steps`, `labels`, `outcome`, `group` and `source`."""
 
 _VERSION = "2"  # goes up whenever the same row could get other labels

@@ -1,18 +1,17 @@
 """The maker of SPA-RL's contributions: final rewards, explained turn by turn; it must see all rows first.
 
-`values` are the contributions.  By regression, the sum of those up to a turn is the reward that the trajectory so far
-lets expect; where all rewards lie in [0, 1] it is the turn's label, cut off at 0 and 1.  Of other rewards, as of -1 and
-1, it is no probability, and neither is what `centred` gives; those have no labels.
-
 What each turn contributed is found by regression over many trajectories (SPA-RL, arXiv 2505.20732):
 
     reward of a trajectory = sum over its turns of w . x(turn)
 
-`w` is found by least squares with a small ridge, and w . x is the turn's contribution.  x counts a turn's words in
-hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the same sum
-and the same loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text, so that no
-trajectory explains its own reward.  The released data step gives every turn of a trajectory the reward less the mean
-reward of the prompt's other trajectories instead.  That is `centred`.
+`w` is found by least squares with a small ridge, and w . x is the turn's contribution, its value.  x counts a turn's
+words in hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the
+same sum and loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text.  The sum
+of the values up to a turn is the reward that the trajectory so far lets expect; where all rewards lie in [0, 1] it is
+the turn's label, cut off at 0 and 1, and else there is none.
+
+The released data step gives every turn of a trajectory the reward less the mean reward of the prompt's other
+trajectories instead.  That is `centred`, which has no labels.
 """
 
 from __future__ import annotations
@@ -41,12 +40,14 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 def features(turn: str) -> Numbers:
     """Return (CELLS + 1,) numbers of a turn: a constant, and log(1 + count) of the words in each cell."""
-    found = np.zeros(CELLS + 1)
+    counts = np.zeros(CELLS + 1)
     for word in _WORD.findall(turn.casefold()):
-        found[1 + int.from_bytes(hashlib.blake2s(word.encode("utf-8", "replace"), digest_size=4).digest()) % CELLS] += 1
-    found = np.log1p(found)
-    found[0] = 1.0
-    return found
+        counts[
+            1 + int.from_bytes(hashlib.blake2s(word.encode("utf-8", "replace"), digest_size=4).digest()) % CELLS
+        ] += 1
+    counts = np.log1p(counts)
+    counts[0] = 1.0
+    return counts
 
 
 def fold_of(prompt: str) -> int:
