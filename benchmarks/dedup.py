@@ -104,7 +104,7 @@ def peer(rows: int, words: int) -> int:
         return 2
     given = [text for text, _ in texts(rows, words, inside=True)]
     minhash = MinHash()
-    sets = [minhash.shingles.of(text) for text in given]
+    sets = [minhash.shingles(text) for text in given]
 
     def sketch(text: str) -> object:
         found = text.lower().split()

@@ -71,8 +71,7 @@ class DedupConfig(HygieneConfig):
     """Leave out rows whose text another row has too, or nearly."""
 
     text_column: tuple[str, ...] = ()
-    """Column of the text that is compared; give it several times to compare several as one.
-    Without one, the prompt."""
+    """Column of the text that is compared; give it several times to compare several as one. Without one, the prompt."""
 
     threshold: Annotated[float, Range(ge=0.05, le=1)] = 0.8
     """Jaccard similarity of n-grams from which on two rows are copies.
@@ -156,10 +155,9 @@ class FilterConfig(HygieneConfig):
 
     rule: FilterRule = "spread"
     """spread: prompts whose scores differ.  relative_spread: prompts whose scores differ by --beta times the mean
-    deviation of all (RLPR).  spread_quantile: prompts above a quantile of the deviations.
-    pf_ppo: responses by the weights under which scores tell most about --true-column (PF-PPO).
-    guessed: prompts that the tries in --guesses did not solve (Kimi k1.5).
-    length, repetition: rows by their text."""
+    deviation of all (RLPR).  spread_quantile: prompts above a quantile of the deviations. pf_ppo: responses by the
+    weights under which scores tell most about --true-column (PF-PPO). guessed: prompts that the tries in --guesses did
+    not solve (Kimi k1.5). length, repetition: rows by their text."""
 
     score_column: str = ""
     """Column of the score; without one, the usual names are tried."""

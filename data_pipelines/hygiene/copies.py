@@ -1,19 +1,11 @@
 """Which texts of a dataset are copies of each other.
 
 Exact copies have the same hash of their normalised text.  Of those, one each goes on to the bands of MinHash, and what
-meets there is compared n-gram by n-gram.
+meets there is compared n-gram by n-gram: no pair is taken on the word of a hash.  A cluster is a set of texts linked by
+pairs of at least the threshold, so two of its texts may be less alike.  A text without a token is no copy of another.
 
-| state, for each text | bytes |
-|---|---|
-| hash, rank, place in the file of texts, cluster, which text is kept | 48 |
-| keys of the bands, at a threshold of 0.8 and 128 permutations | 144 |
-
-The texts themselves lie in a nameless file on the disk.  A text without a token is no copy of another one without.
-
-Texts lie on the disk, in a file without a name that vanishes with the process, while memory holds eight bytes for each.
-
-A cluster is a set of texts linked by pairs of at least the threshold; two texts of one cluster may be less alike
-than that.  No pair is taken on the word of a hash.
+A text takes 48 bytes of memory and, at a threshold of 0.8 and 128 permutations, 144 for the keys of its bands; the
+texts lie on the disk, in a file without a name that vanishes with the process.
 
 Not covered: pairs that meet in no band (`Bands.chance` says how many), and texts that are alike in meaning alone.
 """
@@ -27,6 +19,7 @@ import zlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -49,7 +42,6 @@ class Clusters:
         self._parents = array("q", range(count))
 
     def __len__(self) -> int:
-        """Return how many numbers there are."""
         return len(self._parents)
 
     def root(self, number: int) -> int:
@@ -83,15 +75,13 @@ class Similarity:
         return jaccard(self._set(one), self._set(other))
 
     def _set(self, number: int) -> frozenset[str]:
-        found = self._sets.get(number)
-        if found is not None:
-            self._sets.move_to_end(number)
-            return found
-        found = self._sets[number] = self._shingles(number)
-        self._held += len(found)
+        if number not in self._sets:
+            self._sets[number] = self._shingles(number)
+            self._held += len(self._sets[number])
+        self._sets.move_to_end(number)
         while self._held > _HELD_SHINGLES and len(self._sets) > 2:
             self._held -= len(self._sets.popitem(last=False)[1])
-        return found
+        return self._sets[number]
 
 
 def buckets(keys: Keys) -> Iterator[npt.NDArray[np.int64]]:
@@ -108,10 +98,9 @@ def buckets(keys: Keys) -> Iterator[npt.NDArray[np.int64]]:
 def join_alike(
     clusters: Clusters, members: Sequence[int], alike: Callable[[int, int], bool], *, reach: int = REACH
 ) -> int:
-    """Join the members of one bucket that are alike.
+    """Join the members of one bucket that are alike; return how many pairs were not compared.
 
-    Returns:
-        How many pairs were not compared, because a member had used up its comparisons.
+    A member has `reach` comparisons.
     """
     met: dict[int, list[int]] = {}
     skipped = 0
@@ -137,69 +126,53 @@ def join_alike(
 
 
 class TextSpool:
-    """Numbered texts, compressed.
-
-    Args:
-        folder: a folder on the disk that holds them: about half the size of the texts.
+    """Numbered texts, compressed, in a file in a folder: about half the size of the texts.
 
     Raises:
-        JobError: it cannot be written.
+        JobError: the disk refuses; so do its methods.
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
+        self._folder = folder
+        with self._writing():
             # Closed by `close`; a name would have to be cleaned up after a kill.
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        except OSError as error:
-            raise _refused(folder, error) from error
-        self._folder = folder
         self._ends = array("Q", [0])
         self._flushed = True
 
     def __len__(self) -> int:
-        """Return how many texts there are."""
         return len(self._ends) - 1
 
     def append(self, text: str) -> None:
-        """Write the next text.
-
-        Raises:
-            JobError: the disk is full.
-        """
+        """Write the next text."""
         packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
-        try:
+        with self._writing():
             self._file.write(packed)
-        except OSError as error:
-            raise _refused(self._folder, error) from error
         self._ends.append(self._ends[-1] + len(packed))
         self._flushed = False
 
     def __getitem__(self, number: int) -> str:
-        """Return a text.
-
-        Raises:
-            JobError: the disk fails.
-        """
         start, end = self._ends[number], self._ends[number + 1]
-        try:
+        with self._writing():
             if not self._flushed:
                 self._file.flush()
                 self._flushed = True
             packed = os.pread(self._file.fileno(), end - start, start)
-        except OSError as error:
-            raise _refused(self._folder, error) from error
         return zlib.decompress(packed).decode("utf-8", "surrogatepass")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise JobError(
+                f"the disk refuses ({error.strerror}) while texts are kept in {self._folder} to be compared; "
+                "make room there and make the same call again"
+            ) from error
 
     def close(self) -> None:
         """Give the disk back."""
         self._file.close()
-
-
-def _refused(folder: Path, error: OSError) -> JobError:
-    return JobError(
-        f"the disk refuses ({error.strerror}) while texts are kept in {folder} to be compared; "
-        "make room there and make the same call again"
-    )
 
 
 _SIGNED_AT_ONCE: Final = 256
@@ -228,9 +201,6 @@ class CopyFinder:
         minhash: how texts are compared.
         threshold: similarity from which on two texts are copies; 1 finds exact copies alone.
         folder: where the file of texts lies.
-
-    Raises:
-        JobError: the file cannot be written.
     """
 
     def __init__(self, minhash: MinHash, threshold: float, folder: Path) -> None:
@@ -238,7 +208,7 @@ class CopyFinder:
         self._threshold = threshold
         self._bands = Bands.of(threshold, minhash.permutations) if threshold < 1 else None
         self._spool = TextSpool(folder)
-        self._similarity = Similarity(lambda number: minhash.shingles.of(self._spool[number]))
+        self._similarity = Similarity(lambda number: minhash.shingles(self._spool[number]))
         self._hashes, self._ranks = array("Q"), array("d")
         self._keys: list[Keys] = []
         self._waiting: list[str] = []
@@ -301,15 +271,14 @@ class CopyFinder:
 
 def _hash(text: str) -> tuple[int, int]:
     """Return 128 bits of the normalised text; zeros for an empty one."""
-    found = normalised(text)
-    if not found:
+    plain = normalised(text)
+    if not plain:
         return 0, 0
-    digest = hashlib.blake2b(found.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    digest = hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
 def _join_equal(clusters: Clusters, hashes: npt.NDArray[np.uint64], full: npt.NDArray[np.bool_]) -> None:
-    """Join texts of equal hashes."""
     order = np.lexsort((hashes[:, 1], hashes[:, 0]))
     before, after = order[:-1], order[1:]
     equal = (hashes[before] == hashes[after]).all(axis=1) & full[after]
@@ -323,5 +292,5 @@ def _highest(roots: npt.NDArray[np.int64], ranks: npt.NDArray[np.float64]) -> np
     firsts = np.flatnonzero(np.concatenate(([True], roots[order][1:] != roots[order][:-1])))[: len(order)]
     best = np.empty(len(roots), dtype=np.int64)
     best[roots[order][firsts]] = order[firsts]
-    found: npt.NDArray[np.int64] = best[roots]
-    return found
+    kept: npt.NDArray[np.int64] = best[roots]
+    return kept

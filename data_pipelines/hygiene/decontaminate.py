@@ -1,20 +1,10 @@
-"""Rows without questions of benchmarks.
+"""Rows without questions of benchmarks; docs/hygiene.md has the options of published conventions.
 
-| convention | options |
-|---|---|
-| GPT-3 (arXiv 2005.14165): any common 13-gram | the defaults |
-| DeepSeekMath (arXiv 2402.03300): any common 10-gram, short questions by equality | `ngram` 10 |
-| Tulu 3 (arXiv 2411.15124): half of a question in common 8-grams | `ngram` 8, `share` 0.5 |
-
-Tulu 3 counts the words that lie in common 8-grams; here the 8-grams are counted, whose share is smaller: 14 words in a
-row of 22 are 64 % of the words and 47 % of the 8-grams.
-
-Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are no questions.
-
-Words are compared without case, width and punctuation.  A question with fewer words than an n-gram is found only where
-a text is equal to it, and one with fewer than three not at all, as in DeepSeekMath: "continue" is a turn of many chats.
-The hash of an n-gram leads to questions; the n-grams themselves decide.  Memory: the questions, and 12 bytes for each
-of their n-grams.
+Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are no questions.  Words
+are compared without case, width and punctuation.  A question with fewer words than an n-gram is found only where a text
+is equal to it, and one with fewer than three not at all, as in DeepSeekMath: "continue" is a turn of many chats.  The
+hash of an n-gram leads to questions; the n-grams themselves decide.  Memory: the questions, and 12 bytes for each of
+their n-grams.
 
 Not covered: texts that hold less of a question than an n-gram; a question in other words (see `adjudge data dedup` for
 near ones, or a judge).
@@ -32,8 +22,8 @@ import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
 from adjudge.data_pipelines.hygiene.minhash import gram_hashes, grams, tokens
-from adjudge.data_pipelines.hygiene.rows import RowText, SideFile, text_columns
-from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
+from adjudge.data_pipelines.hygiene.rows import SideFile, text_columns
+from adjudge.data_pipelines.hygiene.sieve import KEPT, TextSieve, Verdict, run_sieve
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
 
@@ -41,28 +31,16 @@ FEWEST_WORDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A question of one benchmark, or of several that share it.
-
-    Attributes:
-        words: its text as words, with a space between.
-        places: each file or dataset with the number of its first row there, from 0.
-    """
+class _Question:
+    """A question, as words with a space between, and the first row of each file or dataset that asks it, from 0."""
 
     words: str
     places: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A question that a text holds.
-
-    Attributes:
-        benchmark: the file or dataset that asks it.
-        row: number of its row there, from 0.
-        share: of its n-grams that the text holds, above 0 and at most 1.
-        gram: the first of those in the text.
-    """
+class _Hit:
+    """A question that a text holds: the share of its n-grams that is there, and the first of those in the text."""
 
     benchmark: str
     row: int
@@ -85,7 +63,7 @@ class BenchmarkIndex:
 
     def __init__(self, questions: Iterable[tuple[str, int, str]], *, ngram: int, frame: int = 0) -> None:
         self._ngram = ngram
-        self._questions: list[Question] = []
+        self._questions: list[_Question] = []
         self._short: dict[str, int] = {}
         hashes, owners = self._read(questions)
         order = np.argsort(hashes, kind="stable")
@@ -99,24 +77,24 @@ class BenchmarkIndex:
 
     def _read(self, questions: Iterable[tuple[str, int, str]]) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct n-grams of each question as hashes, and whose they are."""
-        known: dict[str, Question] = {}
+        known: dict[str, _Question] = {}
         hashes, owners = array("Q"), array("i")
         for benchmark, row, text in questions:
-            found = tokens(text, symbols=False)
-            words = " ".join(found)
+            cut = tokens(text, symbols=False)
+            words = " ".join(cut)
             if not words:
                 continue
             if words in known:
                 known[words].places.setdefault(benchmark, row)
                 continue
             number = len(self._questions)
-            known[words] = Question(words=words, places={benchmark: row})
+            known[words] = _Question(words=words, places={benchmark: row})
             self._questions.append(known[words])
-            if len(found) < self._ngram:
-                if len(found) >= FEWEST_WORDS:
+            if len(cut) < self._ngram:
+                if len(cut) >= FEWEST_WORDS:
                     self._short[words] = number
                 continue
-            fresh = np.unique(gram_hashes(found, self._ngram))
+            fresh = np.unique(gram_hashes(cut, self._ngram))
             hashes.frombytes(fresh.tobytes())
             owners.extend([number] * len(fresh))
         return np.array(hashes, dtype=np.uint64), np.array(owners, dtype=np.int32)
@@ -126,21 +104,16 @@ class BenchmarkIndex:
         kept = counts[places] <= frame
         self._hashes, self._owners = self._hashes[kept], self._owners[kept]
 
-    def search(self, text: str, *, share: float = 0.0) -> list[Hit]:
+    def search(self, text: str, *, share: float = 0.0) -> list[_Hit]:
         """Return the questions in a text, the largest share first.
 
-        Args:
-            text: any text.
-            share: of a question's n-grams that must be in the text; 0 is satisfied with one.
+        `share` is that of a question's n-grams which must be in the text; 0 is satisfied with one.
         """
-        found = tokens(text, symbols=False)
-        if len(found) < self._ngram:
-            number = self._short.get(" ".join(found))
-            if number is None:
-                return []
-            question = self._questions[number]
-            return _hits(question, 1.0, question.words)
-        hashes = np.unique(gram_hashes(found, self._ngram))
+        cut = tokens(text, symbols=False)
+        if len(cut) < self._ngram:
+            words = " ".join(cut)
+            return _hits(self._questions[self._short[words]], 1.0, words) if words in self._short else []
+        hashes = np.unique(gram_hashes(cut, self._ngram))
         low = np.searchsorted(self._hashes, hashes, side="left")
         high = np.searchsorted(self._hashes, hashes, side="right")
         met = {
@@ -150,11 +123,11 @@ class BenchmarkIndex:
         }
         if not met:
             return []
-        in_text = grams(found, self._ngram)
-        hits = [hit for number in met for hit in self._found(self._questions[number], in_text) if hit.share >= share]
-        return sorted(hits, key=lambda hit: (-hit.share, hit.benchmark, hit.row))
+        in_text = grams(cut, self._ngram)
+        hits = [hit for number in met for hit in self._held(self._questions[number], in_text) if hit.share >= share]
+        return sorted(hits, key=_rank)
 
-    def _found(self, question: Question, in_text: list[str]) -> list[Hit]:
+    def _held(self, question: _Question, in_text: list[str]) -> list[_Hit]:
         wanted = frozenset(grams(question.words.split(" "), self._ngram))
         common = wanted.intersection(in_text)
         if not common:
@@ -162,8 +135,12 @@ class BenchmarkIndex:
         return _hits(question, len(common) / len(wanted), next(gram for gram in in_text if gram in common))
 
 
-def _hits(question: Question, share: float, gram: str) -> list[Hit]:
-    return [Hit(benchmark=name, row=row, share=share, gram=gram) for name, row in question.places.items()]
+def _hits(question: _Question, share: float, gram: str) -> list[_Hit]:
+    return [_Hit(benchmark=name, row=row, share=share, gram=gram) for name, row in question.places.items()]
+
+
+def _rank(hit: _Hit) -> tuple[float, str, int]:
+    return -hit.share, hit.benchmark, hit.row
 
 
 _SHOWN_HITS = 5
@@ -171,10 +148,10 @@ _SHOWN_HITS = 5
 
 def run_decontaminate(config: DecontaminateConfig, *, progress: JobProgress | None = None) -> JobReport:
     """Write the rows that hold no question of the benchmarks; `hits_NAME` in the report counts those that do."""
-    return run_sieve(config, Decontaminate(config), progress=progress)
+    return run_sieve(config, _Decontaminate(config), progress=progress)
 
 
-class Decontaminate(Sieve):
+class _Decontaminate(TextSieve[DecontaminateConfig]):
     """Leaves out what a benchmark asks; see the module.
 
     Raises:
@@ -182,16 +159,13 @@ class Decontaminate(Sieve):
     """
 
     name = "decontaminate"
+    uses = ("text_column", "benchmark_column", "ngram", "share", "frame")
     why: Mapping[str, Kind] = {
-        "benchmark": "text",
-        "benchmark_row": "whole",
-        "share": "number",
-        "ngram": "text",
-        "hits": "any",
-    }
+        "benchmark": "text", "benchmark_row": "whole", "share": "number", "ngram": "text", "hits": "any",
+    }  # fmt: skip
 
     def __init__(self, config: DecontaminateConfig) -> None:
-        self._config = config
+        super().__init__(config)
         self._files = [SideFile(name, limit=config.max_row_mb << 20) for name in dict.fromkeys(config.benchmark)]
         self._short_names = short_names([file.name for file in self._files])
         self._notes: list[str] = []
@@ -205,11 +179,10 @@ class Decontaminate(Sieve):
                 f"{self._index.without_gram} of {self._index.size} questions cannot be found: they have fewer than "
                 f"{FEWEST_WORDS} words, or more than {config.frame} questions share each of their n-grams (--frame)"
             )
-        self._text = RowText(())
 
     def _questions(self) -> Iterator[tuple[str, int, str]]:
         for file in self._files:
-            columns = self._config.benchmark_column
+            columns = self.config.benchmark_column
             text, notes = text_columns(columns, file.columns, file.first, "--benchmark-column")
             self._notes += [f"{file.name}: {note}" for note in notes]
             for number, row in file.rows():
@@ -218,27 +191,21 @@ class Decontaminate(Sieve):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """All that its verdicts depend on beside the input."""
-        return self._config.given("text_column", "benchmark_column", "ngram", "share", "frame") | {
-            "benchmarks": [file.identity() for file in self._files]
-        }
+        return {**super().options, "benchmarks": [file.identity() for file in self._files]}
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Find the columns."""
-        self._text, notes = text_columns(self._config.text_column, columns, first, "--text-column")
-        return (*notes, *self._notes)
+        return (*super().check(columns, first), *self._notes)
 
     def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
-        """Return whether a row holds a question."""
-        best: dict[tuple[str, int], Hit] = {}
-        for text in self._text.texts(row):
-            for hit in self._index.search(text, share=self._config.share):
+        best: dict[tuple[str, int], _Hit] = {}
+        for text in self.text.texts(row):
+            for hit in self._index.search(text, share=self.config.share):
                 key = (hit.benchmark, hit.row)
                 if key not in best or hit.share > best[key].share:
                     best[key] = hit
         if not best:
             return KEPT
-        hits = sorted(best.values(), key=lambda hit: (-hit.share, hit.benchmark, hit.row))
+        hits = sorted(best.values(), key=_rank)
         columns = {
             "benchmark": hits[0].benchmark,
             "benchmark_row": hits[0].row,
@@ -254,7 +221,7 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     """Return each of some different paths with as few of its last parts as tell it from the others."""
     parts = {path: Path(path).parts for path in paths}
     for count in range(1, max(map(len, parts.values()), default=0) + 1):
-        found = {path: "/".join(each[-count:]) for path, each in parts.items()}
-        if len(set(found.values())) == len(found):
-            return found
+        short = {path: "/".join(each[-count:]) for path, each in parts.items()}
+        if len(set(short.values())) == len(short):
+            return short
     return {path: path for path in paths}

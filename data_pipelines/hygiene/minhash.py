@@ -1,17 +1,13 @@
-"""MinHash signatures and the bands in which near-duplicates meet.
+"""Texts as sets of n-grams, MinHash signatures of them, and the bands in which near-duplicates meet.
 
-Two texts agree in each number of their signatures with a chance equal to the Jaccard similarity of their shingles
+Two texts agree in each number of their signatures with a chance equal to the Jaccard similarity of their n-grams
 (Broder 1997).  Signatures cut into bands of r numbers make two texts of similarity s candidates with a chance of
-1 - (1 - s^r)^b (Indyk and Motwani 1998; Leskovec, Rajaraman and Ullman, chapter 3).  A candidate is no more than that:
-`jaccard` of the shingles decides.
+1 - (1 - s^r)^b (Indyk and Motwani 1998; Leskovec, Rajaraman and Ullman, chapter 3).  The same text has the same
+signature on every machine: tokens are hashed with BLAKE2b, never with `hash`.
 
-The same text has the same signature on every machine: tokens are hashed with BLAKE2b, never with `hash`.
-
-Texts as sets of n-grams, so that two of them can be compared where their spelling differs.
-
-A text is normalised (NFKC, case folded, invisible characters removed, white space as one space) and cut into tokens:
-words, single characters of scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, Tibetan), and
-single symbols.  Its shingles are the runs of n tokens; a text with fewer tokens is one shingle.
+A text is normalised (NFKC, case folded, invisible characters removed, white space as one space) and cut into words,
+single characters of scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, Tibetan), and
+single symbols.  A text with fewer tokens than an n-gram is one n-gram.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, Final, Literal, TypeAlias
@@ -59,57 +55,30 @@ def normalised(text: str) -> str:
 def tokens(text: str, *, symbols: bool = True) -> list[str]:
     """Return the tokens of a text, normalised.
 
-    Args:
-        text: any text.
-        symbols: whether punctuation and operators count; without them "a, b" equals "a b".  A text that has nothing
-            else keeps them in any case.
+    Without `symbols`, punctuation and operators do not count, and "a, b" equals "a b"; a text that has nothing else
+    keeps them in any case.
     """
     text = normalised(text)
     if text.isascii():
-        found = (_ASCII_TOKEN if symbols else _ASCII_WORD).findall(text)
+        cut = (_ASCII_TOKEN if symbols else _ASCII_WORD).findall(text)
     else:
-        apart = _SPACELESS.sub(r" \g<0> ", text)
-        found = (_TOKEN if symbols else _WORD).findall(apart)
-    return found if found or symbols or not text else tokens(text)
+        cut = (_TOKEN if symbols else _WORD).findall(_SPACELESS.sub(r" \g<0> ", text))
+    return cut if cut or symbols or not text else tokens(text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shingles(Options, what="option"):
-    """How texts are cut into n-grams.
-
-    Attributes:
-        ngram: tokens of a shingle, 1 to 64.
-        kind: "words", or "characters" for n-grams of characters, spaces included.
-        symbols: whether punctuation and operators are tokens of their own; for "words" alone.
-    """
-
-    ngram: Annotated[int, Range(ge=1, le=64)] = 5
-    kind: TokenKind = "words"
-    symbols: bool = True
-
-    def tokens(self, text: str) -> Sequence[str]:
-        """Return the tokens of a text in order."""
-        return normalised(text) if self.kind == "characters" else tokens(text, symbols=self.symbols)
-
-    def of(self, text: str) -> frozenset[str]:
-        """Return the shingles of a text; none for a text without a token."""
-        found = self.tokens(text)
-        return frozenset(grams(found, self.ngram))
-
-
-def grams(found: Sequence[str], size: int) -> list[str]:
+def grams(cut: Sequence[str], size: int) -> list[str]:
     """Return the runs of so many tokens as texts in order; all tokens as one if there are fewer.
 
     Two runs give the same text only if they are the same: no token holds a space, but single characters, which are
     joined without one.
     """
-    if not found:
+    if not cut:
         return []
-    if isinstance(found, str):
-        return [found[start : start + size] for start in range(max(1, len(found) - size + 1))]
+    if isinstance(cut, str):
+        return [cut[start : start + size] for start in range(max(1, len(cut) - size + 1))]
     if size == 1:
-        return list(found)
-    return [" ".join(found[start : start + size]) for start in range(max(1, len(found) - size + 1))]
+        return list(cut)
+    return [" ".join(cut[start : start + size]) for start in range(max(1, len(cut) - size + 1))]
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -137,7 +106,7 @@ Keys: TypeAlias = npt.NDArray[np.uint64]
 
 _BLOCK = 1 << 13  # shingles hashed at once: 128 permutations of them are 4 MiB, which stays near the processor
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that its powers mix all places of an n-gram
-RECALL = 0.95
+_RECALL = 0.95
 
 
 @dataclass(frozen=True)
@@ -145,52 +114,37 @@ class MinHash(Options, what="option"):
     """Signatures of texts.
 
     Attributes:
-        ngram: tokens of a shingle.
+        ngram: tokens of a shingle, 1 to 64.
         permutations: numbers of a signature, 4 bytes each; an estimate's error is at most 0.5 / sqrt(permutations).
         seed: of the permutations.
-        kind: "words" or "characters".
-        symbols: whether punctuation and operators are tokens.
+        kind: "words", or "characters" for n-grams of characters, spaces included.
     """
 
-    ngram: int = 5
+    ngram: Annotated[int, Range(ge=1, le=64)] = 5
     permutations: Annotated[int, Range(ge=1, le=4096)] = 128
     seed: Annotated[int, Range(ge=0, lt=1 << 64)] = 0
     kind: TokenKind = "words"
-    symbols: bool = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.shingles
+    def shingles(self, text: str) -> frozenset[str]:
+        """Return the set whose similarity with that of another text signatures estimate; empty without a token."""
+        return frozenset(grams(self._tokens(text), self.ngram))
 
-    @cached_property
-    def shingles(self) -> Shingles:
-        """How a text is cut; its `of` gives the sets whose similarity the signatures estimate."""
-        return Shingles(ngram=self.ngram, kind=self.kind, symbols=self.symbols)
+    def _tokens(self, text: str) -> Sequence[str]:
+        return normalised(text) if self.kind == "characters" else tokens(text)
 
     def signature(self, text: str) -> Signature:
         """Return (permutations,) numbers; a text without a token has the signature of the empty set, all ones."""
-        found: Signature = self.signatures([text])[0]
-        return found
+        times, plus = self._permutations
+        hashes = (gram_hashes(self._tokens(text), self.ngram) >> np.uint64(32)).astype(np.uint32)
+        lowest = np.full(self.permutations, 0xFFFFFFFF, dtype=np.uint32)
+        for start in range(0, len(hashes), _BLOCK):
+            block = times[:, None] * hashes[start : start + _BLOCK] + plus[:, None]
+            lowest = np.minimum(lowest, block.min(axis=1))
+        return lowest
 
     def signatures(self, texts: Sequence[str]) -> Signature:
         """Return (texts, permutations) numbers."""
-        found = np.full((len(texts), self.permutations), 0xFFFFFFFF, dtype=np.uint32)
-        for row, hashes in self._blocks(texts):
-            found[row : row + 1] = np.minimum(found[row], hashes)
-        return found
-
-    def _blocks(self, texts: Sequence[str]) -> Iterator[tuple[int, Signature]]:
-        """Yield the signature of each block of each text's shingles."""
-        times, plus = self._permutations
-        for row, text in enumerate(texts):
-            hashes = self.hashes(text)
-            for start in range(0, len(hashes), _BLOCK):
-                block = hashes[start : start + _BLOCK]
-                yield row, (times[:, None] * block + plus[:, None]).min(axis=1)
-
-    def hashes(self, text: str) -> Signature:
-        """Return one 32-bit number for each n-gram of a text, in order, repeated ones too."""
-        return (gram_hashes(self.shingles.tokens(text), self.ngram) >> np.uint64(32)).astype(np.uint32)
+        return np.array([self.signature(text) for text in texts], dtype=np.uint32).reshape(-1, self.permutations)
 
     @cached_property
     def _permutations(self) -> tuple[Signature, Signature]:
@@ -201,20 +155,18 @@ class MinHash(Options, what="option"):
         return low[:count] | np.uint32(1), low[count:]
 
 
-def gram_hashes(found: Sequence[str], size: int) -> Keys:
+def gram_hashes(cut: Sequence[str], size: int) -> Keys:
     """Return a 64-bit number for each run of so many tokens, in order; one for all tokens if there are fewer.
 
-    Args:
-        found: tokens, or a text, whose tokens are its characters.
-        size: tokens of a run, at least 1.
+    Of a text, the tokens are its characters.
     """
-    if not found:
+    if not cut:
         return np.zeros(0, dtype=np.uint64)
-    if isinstance(found, str):
-        points = np.frombuffer(found.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    if isinstance(cut, str):
+        points = np.frombuffer(cut.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         numbers = _scrambled(points.astype(np.uint64))
     else:
-        numbers = np.fromiter(map(_token_hash, found), dtype=np.uint64, count=len(found))
+        numbers = np.fromiter(map(_token_hash, cut), dtype=np.uint64, count=len(cut))
     size = min(size, len(numbers))
     mixed = np.zeros(len(numbers) - size + 1, dtype=np.uint64)
     for place in range(size):
@@ -235,31 +187,27 @@ class Bands:
     width: int
 
     @classmethod
-    def of(cls, threshold: float, permutations: int = 128, *, recall: float = RECALL) -> Bands:
-        """Return the widest bands that still bring two texts at the threshold together.
+    def of(cls, threshold: float, permutations: int = 128) -> Bands:
+        """Return the widest bands in which a pair exactly at the threshold meets with a chance of 0.95 or more.
 
-        Wide bands bring fewer strangers together.  At 128 permutations and a recall of 0.95: 18 bands of 7 for 0.8,
-        25 of 5 for 0.7, 42 of 3 for 0.5.
+        Wide bands bring fewer strangers together.  At 128 permutations: 18 bands of 7 for 0.8, 25 of 5 for 0.7, 42 of 3
+        for 0.5.
 
         Args:
             threshold: Jaccard similarity from which on two texts are near-duplicates, in (0, 1].
             permutations: numbers of a signature.
-            recall: least chance that a pair exactly at the threshold becomes a candidate; a more similar pair has a
-                higher one.
 
         Raises:
-            ValueError: an option is out of its range, or no bands reach the recall.
+            ValueError: the threshold is out of its range, or no bands reach the recall.
         """
         if not 0 < threshold <= 1:
             raise ValueError(f"threshold {threshold}; choose a similarity above 0 and at most 1")
-        if not 0 < recall < 1:
-            raise ValueError(f"recall {recall}; choose a chance between 0 and 1")
         for width in range(permutations, 0, -1):
             bands = cls(count=permutations // width, width=width)
-            if bands.chance(threshold) >= recall:
+            if bands.chance(threshold) >= _RECALL:
                 return bands
         raise ValueError(
-            f"{permutations} permutations find fewer than {recall:.0%} of the pairs of similarity {threshold}; "
+            f"{permutations} permutations find fewer than {_RECALL:.0%} of the pairs of similarity {threshold}; "
             "take more permutations or a higher threshold"
         )
 
@@ -282,8 +230,8 @@ def _scrambled(numbers: Keys) -> Keys:
     mixed = numbers + _STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Keys = mixed ^ (mixed >> np.uint64(31))
-    return found
+    scrambled: Keys = mixed ^ (mixed >> np.uint64(31))
+    return scrambled
 
 
 @lru_cache(maxsize=1 << 16)  # words repeat; about 12 MB when full

@@ -10,13 +10,15 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from adjudge.data_pipelines.hygiene.config import DifficultyConfig, FilterConfig
 from adjudge.data_pipelines.hygiene.minhash import normalised
-from adjudge.data_pipelines.hygiene.rows import PROMPTS, existing, holds_objects
+from adjudge.data_pipelines.hygiene.rows import PROMPTS, RowScores, existing, holds_objects, row_scores
+from adjudge.data_pipelines.hygiene.sieve import Sieve
 from adjudge.io.columns import GUESSES, MISSING, Column, nested_names
 
 
@@ -46,10 +48,7 @@ class PromptKeys:
 def prompt_keys(
     named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]]
 ) -> tuple[PromptKeys, tuple[str, ...]]:
-    """Decide what names the prompts.
-
-    Returns:
-        The reader, and a sentence if columns were guessed.
+    """Decide what names the prompts; return the reader, and a sentence if columns were guessed.
 
     Raises:
         ValueError: the column does not exist, or none can be guessed.
@@ -136,5 +135,29 @@ class PromptScores:
         values = self.values / scales[self.prompts]
         means = np.bincount(self.prompts, values, minlength=size) / np.maximum(counts, 1)
         squares = np.bincount(self.prompts, (values - means[self.prompts]) ** 2, minlength=size)
-        found = np.where(low == high, 0.0, scales * np.sqrt(squares / np.maximum(counts - 1, 1)))
-        return np.where(counts >= 2, found, np.nan)
+        deviations = np.where(low == high, 0.0, scales * np.sqrt(squares / np.maximum(counts - 1, 1)))
+        return np.where(counts >= 2, deviations, np.nan)
+
+
+C = TypeVar("C", bound=DifficultyConfig | FilterConfig)
+
+
+class PromptSieve(Sieve[C]):
+    """A sieve that looks at the scores of all answers to a prompt."""
+
+    learns = True
+
+    def __init__(self, config: C) -> None:
+        super().__init__(config)
+        self.keys = PromptKeys()
+        self.scores = RowScores(Column(config.score_column))
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Find the columns of scores and prompts."""
+        self.scores, about_scores = row_scores(self.config.score_column, columns, first)
+        self.keys, about_keys = prompt_keys(self.config.group_column, columns, first)
+        return about_scores + about_keys
+
+    def scores_in(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> PromptScores:
+        """Return the scores of numbered rows."""
+        return PromptScores.of((number, self.keys.of(row), self.scores.of(row)) for number, row in rows)

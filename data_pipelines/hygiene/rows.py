@@ -41,13 +41,10 @@ class RowText:
     def texts(self, row: Mapping[str, Any], *, system: bool = True) -> list[str]:
         """Return every text of a row on its own, those of the turns of a chat too; empty ones are left out.
 
-        Args:
-            row: the row.
-            system: whether turns of the system and the developer are read.
+        `system` says whether turns of the system and the developer are read.
         """
         values = [_prompt_of_pair(row)] if self.pairs else [column.of(row) for column in self.columns]
-        found = [text for value in values for text in _texts(value, system=system)]
-        return [text for text in found if text and not text.isspace()]
+        return [text for value in values for text in _texts(value, system=system) if text and not text.isspace()]
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Return all texts of a row as one; "" where there is none."""
@@ -57,16 +54,9 @@ class RowText:
 def text_columns(
     named: Sequence[str], columns: Sequence[str], first: Sequence[Mapping[str, Any]], flag: str
 ) -> tuple[RowText, tuple[str, ...]]:
-    """Decide which columns hold the text.
+    """Decide which columns hold the text; return the reader, and a sentence if a column was guessed.
 
-    Args:
-        named: those that the user named; none leaves the choice to the usual names of a prompt.
-        columns: top-level columns of the input.
-        first: its first rows.
-        flag: how an error names the option.
-
-    Returns:
-        The reader, and a sentence if a column was guessed.
+    `named` are those of the user, () for the usual names of a prompt; `flag` is how an error names the option.
 
     Raises:
         ValueError: a column does not exist, or none looks like a prompt.
@@ -85,11 +75,7 @@ def text_columns(
 
 
 def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], flag: str) -> Column:
-    """Return a column that the input has.
-
-    Raises:
-        ValueError: it has not.
-    """
+    """Return a column that the input has, or raise `ValueError`."""
     return Choice(columns, first, closed=bool(columns or first), flag=lambda _: flag).given("", name)
 
 
@@ -145,17 +131,14 @@ class RowScores:
 
     def one(self, row: Mapping[str, Any]) -> float | None:
         """Return the score of a row that holds one response; None where it is unknown, or the row holds several."""
-        found = self.of(row)
-        return found[0] if len(found) == 1 else None
+        scores = self.of(row)
+        return scores[0] if len(scores) == 1 else None
 
 
 def row_scores(
     named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], flag: str = "--score-column"
 ) -> tuple[RowScores, tuple[str, ...]]:
-    """Decide where the scores are.
-
-    Returns:
-        The reader, and a sentence if the column was guessed.
+    """Decide where the scores are; return the reader, and a sentence if the column was guessed.
 
     Raises:
         ValueError: the column does not exist, or none can be guessed.
@@ -180,11 +163,7 @@ def _status_beside(name: str, first: Sequence[Mapping[str, Any]]) -> Column | No
 
 
 class SideFile:
-    """The rows of a file that is small beside the input.
-
-    Args:
-        name: anything `open_source` opens.
-        limit: bytes one row of a text file may take.
+    """The rows of a file that is small beside the input, of anything `open_source` opens.
 
     Raises:
         ValueError: it cannot be read.
@@ -201,11 +180,11 @@ class SideFile:
         path = Path(self.name)
         if not path.exists():
             return {"name": self.name, **self._source.identity()}
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
             with file.open("rb") as stream:
-                found.update(hashlib.file_digest(stream, "sha256").digest())
-        return {"digest": found.hexdigest()}
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return {"digest": digest.hexdigest()}
 
     def rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield its rows with their numbers, from 0.

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from adjudge.data_pipelines.hygiene.config import HygieneConfig
+from adjudge.data_pipelines.hygiene.config import DecontaminateConfig, DedupConfig, FilterConfig, HygieneConfig
 from adjudge.data_pipelines.hygiene.minhash import UNICODE
+from adjudge.data_pipelines.hygiene.rows import RowText, text_columns
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.maker import Kind, Made, Unit
@@ -29,10 +30,9 @@ VERSION = 1  # of what the sieves decide; in every fingerprint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What becomes of a row.
+    """What becomes of a row: `reason` says why it is left out, in snake_case, "" if it stays.
 
     Attributes:
-        reason: why it is left out, in snake_case; "" if it stays.
         columns: what is added to it: the sieve's `added` if it stays, else its `why`.
         counts: numbers for the report.
     """
@@ -45,25 +45,33 @@ class Verdict:
 KEPT = Verdict()
 
 
-class Sieve(ABC):
+C = TypeVar("C", bound=HygieneConfig)
+
+
+class Sieve(ABC, Generic[C]):
     """Decides which rows stay; the same row of the same input is always judged the same.
 
     Attributes:
         name: what the report and the card call it.
         learns: whether it must see the whole input first.
+        uses: the options that its verdicts depend on.
         added: the columns it adds to rows that stay.
         why: what it says of rows that do not, without the `dropped_` before the names.
     """
 
     name: str
     learns: bool = False
+    uses: tuple[str, ...] = ()
     added: Mapping[str, Kind] = MappingProxyType({})
     why: Mapping[str, Kind] = MappingProxyType({})
 
+    def __init__(self, config: C) -> None:
+        self.config = config
+
     @property
-    @abstractmethod
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input, as plain JSON data."""
+        return self.config.given(*self.uses)
 
     @abstractmethod
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -86,11 +94,27 @@ class Sieve(ABC):
         return
 
 
+T = TypeVar("T", bound=DecontaminateConfig | DedupConfig | FilterConfig)
+
+
+class TextSieve(Sieve[T]):
+    """A sieve that looks at the texts of rows, in the columns that `text_column` names."""
+
+    def __init__(self, config: T) -> None:
+        super().__init__(config)
+        self.text = RowText(())
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Find the columns."""
+        self.text, notes = text_columns(self.config.text_column, columns, first, "--text-column")
+        return notes
+
+
 @dataclass
 class SieveMaker:
-    """Makes the rows of one side of a sieve; see `Maker`."""
+    """Makes the rows of one side of a sieve; see `Maker` and `Prepares`."""
 
-    sieve: Sieve
+    sieve: Sieve[Any]
     inverse: bool = False
     grouped: bool = False
     keeps_columns: bool = True
@@ -122,6 +146,18 @@ class SieveMaker:
             notes += (f"the column {', '.join(there)} of the input is replaced",)
         return notes
 
+    def prepare(self, units: Iterable[Unit]) -> None:
+        """Let a sieve that learns see the whole input."""
+        if self.sieve.learns:
+            self._first = None
+            self.sieve.learn(self._numbered(units))
+
+    def _numbered(self, units: Iterable[Unit]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for unit in units:
+            if self._first is None:
+                self._first = unit.first
+            yield unit.first, unit.rows[0]
+
     def close(self) -> None:
         """Close the sieve."""
         self.sieve.close()
@@ -143,34 +179,8 @@ class SieveMaker:
         return Made(rows=({**row, **{name: verdict.columns.get(name) for name in self.sieve.added}},), counts=counts)
 
 
-class LearningSieveMaker(SieveMaker):
-    """Makes the rows of one side of a sieve that must see the whole input first; see `Prepares`."""
-
-    def prepare(self, units: Iterable[Unit]) -> None:
-        """Let the sieve see the whole input."""
-        self._first = None
-        rows = self._numbered(units)
-        self.sieve.learn(rows)
-
-    def _numbered(self, units: Iterable[Unit]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        for unit in units:
-            if self._first is None:
-                self._first = unit.first
-            yield unit.first, unit.rows[0]
-
-
-def maker_of(sieve: Sieve, *, inverse: bool = False) -> SieveMaker:
-    """Return the maker of one side of a sieve."""
-    return (LearningSieveMaker if sieve.learns else SieveMaker)(sieve, inverse=inverse)
-
-
-def run_sieve(config: HygieneConfig, sieve: Sieve, *, progress: JobProgress | None = None) -> JobReport:
-    """Write the rows that stay, and where it is asked for those that do not.
-
-    Raises:
-        ValueError: a mistake in the call, before any work.
-        JobError: the job could not go on; the message says how it can.
-    """
+def run_sieve(config: HygieneConfig, sieve: Sieve[Any], *, progress: JobProgress | None = None) -> JobReport:
+    """Write the rows that stay, and where it is asked for those that do not."""
     if config.dropped:
         # First, because a call that was interrupted must be able to make both files, and only `output` tells that it
         # was not: an `output` that exists is refused.
@@ -178,5 +188,5 @@ def run_sieve(config: HygieneConfig, sieve: Sieve, *, progress: JobProgress | No
         if output.exists() and not config.overwrite and not partial_of(output).exists():
             raise ValueError(f"{output} exists already; choose another output, or replace it with --overwrite")
         left_out = dataclasses.replace(config, output=config.dropped_output, overwrite=True)
-        run_job(left_out, maker_of(sieve, inverse=True), progress=progress)
-    return run_job(config, maker_of(sieve), progress=progress)
+        run_job(left_out, SieveMaker(sieve, inverse=True), progress=progress)
+    return run_job(config, SieveMaker(sieve), progress=progress)

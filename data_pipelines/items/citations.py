@@ -1,12 +1,8 @@
-"""Statements with placeholders for answers that must show their evidence, as CaRR has them.
+"""Statements with placeholders for answers that must show their evidence, as CaRR (THUDM/CaRR) has them.
 
 A statement is left out that names no placeholder or one without a name, gives the name of a thing away, holds a thing
-whose name stands in no text that was given, or is not linked with `<E0>` through placeholders that statements share:
-the scorer `citations` could never count it.  What the model calls `<E0>` must be the correct answer.
-
-With labelled responses, a statement with its names filled in is kept if more of the good ones say it.
-
-Source: CaRR (THUDM/CaRR).
+whose name stands in no text that was given, or is not linked with `<E0>`, the correct answer, through placeholders that
+statements share: the scorer `citations` could never count it.
 """
 
 from __future__ import annotations
@@ -19,12 +15,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import CitationsConfig
-from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker
-from adjudge.data_pipelines.items.model import LONGEST, is_text, keyed_object
+from adjudge.data_pipelines.items.gate import prompt_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, is_text, keyed_object
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, content_text
+from adjudge.io.values import Text
+from adjudge.prompts.asking import Reader
+from adjudge.protocol import content_text
 
 ANSWER = "E0"
 """The placeholder of the answer."""
@@ -43,27 +40,28 @@ class Proposal:
     statements: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalReader:
-    """Reads `{"key": .., "entities": {"E0": ".."}, "statements": [".."]}`."""
+def proposal_reader(most: int) -> Reader[Proposal]:
+    """Return what reads `{"key": .., "entities": {"E0": ".."}, "statements": [".."]}`, at most so many statements."""
 
-    most: int
-
-    def __call__(self, text: str, nonce: str = "", /) -> Proposal | None:
-        """Return the proposal, or None."""
-        found = keyed_object(text, nonce, {"entities": dict, "statements": list})
-        if found is None or len(found["statements"]) > self.most or ANSWER not in found["entities"]:
+    def read(text: str, nonce: str = "", /) -> Proposal | None:
+        answer = keyed_object(text, nonce, {"entities": dict, "statements": list})
+        if answer is None:
             return None
-        if len(found["entities"]) > 1 + 2 * self.most:  # a statement is about two or three things
+        entities, statements = answer["entities"], answer["statements"]
+        if len(statements) > most or ANSWER not in entities:
             return None
-        if not all(_NAME.fullmatch(name) and is_text(value) for name, value in found["entities"].items()):
+        if len(entities) > 1 + 2 * most:  # a statement is about two or three things
             return None
-        if not all(is_text(statement, LONGEST) for statement in found["statements"]):
+        if not all(_NAME.fullmatch(name) and is_text(value) for name, value in entities.items()):
+            return None
+        if not all(map(is_text, statements)):
             return None
         return Proposal(
-            entities={name: " ".join(value.split()) for name, value in found["entities"].items()},
-            statements=tuple(" ".join(statement.split()) for statement in found["statements"]),
+            entities={name: " ".join(value.split()) for name, value in entities.items()},
+            statements=tuple(" ".join(statement.split()) for statement in statements),
         )
+
+    return read
 
 
 def placeholders(statement: str) -> tuple[str, ...]:
@@ -73,7 +71,7 @@ def placeholders(statement: str) -> tuple[str, ...]:
 
 def filled(statement: str, entities: Mapping[str, str]) -> str:
     """Return a statement with the names in the places, put there in one pass."""
-    return _PLACEHOLDER.sub(lambda found: entities[found[1]], statement)
+    return _PLACEHOLDER.sub(lambda place: entities[place[1]], statement)
 
 
 def problem_of(statement: str, entities: Mapping[str, str], unknown: Collection[str]) -> str:
@@ -104,12 +102,9 @@ def reachable(statements: Sequence[str]) -> list[bool]:
 def stands_in(name: str, text: str) -> bool:
     """Return whether a name stands in a text as a whole word or phrase, in any case and with any accents."""
     key = plain(name)
-    if not key:
-        return False
     edge = "" if _UNSPACED.search(key) else r"\b"
-    before = edge if key[0].isalnum() else ""
-    after = edge if key[-1].isalnum() else ""
-    return re.search(before + re.escape(key) + after, plain(text)) is not None
+    before, after = (edge if end.isalnum() else "" for end in (key[:1], key[-1:]))
+    return bool(key) and re.search(before + re.escape(key) + after, plain(text)) is not None
 
 
 @functools.lru_cache(maxsize=8)  # evidence is looked through for many names
@@ -130,11 +125,8 @@ class CitationMaker(ItemMaker[CitationsConfig]):
     reads = ("prompt", "answer", "evidence")
     templates: ClassVar[tuple[str, ...]] = (_STATEMENTS,)
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "chat",
-        "reference": "any",
-        "entities": "any",
-        "statements": "any",
-    }
+        "prompt": "chat", "reference": "any", "entities": "any", "statements": "any",
+    }  # fmt: skip
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row with the statements of a question."""
@@ -151,20 +143,13 @@ class CitationMaker(ItemMaker[CitationsConfig]):
             "evidence": "\n\n".join(evidence) or None,
             "most": str(config.max_statements),
         }
-        reader = ProposalReader(most=config.max_statements)
-        proposal = await self.model.ask_one(_STATEMENTS, values, reader, account)
+        proposal = await self.model.ask_one(_STATEMENTS, values, proposal_reader(config.max_statements), account)
         if plain(proposal.entities[ANSWER]) != plain(answer):
             raise DroppedError("answer_differs")
         known = "\n".join([_text(prompt), answer, *evidence]) if evidence else None
         statements = self._standing(proposal, known, account)
         items = [{"text": text, "filled": filled(text, proposal.entities)} for text in statements]
-        items = await self.kept(
-            items,
-            [{"nuggets": [item["filled"]]} for item in items],
-            prompt,
-            labelled_of(unit, config, account),
-            account,
-        )
+        items = await self.kept(items, [{"nuggets": [item["filled"]]} for item in items], prompt, unit, account)
         items = _linked(items, account)
         if len(items) < config.min_statements:
             raise DroppedError("too_few_statements")
@@ -174,11 +159,6 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         return [{"prompt": prompt, "reference": reference, "entities": entities, "statements": items}]
 
     def _standing(self, proposal: Proposal, known: str | None, account: Account) -> list[str]:
-        """Return the statements that may stand.
-
-        Raises:
-            DroppedError: there are none.
-        """
         unknown = {
             name for name, value in proposal.entities.items() if known is not None and not stands_in(value, known)
         }
@@ -203,7 +183,7 @@ def _linked(items: Sequence[dict[str, Any]], account: Account) -> list[dict[str,
     return [item for item, there in zip(items, linked, strict=True) if there]
 
 
-def _text(prompt: str | Sequence[Message]) -> str:
+def _text(prompt: Text) -> str:
     return prompt if isinstance(prompt, str) else "\n".join(content_text(turn.get("content")) for turn in prompt)
 
 

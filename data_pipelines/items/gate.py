@@ -1,10 +1,8 @@
 """The quality gate: an item may judge only if it was seen to tell known good responses from known bad ones.
 
-Every item is judged on every labelled response by the scorer that will use it later.  Counts, shares, their difference
-and the intervals are kept with the item, and with every item that was left out there is the reason.
-
-Intervals: Wilson's for shares, Newcombe's method 10 (1998) for the difference, both of 95 %.  Two right out of two
-against none out of two is a difference of 1 with the interval 0.07 to 1.
+Every item is judged on every labelled response by the scorer that will use it later.  Intervals are Wilson's for shares
+and Newcombe's method 10 (1998) for their difference, both of 95 %.  Two right out of two against none out of two is a
+difference of 1 with the interval 0.07 to 1.
 
 Not covered: many items at once.  Of forty useless items one is expected to pass a gate of 95 % by luck; look at the
 kept ones again on other responses.
@@ -16,7 +14,8 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
 from adjudge.data_pipelines.items.config import AskingConfig
 from adjudge.io import values
@@ -27,7 +26,7 @@ from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Unit
 from adjudge.io.jobs.row_maker import Account
 from adjudge.io.values import Text, is_chat, plain, text_or_chat
-from adjudge.protocol import Message, Sample, Score, Scorer, response_text
+from adjudge.protocol import Sample, Score, Scorer, response_text
 from adjudge.runtime.contract import validate_sample
 from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
@@ -57,11 +56,7 @@ class Labelled:
 
 
 def labelled_of(unit: Unit, config: AskingConfig, account: Account) -> Labelled:
-    """Return the labelled responses of a unit; one that is called both is left out, and counted.
-
-    Raises:
-        DroppedError: a column holds something that is no response.
-    """
+    """Return the labelled responses of a unit; one that is called both is left out, and counted."""
     good = _distinct(responses_of(unit, config.good_column))
     bad = _distinct(responses_of(unit, config.bad_column))
     both = good.keys() & bad.keys()
@@ -73,12 +68,8 @@ def labelled_of(unit: Unit, config: AskingConfig, account: Account) -> Labelled:
 
 
 def responses_of(unit: Unit, column: str) -> list[str]:
-    """Return the responses that a column holds: text, chat turns, or a list of such; () where it holds none.
-
-    Raises:
-        DroppedError: it holds something else.
-    """
-    found = []
+    """Return the responses that a column holds: text, chat turns, or a list of such; none where it holds none."""
+    responses = []
     for value in _values(unit, column):
         several = value if isinstance(value, list) and not is_chat(value) else [value]
         for one in several:
@@ -87,70 +78,53 @@ def responses_of(unit: Unit, column: str) -> list[str]:
             except ValueError:
                 raise DroppedError("bad_response") from None
             if text.strip():
-                found.append(text)
-    return found
+                responses.append(text)
+    return responses
 
 
 def texts_of(unit: Unit, column: str, *, inside: str = "text", reason: str) -> list[str]:
-    """Return the texts that a column holds: a text, or a list of texts or of mappings with one.
+    """Return the texts that a column holds: a text, or a list of texts or of mappings with one under `inside`.
 
-    A list that rows of a group repeat is what they share, and counts once; equal texts of rows count each.
-
-    Args:
-        unit: its rows.
-        column: the column.
-        inside: under which a mapping holds its text.
-        reason: why a unit is left out in which the column holds something else.
-
-    Raises:
-        DroppedError: it does.
+    A list that rows of a group repeat is what they share, and counts once; equal texts of rows count each.  Where the
+    column holds something else, the unit is left out for `reason`.
     """
-    found: list[str] = []
+    texts: list[str] = []
     shared: set[tuple[str, ...]] = set()
     for value in _values(unit, column):
-        several = isinstance(value, list)
-        texts: list[Any] = [
-            one.get(inside) if isinstance(one, Mapping) else one for one in (value if several else [value])
-        ]
-        if not all(isinstance(text, str) for text in texts):
+        several = value if isinstance(value, list) else [value]
+        mine: list[Any] = [one.get(inside) if isinstance(one, Mapping) else one for one in several]
+        if not all(isinstance(text, str) for text in mine):
             raise DroppedError(reason)
-        if several and tuple(texts) in shared:
+        if several is value and tuple(mine) in shared:
             continue
-        if several:
-            shared.add(tuple(texts))
-        found += [text for text in texts if text.strip()]
-    return found
+        if several is value:
+            shared.add(tuple(mine))
+        texts += [text for text in mine if text.strip()]
+    return texts
 
 
 def prompt_of(unit: Unit, column: str) -> Text:
-    """Return the prompt that all rows of a unit share.
-
-    Raises:
-        DroppedError: there is none, or they differ.
-    """
+    """Return the prompt that all rows of a unit share."""
     given = [value for value in (Column(column).of(row) for row in unit.rows) if value is not MISSING]
     try:
-        found: list[Text] = [fitted(values.prompt_of(one, column), "chat") for one in given]
+        prompts: list[Text] = [fitted(values.prompt_of(one, column), "chat") for one in given]
     except (ValueError, Unfit):
         raise DroppedError("no_prompt") from None
-    if not found or not all(found):
+    if not prompts or not all(prompts):
         raise DroppedError("no_prompt")
-    if len(found) < len(unit.rows) or any(one != found[0] for one in found):
+    if len(prompts) < len(unit.rows) or any(one != prompts[0] for one in prompts):
         raise DroppedError("prompts_differ")
-    return found[0]
+    return prompts[0]
 
 
 def _values(unit: Unit, column: str) -> list[Any]:
-    found = [plain(Column(column).of(row)) for row in unit.rows] if column else []
-    return [value for value in found if value is not MISSING and value is not None]
+    given = [plain(Column(column).of(row)) for row in unit.rows] if column else []
+    return [value for value in given if value is not MISSING and value is not None]
 
 
 def _distinct(texts: Sequence[str]) -> dict[str, str]:
     """Texts by what they are without runs of white space."""
-    found: dict[str, str] = {}
-    for text in texts:
-        found.setdefault(" ".join(text.split()), text)
-    return found
+    return {" ".join(text.split()): text for text in reversed(texts)}
 
 
 def _lot(text: str, seed: int) -> bytes:
@@ -195,14 +169,6 @@ class Trial:
         }
 
 
-class Rule(Protocol):
-    """Decides which items are kept."""
-
-    def why_not(self, trial: Trial) -> str:
-        """Return why an item is left out, in snake_case; "" if it is kept."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separates:
     """Keeps items that more of the good responses meet."""
@@ -212,14 +178,14 @@ class Separates:
 
     def why_not(self, trial: Trial) -> str:
         """Return "unjudged", "separates_backwards", "separates_too_little", "separates_unsurely" or ""."""
-        found = trial.difference
-        if found.value is None or found.low is None:
+        more = trial.difference
+        if more.value is None or more.low is None:
             return "unjudged"
-        if found.value < 0:
+        if more.value < 0:
             return "separates_backwards"
-        if found.value < self.least:
+        if more.value < self.least:
             return "separates_too_little"
-        return "" if found.low > self.bound else "separates_unsurely"
+        return "" if more.low > self.bound else "separates_unsurely"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +214,7 @@ class Gate:
     """Tries items on labelled responses."""
 
     scorer: Scorer
-    rule: Rule
+    rule: Separates | Agrees
 
     @property
     def fingerprint(self) -> str:
@@ -256,7 +222,7 @@ class Gate:
         return f"{self.scorer.fingerprint} {self.rule!r}"
 
     async def tried(
-        self, references: Sequence[Any], prompt: str | Sequence[Message], responses: Labelled, account: Account
+        self, references: Sequence[Any], prompt: Text, responses: Labelled, account: Account
     ) -> list[tuple[Trial, str]]:
         """Return for each item how it did, and why it is left out ("" if it is kept).
 
@@ -265,31 +231,11 @@ class Gate:
             prompt: what the responses answer.
             responses: the labelled responses.
             account: takes costs, and how many verdicts there were and how many were missing.
-
-        Raises:
-            JobError: the scorer is broken, or its engine is gone.
         """
         texts = [*responses.good, *responses.bad]
-        trials: list[tuple[Trial, str] | None] = [None] * len(references)
-        samples: list[Sample] = []
-        places: list[int] = []
-        for place, reference in enumerate(references):
-            mine = [Sample(prompt=prompt, response=text, reference=reference) for text in texts]
-            try:
-                for sample in mine[:1]:
-                    validate_sample(self.scorer, sample)
-            except ValueError:
-                trials[place] = Trial(good=UNKNOWN, bad=UNKNOWN, verdicts=(None,) * len(texts)), "unreadable_item"
-                continue
-            samples += mine
-            places.append(place)
-        scores = await self._scores(samples)
-        for at, place in enumerate(places):
-            trial = self._trial(scores[at * len(texts) : (at + 1) * len(texts)], len(responses.good), account)
-            trials[place] = trial, self.rule.why_not(trial)
-        return [trial for trial in trials if trial is not None]
-
-    async def _scores(self, samples: Sequence[Sample]) -> list[Score]:
+        asked = [[Sample(prompt=prompt, response=text, reference=one) for text in texts] for one in references]
+        readable = [not mine or is_readable(self.scorer, mine[0]) for mine in asked]
+        samples = [sample for mine, fine in zip(asked, readable, strict=True) if fine for sample in mine]
         scores = await scores_of(self.scorer, samples, "the scorer of the quality gate")
         for score in scores:
             if score.value is not None and not 0 <= score.value <= 1:
@@ -297,7 +243,15 @@ class Gate:
                     f"the scorer of the quality gate, {self.scorer.name!r}, gave {score.value!r}; it needs one whose "
                     "scores are in [0, 1]"
                 )
-        return scores
+        left, trials = iter(scores), []
+        for fine in readable:
+            if fine:
+                trial = self._trial([*islice(left, len(texts))], len(responses.good), account)
+                trials.append((trial, self.rule.why_not(trial)))
+            else:
+                trial = Trial(good=UNKNOWN, bad=UNKNOWN, verdicts=(None,) * len(texts))
+                trials.append((trial, "unreadable_item"))
+        return trials
 
     def _trial(self, scores: Sequence[Score], good: int, account: Account) -> Trial:
         verdicts = tuple(score.value for score in scores)
@@ -307,17 +261,24 @@ class Gate:
         return Trial(good=_share(verdicts[:good]), bad=_share(verdicts[good:]), verdicts=verdicts)
 
 
+def is_readable(scorer: Scorer, sample: Sample) -> bool:
+    """Return whether a scorer can judge by the reference of a sample."""
+    try:
+        validate_sample(scorer, sample)
+    except ValueError:
+        return False
+    return True
+
+
 def difference(one: Interval, two: Interval) -> Interval:
     """Return the difference of two shares with Newcombe's interval, which squares and adds the shares' own errors."""
-    if one.value is None or two.value is None or None in (one.low, one.high, two.low, two.high):
+    known = [bound for share in (one, two) for bound in (share.value, share.low, share.high) if bound is not None]
+    if len(known) < 6:
         return UNKNOWN
-    assert one.low is not None
-    assert one.high is not None
-    assert two.low is not None
-    assert two.high is not None
-    value = one.value - two.value
-    below = math.hypot(one.value - one.low, two.high - two.value)
-    above = math.hypot(one.high - one.value, two.value - two.low)
+    first, first_low, first_high, second, second_low, second_high = known
+    value = first - second
+    below = math.hypot(first - first_low, second_high - second)
+    above = math.hypot(first_high - first, second - second_low)
     return Interval(value=value, low=max(-1.0, value - below), high=min(1.0, value + above), n=one.n + two.n)
 
 

@@ -1,12 +1,10 @@
-"""Keywords of right answers, and checkers in Python: RAIDEN-R1's single-term and multi-term validation.
+"""Keywords of right answers, and checkers in Python: RAIDEN-R1's single-term and multi-term validation (2505.10218).
 
 A keyword, with other ways to write it, is kept if most of several correct answers affirm it; the scorer `persona`
 decides what affirms.  Answers that somebody could mistake for the right one are kept as excluded ones if no correct
 answer holds them.  A checker is refused if it does what checkers may not, runs in the sandbox of the scorer `program`,
 and is kept if it agrees with the judgements on more than 70 % of the responses: of the good and of the bad ones alike,
-for one that always says yes agrees wherever most are good.
-
-Source: RAIDEN-R1 (2505.10218); no code was published.
+for one that always says yes agrees wherever most are good.  No code was published.
 """
 
 from __future__ import annotations
@@ -16,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import KeywordsConfig
-from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker
-from adjudge.data_pipelines.items.model import Model, is_text, keyed_object, numbered_turns
+from adjudge.data_pipelines.items.gate import Agrees, Gate, is_readable, labelled_of, prompt_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, Model, is_text, keyed_object, numbered_turns
 from adjudge.io.jobs.engines import scores_of
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Sample, Scorer
-from adjudge.runtime.contract import validate_sample
+from adjudge.io.values import Text
+from adjudge.prompts.asking import Reader
+from adjudge.protocol import Sample, Scorer
 from adjudge.scoring import registry
 
 _TERMS = "data_pipelines/items/keywords_terms"
@@ -34,43 +32,36 @@ _LONGEST_PROGRAM = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a model proposed.
-
-    Attributes:
-        keys: each a term and other ways to write it.
-        excluded: other answers.
-    """
+    """What a model proposed: keys, each a term and other ways to write it, and other answers to be excluded."""
 
     keys: tuple[tuple[str, ...], ...]
     excluded: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermsReader:
-    """Reads `{"key": .., "keys": [[".."]], "excluded": [".."]}`."""
+def terms_reader(most: int) -> Reader[Terms]:
+    """Return what reads `{"key": .., "keys": [[".."]], "excluded": [".."]}`, at most so many keys."""
 
-    most: int
-
-    def __call__(self, text: str, nonce: str = "", /) -> Terms | None:
-        """Return the terms, or None."""
-        found = keyed_object(text, nonce, {"keys": list, "excluded": list})
-        if found is None or len(found["keys"]) > self.most:
+    def read(text: str, nonce: str = "", /) -> Terms | None:
+        answer = keyed_object(text, nonce, {"keys": list, "excluded": list})
+        if answer is None or len(answer["keys"]) > most:
             return None
-        if not all(isinstance(key, list) and key and len(key) <= 20 for key in found["keys"]):
+        if not all(isinstance(key, list) and key and len(key) <= 20 for key in answer["keys"]):
             return None
-        words = [word for key in found["keys"] for word in key] + found["excluded"]
+        words = [word for key in answer["keys"] for word in key] + answer["excluded"]
         if len(words) > 200 or not all(is_text(word, _LONGEST_KEY) for word in words):
             return None
         return Terms(
-            keys=tuple(tuple(dict.fromkeys(" ".join(word.split()) for word in key)) for key in found["keys"]),
-            excluded=tuple(dict.fromkeys(" ".join(word.split()) for word in found["excluded"])),
+            keys=tuple(tuple(dict.fromkeys(" ".join(word.split()) for word in key)) for key in answer["keys"]),
+            excluded=tuple(dict.fromkeys(" ".join(word.split()) for word in answer["excluded"])),
         )
+
+    return read
 
 
 def read_program(text: str, nonce: str = "", /) -> str | None:
     """Return the program of `{"key": .., "program": ".."}`, or None."""
-    found = keyed_object(text, nonce, {"program": str})
-    return found["program"] if found and is_text(found["program"], _LONGEST_PROGRAM) else None
+    answer = keyed_object(text, nonce, {"program": str})
+    return answer["program"] if answer and is_text(answer["program"], _LONGEST_PROGRAM) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +72,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
     reads = ("prompt", "references")
     templates: ClassVar[tuple[str, ...]] = (_TERMS, _CHECKER)
     fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
+    parts: ClassVar = {"persona": lambda _: registry.load("persona")}
 
     persona: Scorer
 
@@ -91,15 +83,6 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
             return None
         rule = Agrees(least=config.min_agreement, balanced=not config.unbalanced)
         return Gate(scorer=judge or registry.load({"program": {"isolation": config.isolation}}), rule=rule)
-
-    @classmethod
-    def parts_of(cls, config: KeywordsConfig) -> dict[str, Any]:
-        """Return the scorer that looks for keywords."""
-        return {"persona": registry.load("persona")}
-
-    def further_fingerprints(self) -> Sequence[str]:
-        """Return the scorer that looks for keywords."""
-        return (self.persona.fingerprint,)
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return a row for the keywords of a question, and one for its checker."""
@@ -113,7 +96,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
             "references": numbered_turns("reference", references),
             "most": str(config.max_keys),
         }
-        terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.max_keys), account)
+        terms = await self.model.ask_one(_TERMS, values, terms_reader(config.max_keys), account)
         rows = [await self._keywords(prompt, references, terms, account)]
         if self.gate is not None:
             rows.append(await self._checker(prompt, references, terms, unit, account))
@@ -123,7 +106,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         return made
 
     async def _keywords(
-        self, prompt: str | Sequence[Message], references: Sequence[str], terms: Terms, account: Account
+        self, prompt: Text, references: Sequence[str], terms: Terms, account: Account
     ) -> dict[str, Any] | None:
         """Return the row with the keywords that the references agree on; None if there is none."""
         keys: list[list[str]] = []
@@ -148,7 +131,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
     async def _excluded(
         self,
         keys: list[list[str]],
-        prompt: str | Sequence[Message],
+        prompt: Text,
         references: Sequence[str],
         words: Sequence[str],
         account: Account,
@@ -166,19 +149,13 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
                 account.drop("excluded_is_in_a_reference")
         return kept
 
-    def _is_readable(self, reference: Any, prompt: str | Sequence[Message]) -> bool:
-        try:
-            validate_sample(self.persona, Sample(prompt=prompt, response="", reference=reference))
-        except ValueError:
-            return False
-        return True
+    def _is_readable(self, reference: Any, prompt: Text) -> bool:
+        return is_readable(self.persona, Sample(prompt=prompt, response="", reference=reference))
 
-    async def _affirmed(self, reference: Any, prompt: str | Sequence[Message], texts: Sequence[str]) -> list[bool]:
+    async def _affirmed(self, reference: Any, prompt: Text, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether the scorer `persona` is content with it.
 
-        Raises:
-            DroppedError: it has no verdict on one of them, so nobody knows how many agree.
-            JobError: it is broken.
+        Without a verdict on one of them nobody knows how many agree, and the unit is dropped.
         """
         samples = [Sample(prompt=prompt, response=text, reference=reference) for text in texts]
         scores = await scores_of(self.persona, samples, "the scorer of keywords")
@@ -188,7 +165,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
 
     async def _checker(
         self,
-        prompt: str | Sequence[Message],
+        prompt: Text,
         references: Sequence[str],
         terms: Terms,
         unit: Unit,

@@ -1,36 +1,30 @@
-"""How alike two texts are, from 0 to 1: by their words, by their letters, or by a model's vectors.
+"""How alike two texts are, from 0 to 1, which texts say the same, and where a quotation stands in a text.
 
-"words" is the cosine of counts of words and of pairs of neighbouring words, so the order of words matters: "Ada beat
-Bob" and "Bob beat Ada" are 0.6 alike.  "letters" is the cosine of counts of two to four letters within words, which
-also sees inflected forms and scripts without blanks.  Both are about wording: "is brief" and "does not ramble" have
-little in common.  A model of embeddings knows better; RLBFF used Qwen3-Embedding-8B.
+"words" is the cosine of counts of words and of pairs of neighbouring words: "Ada beat Bob" and "Bob beat Ada" are 0.6
+alike.  "letters" is the cosine of counts of two to four letters within words, which also sees inflected forms and
+scripts without blanks.  Both are about wording: "is brief" and "does not ramble" have little in common.  A model of
+embeddings knows better; RLBFF used Qwen3-Embedding-8B.  What two texts get does not depend on any other text.
 
-What two texts get does not depend on any other text, so neither order nor company changes a decision.
+A model's vector is the mean of the last hidden states of a text's tokens, or the state of its last token where the
+folder says so (`1_Pooling/config.json` with `pooling_mode_lasttoken`, as Qwen3-Embedding has).  Texts are embedded one
+at a time, so that neighbours change nothing.
 
-A text's vector is the mean of the last hidden states of its tokens, or the state of its last token where the folder
-says so (`1_Pooling/config.json` with `pooling_mode_lasttoken`, as Qwen3-Embedding has); its length is 1.  One text at
-a time costs speed, and keeps what a text gets from depending on its neighbours.  Instructions that some models want
-before a text, other ways of pooling, and the pooling file of a hub name (download the folder) are not read.
-
-Texts that say the same form groups.  Two are tied when they are alike enough and have the same particulars: numbers,
-names and denials.  Wording alone would merge "won in 1990" with "won in 1991".  A group is what ties connect; its
-middle, the text most like the others, stands for it.  So groups depend neither on the order of the texts nor on
-repetition, and merging the merged changes nothing.
+Texts are tied when they are alike enough and have the same numbers, names and denials: wording alone would merge "won
+in 1990" with "won in 1991".  A group is what ties connect; its middle, the text most like the others, stands for it.
 
 A quotation is right in a text by `1 - edits / length`: edits are the fewest insertions, deletions and changes of
-characters that make the quotation of some part of the text (Myers 1999, bit-parallel: a passage of 50,000 characters
-and a quotation of 300 take 0.2 s whatever they hold).  Case, kinds of quotation marks and runs of white space make no
-difference.  RapidFuzz's `partial_ratio`, which RLBFF asks to be above 60, counts a change as two edits and divides by
-both lengths, so a loose quotation has more there than here; an exact one has everything in both.
+characters that make the quotation of some part of the text (Myers 1999, bit-parallel: 0.2 s for 300 characters in
+50,000).  RapidFuzz's `partial_ratio`, which RLBFF asks to be above 60, counts a change as two edits and divides by both
+lengths, so a loose quotation has more there.
 
 Not covered: names in scripts without capital letters, denials in other languages than English and Chinese, quotations
-with an ellipsis in the middle, and choosing a threshold; 0.8 of letters and 0.8 of a model's vectors are different
-things.
+with an ellipsis in the middle, instructions that models want before a text, the pooling file of a hub name.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import json
 import math
@@ -73,12 +67,12 @@ class CountLikeness:
         """Return the cosines; texts that hold no word are like their equals alone."""
         counts = [self._counts(text) for text in texts]
         lengths = [sum(n * n for n in one.values()) for one in counts]
-        found = [[1.0] * len(texts) for _ in texts]
+        cosines = [[1.0] * len(texts) for _ in texts]
         for a, one in enumerate(counts):
             for b in range(a):
                 if texts[a] != texts[b]:
-                    found[a][b] = found[b][a] = _cosine(one, counts[b], lengths[a] * lengths[b])
-        return found
+                    cosines[a][b] = cosines[b][a] = _cosine(one, counts[b], lengths[a] * lengths[b])
+        return cosines
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -91,7 +85,7 @@ def letter_counts(text: str) -> Counter[str]:
     """Return how often each run of two to four letters is in the words of a text, with a blank around each word."""
     return Counter(
         word[at : at + n]
-        for word in (f" {found} " for found in _WORD.findall(text.casefold()))
+        for word in (f" {bare} " for bare in _WORD.findall(text.casefold()))
         for n in (2, 3, 4)
         for at in range(len(word) - n + 1)
     )
@@ -127,7 +121,6 @@ class VectorLikeness:
     def __init__(self, model: str) -> None:
         self._name = model
         self._lock = threading.Lock()
-        self._loaded: tuple[Any, Any, bool] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -136,11 +129,7 @@ class VectorLikeness:
         return f"vectors:1:{what}:{'last' if _takes_last(self._name) else 'mean'}"
 
     async def matrix(self, texts: Sequence[str]) -> Matrix:
-        """Return the cosines.
-
-        Raises:
-            ValueError: there is no such model, or Transformers is not installed.
-        """
+        """Return the cosines; raise `ValueError` without the model or Transformers."""
         vectors = await asyncio.to_thread(self._vectors, list(texts))
         return [
             [
@@ -153,30 +142,28 @@ class VectorLikeness:
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """Return a vector of length 1 for each text."""
         with self._lock:
-            found = {text: self._vector(text) for text in dict.fromkeys(texts)}
-        return [found[text] for text in texts]
+            vectors = {text: self._vector(text) for text in dict.fromkeys(texts)}
+        return [vectors[text] for text in texts]
 
     def _vector(self, text: str) -> list[float]:
         import torch
 
-        tokenizer, network, last = self._ready()
+        tokenizer, network = self._loaded
         row = tokenizer(text, return_tensors="pt", truncation=True, max_length=_LONGEST)
         with torch.inference_mode():
             states = network(input_ids=row["input_ids"], attention_mask=row["attention_mask"]).last_hidden_state[0]
-        pooled = (states[-1] if last else states.mean(dim=0)).double()
+        pooled = (states[-1] if _takes_last(self._name) else states.mean(dim=0)).double()
         vector: list[float] = (pooled / pooled.norm().clamp_min(1e-12)).tolist()
         return vector
 
-    def _ready(self) -> tuple[Any, Any, bool]:
-        if self._loaded is None:
-            transformers = need("transformers", "embedding texts with a model", "models")
-            try:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(self._name)
-                network = transformers.AutoModel.from_pretrained(self._name).eval()
-            except (OSError, ValueError) as error:
-                raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
-            self._loaded = tokenizer, network, _takes_last(self._name)
-        return self._loaded
+    @functools.cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        transformers = need("transformers", "embedding texts with a model", "models")
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(self._name)
+            return tokenizer, transformers.AutoModel.from_pretrained(self._name).eval()
+        except (OSError, ValueError) as error:
+            raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
 
 
 def _takes_last(model: str) -> bool:
@@ -187,7 +174,6 @@ def _takes_last(model: str) -> bool:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_WORDS = re.compile(r"\w+")
 _DENIAL = re.compile(r"\b(?:not|no|never|without|neither|nor|cannot|lacks?|fails?)\b|n['’]t\b|[不没無无]")
 _OPENING = frozenset(
     """a an the this that these those it its he she they his her their in on at by of for from with to as after before
@@ -199,7 +185,7 @@ Particulars = tuple[tuple[str, ...], tuple[str, ...], bool]
 
 def particulars(text: str) -> Particulars:
     """Return the numbers of a text, its names (words with a capital), and whether it denies something."""
-    names = {word.casefold() for word in _WORDS.findall(text) if any(map(str.isupper, word))} - _OPENING
+    names = {word.casefold() for word in _WORD.findall(text) if any(map(str.isupper, word))} - _OPENING
     return tuple(sorted(set(_NUMBER.findall(text)))), tuple(sorted(names)), denies(text)
 
 
@@ -211,15 +197,12 @@ def denies(text: str) -> bool:
 def groups(texts: Sequence[str], alike: Matrix, least: float, *, names: bool = True) -> list[list[int]]:
     """Return the places of texts that say the same, the middle of each group first, groups in order of appearance.
 
-    Args:
-        texts: the texts.
-        alike: likeness of each with each.
-        least: likeness from which two are tied.
-        names: whether numbers and names must be the same too; denials always must.
+    Two are tied when they are as much alike as `least` and deny alike, and with `names`, have the same numbers and
+    names.
     """
     keys = [particulars(text) if names else ((), (), denies(text)) for text in texts]
     left = list(range(len(texts)))
-    found = []
+    alike_groups = []
     while left:
         waiting, members = [left.pop(0)], []
         while waiting:
@@ -228,8 +211,8 @@ def groups(texts: Sequence[str], alike: Matrix, least: float, *, names: bool = T
             tied = {two for two in left if keys[two] == keys[one] and alike[one][two] >= least}
             left = [two for two in left if two not in tied]
             waiting += sorted(tied)
-        found.append(_middle_first(sorted(members), texts, alike))
-    return found
+        alike_groups.append(_middle_first(sorted(members), texts, alike))
+    return alike_groups
 
 
 def _middle_first(members: list[int], texts: Sequence[str], alike: Matrix) -> list[int]:
@@ -249,21 +232,15 @@ SHORTEST = 4
 _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 
 
-class Found(NamedTuple):
-    """The best place of a quotation.
-
-    Attributes:
-        share: how much of it is right there, from 0 to 1.
-        start: where the place begins, in characters of the text.
-        end: behind its last character.
-    """
+class QuotedPlace(NamedTuple):
+    """The best place of a quotation: the share of it that is right there, and the characters from `start` to `end`."""
 
     share: float
     start: int
     end: int
 
 
-def best_place(quote: str, text: str) -> Found | None:
+def best_place(quote: str, text: str) -> QuotedPlace | None:
     """Return the first of the places that hold most of a quotation; None if it is too short to prove anything."""
     pattern, _ = _plain(quote)
     if len(pattern.replace(" ", "")) < SHORTEST:
@@ -271,25 +248,25 @@ def best_place(quote: str, text: str) -> Found | None:
     plain, offsets = _plain(text)
     at = plain.find(pattern)
     if at >= 0:
-        return Found(1.0, offsets[at], offsets[at + len(pattern) - 1] + 1)
+        return QuotedPlace(1.0, offsets[at], offsets[at + len(pattern) - 1] + 1)
     edits, end = _search(pattern, plain)
     if edits >= len(pattern):
-        return Found(0.0, 0, 0)
+        return QuotedPlace(0.0, 0, 0)
     window = plain[max(0, end - 2 * len(pattern)) : end]
     _, length = _search(pattern[::-1], window[::-1])
-    return Found(1 - edits / len(pattern), offsets[end - length], offsets[end - 1] + 1)
+    return QuotedPlace(1 - edits / len(pattern), offsets[end - length], offsets[end - 1] + 1)
 
 
 def _plain(text: str) -> tuple[str, list[int]]:
     """A text in small letters with plain marks and single blanks, and where each of its characters stood."""
     chars: list[str] = []
     offsets: list[int] = []
-    for found in re.finditer(r"\s+|\S+", text):
-        if found[0].isspace():
+    for run in re.finditer(r"\s+|\S+", text):
+        if run[0].isspace():
             chars.append(" ")
-            offsets.append(found.start())
+            offsets.append(run.start())
             continue
-        for at, char in enumerate(found[0].translate(_MARKS), start=found.start()):
+        for at, char in enumerate(run[0].translate(_MARKS), start=run.start()):
             small = char.lower()
             chars.append(small if len(small) == 1 else char)
             offsets.append(at)

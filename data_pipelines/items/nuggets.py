@@ -1,11 +1,8 @@
 """Nuggets: the facts that an answer should hold, taken out of passages with the words that state them.
 
-Each passage is read by itself, so no passage can talk about another.  A fact whose quotation does not stand in its
-passage is left out.  Facts that say the same become one, which keeps the sources of all.  Importance is voted on with
-the facts in another order each time; more than half of the votes that could be read make a fact vital.  Two facts have
-two orders, and one has one: there are no more votes than orders.
-
-With labelled responses, a nugget is kept if more of the good ones support it (`adjudge.data_pipelines.items.gate`).
+Each passage is read by itself, so no passage can talk about another.  Facts that say the same become one, which keeps
+the sources of all.  Importance is voted on with the facts in another order each time; more than half of the votes that
+could be read make a fact vital.  Two facts have two orders, and one has one: there are no more votes than orders.
 
 Source: nugget-as-rubric (Search-Gen-V), nuggetizer (2411.09607).
 """
@@ -16,17 +13,16 @@ import asyncio
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import NuggetsConfig
-from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker
+from adjudge.data_pipelines.items.gate import prompt_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, records_reader, texts_reader
 from adjudge.data_pipelines.items.likeness import Likeness, best_place, groups, likeness_of
-from adjudge.data_pipelines.items.model import RecordsReader, TextsReader
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message
+from adjudge.io.values import Text
 
 _EXTRACT = "data_pipelines/items/nuggets_extract"
 _RANK = "data_pipelines/items/nuggets_rank"
@@ -37,22 +33,17 @@ class Fact:
     """One statement of one passage.
 
     Attributes:
-        text: the fact in the model's words, on one line.
-        passage: number of the passage, from 0.
-        start: where the words that state it begin in the passage, in characters.
-        end: behind the last of them.
+        passage: its number, from 0.
+        start: where the words that state it begin in the passage, in characters; they end before `end`.
         quote: those words, as the passage has them.
+        text: the fact in the model's words, on one line.
     """
 
-    text: str
     passage: int
     start: int
     end: int
     quote: str
-
-    def source(self) -> dict[str, Any]:
-        """Return where it comes from, as plain JSON data."""
-        return {"passage": self.passage, "start": self.start, "end": self.end, "quote": self.quote, "text": self.text}
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +54,9 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
     reads = ("prompt", "passages")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT, _RANK)
     fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
+    parts: ClassVar = {"likeness": lambda config: likeness_of(config.likeness)}
 
     likeness: Likeness
-
-    @classmethod
-    def parts_of(cls, config: NuggetsConfig) -> dict[str, Any]:
-        """Return what tells likeness."""
-        return {"likeness": likeness_of(config.likeness)}
-
-    def further_fingerprints(self) -> Sequence[str]:
-        """Return what tells likeness."""
-        return (self.likeness.fingerprint,)
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row with the nuggets of a question."""
@@ -87,25 +70,25 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
             raise DroppedError("no_fact")
         members = await self._merged(facts, account)
         votes = await self._votes(prompt, [facts[group[0]].text for group in members], account)
-        made = []
-        for group, (vital, read) in zip(members, votes, strict=True):
-            made.append(
-                {
-                    "text": facts[group[0]].text,
-                    "importance": "vital" if 2 * vital > read else "okay",
-                    "votes": {"vital": vital, "read": read},
-                    "sources": [facts[one].source() for one in group],
-                }
-            )
+        made = [
+            {
+                "text": facts[group[0]].text,
+                "importance": "vital" if 2 * vital > read else "okay",
+                "votes": {"vital": vital, "read": read},
+                "sources": [asdict(facts[one]) for one in group],
+            }
+            for group, (vital, read) in zip(members, votes, strict=True)
+        ]
         references = [{"nuggets": [nugget["text"]]} for nugget in made]
-        made = await self.kept(made, references, prompt, labelled_of(unit, config, account), account)
-        account.counts["vital"] += sum(nugget["importance"] == "vital" for nugget in made)
-        account.counts["okay"] += sum(nugget["importance"] == "okay" for nugget in made)
-        account.counts["rows_without_vital"] += all(nugget["importance"] == "okay" for nugget in made)
+        made = await self.kept(made, references, prompt, unit, account)
+        vital = sum(nugget["importance"] == "vital" for nugget in made)
+        account.counts["vital"] += vital
+        account.counts["okay"] += len(made) - vital
+        account.counts["rows_without_vital"] += not vital
         reference = {"nuggets": [{name: nugget[name] for name in ("text", "importance")} for nugget in made]}
         return [{"prompt": prompt, "reference": reference, "nuggets": made}]
 
-    async def _facts(self, prompt: str | Sequence[Message], passages: Sequence[str], account: Account) -> list[Fact]:
+    async def _facts(self, prompt: Text, passages: Sequence[str], account: Account) -> list[Fact]:
         """Return the facts of all passages whose quotations are there."""
         config = self.config
         taken = passages[: config.max_passages]
@@ -113,9 +96,9 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
         read = {at: text for at, text in enumerate(taken) if len(text) <= config.max_passage_chars}
         account.drop("passage_too_long", len(taken) - len(read))
         values = [{"question": prompt, "passage": text, "most": str(config.max_facts)} for text in read.values()]
-        reader = RecordsReader(name="nuggets", fields=("text", "quote"), most=config.max_facts)
+        reader = records_reader("nuggets", config.max_facts, ("text", "quote"))
         answers = await self.model.ask(_EXTRACT, values, reader, account)
-        found = []
+        facts = []
         for (at, passage), records in zip(read.items(), answers, strict=True):
             if records == ():
                 account.drop("passage_without_fact")
@@ -129,22 +112,20 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
                 else:
                     text = " ".join(record["text"].split())
                     quote = passage[place.start : place.end]
-                    found.append(Fact(text=text, passage=at, start=place.start, end=place.end, quote=quote))
-        return found
+                    facts.append(Fact(text=text, passage=at, start=place.start, end=place.end, quote=quote))
+        return facts
 
     async def _merged(self, facts: Sequence[Fact], account: Account) -> list[list[int]]:
         """Return the facts that say the same, the one that stands for them first; the most often stated are kept."""
         texts = [fact.text for fact in facts]
-        found = groups(texts, await self.likeness.matrix(texts), self.config.min_likeness)
-        account.counts["merged"] += len(facts) - len(found)
+        alike = groups(texts, await self.likeness.matrix(texts), self.config.min_likeness)
+        account.counts["merged"] += len(facts) - len(alike)
         most = self.config.max_nuggets
-        stated = sorted(found, key=lambda group: -len({facts[one].passage for one in group}))[:most]
-        account.drop("nugget_too_many", len(found) - len(stated))
-        return [group for group in found if group in stated]
+        stated = sorted(alike, key=lambda group: -len({facts[one].passage for one in group}))[:most]
+        account.drop("nugget_too_many", len(alike) - len(stated))
+        return [group for group in alike if group in stated]
 
-    async def _votes(
-        self, prompt: str | Sequence[Message], texts: Sequence[str], account: Account
-    ) -> list[tuple[int, int]]:
+    async def _votes(self, prompt: Text, texts: Sequence[str], account: Account) -> list[tuple[int, int]]:
         """Return for each fact how many votes call it vital, and how many votes could be read.
 
         Raises:
@@ -159,7 +140,7 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
             }
             for order in orders
         ]
-        reader = TextsReader(name="labels", most=len(texts), labels=("vital", "okay"), count=len(texts))
+        reader = texts_reader("labels", len(texts), labels=("vital", "okay"), count=len(texts))
         answers = await self.model.ask(_RANK, values, reader, account)
         read = [(order, labels) for order, labels in zip(orders, answers, strict=True) if labels is not None]
         if 2 * len(read) <= len(orders):
@@ -174,13 +155,12 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
 def different_orders(count: int, most: int, seed: int) -> list[tuple[int, ...]]:
     """Return as many different orders of `count` things as there are, at most `most`, the given one first."""
     order = list(range(count))
-    found = [tuple(order)]
+    orders = {tuple(order): None}
     draw = random.Random(seed)
-    while len(found) < min(most, math.factorial(min(count, 8))):
+    while len(orders) < min(most, math.factorial(min(count, 8))):
         draw.shuffle(order)
-        if tuple(order) not in found:
-            found.append(tuple(order))
-    return found
+        orders.setdefault(tuple(order))
+    return list(orders)
 
 
 make_nuggets = NuggetMaker.run

@@ -1,18 +1,12 @@
 """Principles out of free-text feedback: (prompt, response, principle) with yes or no, as RLBFF trains on.
 
-Each feedback is read by itself.  Principles whose words are not in the feedback, generic ones and "partially" are left
-out; of the rest stays what all persons agree on (`consensus`).  The counts `yes` and
-`no` are the mix of labels; RLBFF's data have 64.6 % yes.
-
-With labelled responses to the same prompt, a principle is kept if more of the good ones are judged good by it.
-
-Source: RLBFF (2509.21319); no code was published.  Not covered: training on them (`adjudge train`).
-
 Of several persons who judged a response, a principle is kept if every other one has one that is more alike than a
 threshold, with the same verdict.  Where anybody has one as much alike with the opposite verdict, both are disputed and
 count for nothing.  What is kept is then merged; RLBFF went from 1.2 million principles to 100,000 by agreement and to
-33,000 by merging.  A principle with a denial ("is not too long") is like others with one alone, whatever wording says.
-The result does not depend on the order of persons or of their principles.
+33,000 by merging, and its data have 64.6 % yes.  A principle with a denial ("is not too long") is like others with one
+alone.  The result does not depend on the order of persons or of their principles.
+
+Source: RLBFF (2509.21319); no code was published.
 """
 
 from __future__ import annotations
@@ -22,13 +16,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import PrinciplesConfig
-from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, responses_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker
+from adjudge.data_pipelines.items.gate import prompt_of, responses_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, records_reader
 from adjudge.data_pipelines.items.likeness import Likeness, Matrix, best_place, denies, groups, likeness_of
-from adjudge.data_pipelines.items.model import RecordsReader
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message
+from adjudge.io.values import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +50,9 @@ class Agreed:
 
 
 def consensus(judgements: Sequence[Judgement], alike: Matrix, persons: int, least: float) -> Agreed:
-    """Return what the persons agree on.
+    """Return what so many persons agree on; who said nothing that could be kept agrees with nobody.
 
-    Args:
-        judgements: of all persons.
-        alike: likeness of each principle with each.
-        persons: how many judged; who said nothing that could be kept agrees with nobody.
-        least: likeness that must be exceeded.
+    `alike` is the likeness of each principle with each, which must be more than `least`.
     """
     denied = [denies(one.principle) for one in judgements]
     near = [
@@ -84,8 +73,8 @@ def consensus(judgements: Sequence[Judgement], alike: Matrix, persons: int, leas
     for holds in (True, False):
         mine = [place for place in kept if judgements[place].holds is holds]
         part = [[alike[a][b] for b in mine] for a in mine]
-        found = groups([judgements[place].principle for place in mine], part, least, names=False)
-        merged += [tuple(mine[at] for at in group) for group in found]
+        alike_groups = groups([judgements[place].principle for place in mine], part, least, names=False)
+        merged += [tuple(mine[at] for at in group) for group in alike_groups]
     return Agreed(
         groups=tuple(sorted(merged, key=min)),
         alone=len(calm) - len(kept),
@@ -105,26 +94,12 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT,)
     tried_with = ("principles", {})
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "chat",
-        "response": "text",
-        "principle": "text",
-        "label": "flag",
-        "reference": "any",
-        "quotes": "texts",
-        "variants": "texts",
-        "gate": "any",
-    }
+        "prompt": "chat", "response": "text", "principle": "text", "label": "flag", "reference": "any",
+        "quotes": "texts", "variants": "texts", "gate": "any",
+    }  # fmt: skip
+    parts: ClassVar = {"likeness": lambda config: likeness_of(config.likeness)}
 
     likeness: Likeness
-
-    @classmethod
-    def parts_of(cls, config: PrinciplesConfig) -> dict[str, Any]:
-        """Return what tells likeness."""
-        return {"likeness": likeness_of(config.likeness)}
-
-    def further_fingerprints(self) -> Sequence[str]:
-        """Return what tells likeness."""
-        return (self.likeness.fingerprint,)
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row for each principle that all persons agree on."""
@@ -146,32 +121,27 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         rows = [_row(prompt, response, [judgements[at] for at in group]) for group in agreed.groups]
         if not rows:
             raise DroppedError("no_principle")
-        rows = await self._gated(rows, prompt, unit, account)
+        rows = await self.kept(rows, [row["reference"] for row in rows], prompt, unit, account)
         account.counts["yes"] += sum(row["label"] for row in rows)
         account.counts["no"] += sum(not row["label"] for row in rows)
         return rows
 
     async def _judgements(
-        self, prompt: str | Sequence[Message], response: str, feedback: Sequence[str], account: Account
+        self, prompt: Text, response: str, feedback: Sequence[str], account: Account
     ) -> list[Judgement]:
         """Return the principles of each person, checked against the person's words.
 
-        Raises:
-            DroppedError: the model gave no answer on one of the persons, so nobody knows what all agree on.
+        Where the model gave no answer on one of them, nobody knows what all agree on, and the unit is dropped.
         """
         config = self.config
         values = [
             {"question": prompt, "response": response, "feedback": text, "most": str(config.max_principles)}
             for text in feedback
         ]
-        reader = RecordsReader(
-            name="principles",
-            fields=("principle", "verdict", "quote"),
-            most=config.max_principles,
-            labels=(("verdict", ("yes", "no", "partially")),),
-        )
+        fields, labels = ("principle", "verdict", "quote"), {"verdict": ("yes", "no", "partially")}
+        reader = records_reader("principles", config.max_principles, fields, labels=labels)
         generic = {_key(one) for one in config.generic}
-        found: list[Judgement] = []
+        judgements: list[Judgement] = []
         for person, (text, records) in enumerate(
             zip(feedback, await self.model.ask(_EXTRACT, values, reader, account), strict=True)
         ):
@@ -183,8 +153,9 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
                     account.drop(problem)
                 else:
                     principle, holds = " ".join(record["principle"].split()), record["verdict"] == "yes"
-                    found.append(Judgement(principle=principle, holds=holds, person=person, quote=record["quote"]))
-        return found
+                    judgement = Judgement(principle=principle, holds=holds, person=person, quote=record["quote"])
+                    judgements.append(judgement)
+        return judgements
 
     def _problem(self, record: Mapping[str, str], feedback: str, generic: set[str]) -> str:
         if _key(record["principle"]) in generic:
@@ -196,15 +167,8 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
             return "quote_too_short"
         return "quote_not_there" if place.share <= self.config.min_quote else ""
 
-    async def _gated(
-        self, rows: list[dict[str, Any]], prompt: str | Sequence[Message], unit: Unit, account: Account
-    ) -> list[dict[str, Any]]:
-        references = [row["reference"] for row in rows]
-        kept = await self.kept(rows, references, prompt, labelled_of(unit, self.config, account), account)
-        return [{"gate": None, **row} for row in kept]
 
-
-def _row(prompt: str | Sequence[Message], response: str, group: Sequence[Judgement]) -> dict[str, Any]:
+def _row(prompt: Text, response: str, group: Sequence[Judgement]) -> dict[str, Any]:
     return {
         "prompt": prompt,
         "response": response,
@@ -213,6 +177,7 @@ def _row(prompt: str | Sequence[Message], response: str, group: Sequence[Judgeme
         "reference": {"principles": [group[0].principle]},
         "quotes": [one.quote for one in group],
         "variants": sorted({one.principle for one in group} - {group[0].principle}),
+        "gate": None,
     }
 
 

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import RubricsConfig
 from adjudge.data_pipelines.items.gate import Labelled, Trial, labelled_of, prompt_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker
-from adjudge.data_pipelines.items.model import TextsReader, numbered_turns
+from adjudge.data_pipelines.items.item_maker import ItemMaker, numbered_turns, texts_reader
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message
+from adjudge.io.values import Text
 
 _CONTRAST = "data_pipelines/items/rubrics_contrast"
 _DIGITS = 4  # of a weight
@@ -31,12 +30,8 @@ class RubricMaker(ItemMaker[RubricsConfig]):
     templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
     tried_with = ("rubric", {"unsure": "abstain"})
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "chat",
-        "reference": "any",
-        "items": "any",
-        "shown": "whole",
-        "held_back": "whole",
-    }
+        "prompt": "chat", "reference": "any", "items": "any", "shown": "whole", "held_back": "whole",
+    }  # fmt: skip
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row with the rubric of a prompt."""
@@ -51,7 +46,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
             "bad": numbered_turns("response", shown.bad),
             "most": str(config.max_items),
         }
-        reader = TextsReader(name="items", most=config.max_items)
+        reader = texts_reader("items", config.max_items)
         proposed = await self.model.ask_one(_CONTRAST, values, reader, account)
         texts = list(dict.fromkeys(" ".join(text.split()) for text in proposed))
         account.counts["proposed"] += len(texts)
@@ -64,24 +59,9 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         shares = {"shown": len(shown.good) + len(shown.bad), "held_back": len(held.good) + len(held.bad)}
         return [{"prompt": prompt, "reference": reference, "items": items, **shares}]
 
-    async def _kept(
-        self, texts: Sequence[str], prompt: str | Sequence[Message], held: Labelled, account: Account
-    ) -> list[dict[str, Any]]:
-        """Return the criteria that separate the held-back responses, redundant ones merged.
-
-        Raises:
-            DroppedError: none does.
-        """
-        assert self.gate is not None
-        references = [{"rubric": [text]} for text in texts]
-        passed: list[tuple[str, Trial]] = []
-        for text, (trial, why) in zip(texts, await self.gate.tried(references, prompt, held, account), strict=True):
-            if why:
-                account.drop(why)
-            else:
-                passed.append((text, trial))
-        if not passed:
-            raise DroppedError("no_item_kept")
+    async def _kept(self, texts: Sequence[str], prompt: Text, held: Labelled, account: Account) -> list[dict[str, Any]]:
+        """Return the criteria that separate the held-back responses, redundant ones merged."""
+        passed = await self.passed(texts, [{"rubric": [text]} for text in texts], prompt, held, account)
         items = []
         for text, trial, others in distinct(passed, self.config.redundant_from):
             account.drop("redundant", len(others))
@@ -91,22 +71,19 @@ class RubricMaker(ItemMaker[RubricsConfig]):
 
 
 def distinct(passed: Sequence[tuple[str, Trial]], least: int) -> list[tuple[str, Trial, tuple[str, ...]]]:
-    """Return criteria without those that agree with another one on all responses.
+    """Return criteria without those that agree with another one on all responses: text, trial, and what it stands for.
 
     The shortest text stands for its equals, and of texts of one length the first by alphabet.
-
-    Returns:
-        For each that stays, its text, its trial, and the texts it stands for.
     """
     alike: dict[Any, list[tuple[str, Trial]]] = {}
     for place, (text, trial) in enumerate(passed):
         telling = len(trial.verdicts) >= least and None not in trial.verdicts
         alike.setdefault(trial.verdicts if telling else place, []).append((text, trial))
-    found = []
+    kept = []
     for members in alike.values():
         (text, trial), *others = sorted(members, key=lambda member: (len(member[0]), member[0]))
-        found.append((text, trial, tuple(other for other, _ in others)))
-    return found
+        kept.append((text, trial, tuple(other for other, _ in others)))
+    return kept
 
 
 def _short(responses: Labelled, longest: int, account: Account) -> Labelled:

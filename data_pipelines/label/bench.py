@@ -1,16 +1,20 @@
-"""One scorer of a job, ready to be asked, and its verdict about one sample.
+"""The scorers of a job, ready to be asked, and who is asked about what: the cheap ones first, the dear ones after.
 
-A worker in another process sends a score as the text that the output will hold, so that writing it there costs this
-process nothing, and evidence of any kind survives the way.
+Scorers that wait for nobody are asked at the same time.  One that another may spare is asked when that one has
+answered, and only about what it left open.  A worker in another process sends a score as the text that the output will
+hold, so that writing it there costs this process nothing, and evidence of any kind survives the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Final, NamedTuple, Protocol, TypeAlias
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, Status
+from adjudge.data_pipelines.label.config import Asked, LabelConfig
+from adjudge.protocol import EMPTY, NO_COST, Cost, Sample, Score, Scorer, Status
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.pool import Pool, as_default
 from adjudge.scoring.api import score_rows
@@ -23,11 +27,7 @@ class Written(NamedTuple):
 
     Attributes:
         text: its fields as the inside of a JSON object, from `value` to `uncertainty`.
-        value: the number, or None.
-        status: "scored", "abstained" or "failed".
-        reason: a code from `adjudge.reasons`.
         scorer: who gave it.
-        cost: what it cost.
         error: why it failed, in words: what the server said, say; of a composite, what its first failed part says.
         of_the_row: whether the row is why it failed, and not the scorer.
     """
@@ -67,27 +67,19 @@ def cause_of(score: Score) -> tuple[str, bool]:
 
 
 class Bench(Protocol):
-    """One scorer, ready to be asked."""
+    """One scorer, ready to be asked.
 
-    @property
-    def name(self) -> str:
-        """The scorer's name."""
-        ...
+    Attributes:
+        name: the scorer's.
+        fingerprint: the scorer's.
+        groupwise: whether it compares the samples of a group, and so needs whole groups.
+        width: how many workers share the batches; this process counts as one.
+    """
 
-    @property
-    def fingerprint(self) -> str:
-        """The scorer's fingerprint."""
-        ...
-
-    @property
-    def groupwise(self) -> bool:
-        """Whether it compares the samples of a group, and so needs whole groups."""
-        ...
-
-    @property
-    def width(self) -> int:
-        """How many workers share the batches; this process counts as one."""
-        ...
+    name: str
+    fingerprint: str
+    groupwise: bool
+    width: int
 
     def check(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample lacks what the scorer needs."""
@@ -116,3 +108,171 @@ class LocalBench:
         """Return one verdict for each sample, in order."""
         with as_default(self._pool) if self._pool is not None else nullcontext():
             return [*await score_rows(self._scorer, samples)]
+
+
+Column: TypeAlias = list[Verdict | None]
+"""What one scorer said about each sample; None where it was not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One scorer of a job."""
+
+    name: str
+    bench: Bench
+    unless: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.unless and self.bench.groupwise:
+            raise ValueError(
+                f"the scorer {self.name!r} compares the samples of a group, and behind --unless it would see only some "
+                "of them; take it out of --unless"
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a job to go on."""
+        return {"name": self.bench.name, "fingerprint": self.bench.fingerprint}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """All scorers of a job.
+
+    Attributes:
+        each: in the order of the call; a stage stands behind those that may spare it.
+        named: whether a line of the output holds several scores, by name; otherwise there is one stage.
+        doubt: reasons of numbers that settle nothing.
+
+    Raises:
+        ValueError: two stages have one name.
+    """
+
+    each: tuple[Stage, ...]
+    named: bool = False
+    doubt: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        names = self.names
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two scorers are called {name!r}; name one of them, as in --scorer OTHER_NAME=SPEC")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in order."""
+        return tuple(stage.name for stage in self.each)
+
+    @property
+    def groupwise(self) -> bool:
+        """Whether a scorer needs whole groups."""
+        return any(stage.bench.groupwise for stage in self.each)
+
+    def check(self, sample: Sample) -> None:
+        """Raise `ValueError` if the sample lacks what a scorer needs; with several scorers it says which."""
+        for stage in self.each:
+            try:
+                stage.bench.check(sample)
+            except ValueError as error:
+                raise type(error)(f"the scorer {stage.name!r}: {error}") if self.named else error from None
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a job to go on."""
+        if not self.named:
+            return {"scorer": self.each[0].identity()}
+        scorers = {stage.name: stage.identity() | {"unless": list(stage.unless)} for stage in self.each}
+        return {"scorers": scorers, "order": list(self.names), "doubt": sorted(self.doubt)}
+
+    async def judge(self, samples: Sequence[Sample], earlier: Mapping[str, Column] = EMPTY) -> dict[str, Column]:
+        """Return the verdicts of each stage."""
+        if len(self.each) == 1 and not earlier:
+            (stage,) = self.each
+            return {stage.name: [*await stage.bench.judge(samples)]}
+        tasks: dict[str, asyncio.Task[Column]] = {}
+        for stage in self.each:
+            again = self._ask_again(stage, samples, earlier[stage.name]) if earlier else None
+            tasks[stage.name] = asyncio.create_task(again or self._ask(stage, samples, tasks))
+        try:
+            await asyncio.gather(*tasks.values())
+        except BaseException:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            raise
+        return {name: task.result() for name, task in tasks.items()}
+
+    async def _ask(self, stage: Stage, samples: Sequence[Sample], tasks: Mapping[str, asyncio.Task[Column]]) -> Column:
+        before = [await tasks[name] for name in stage.unless]
+        asked = [
+            index
+            for index in range(len(samples))
+            if not any((verdict := column[index]) is not None and settles(verdict, self.doubt) for column in before)
+        ]
+        return await _asked(stage, samples, asked, [None] * len(samples))
+
+    async def _ask_again(self, stage: Stage, samples: Sequence[Sample], earlier: Column) -> Column:
+        failed = [index for index, verdict in enumerate(earlier) if verdict is not None and verdict.status == "failed"]
+        return await _asked(stage, samples, failed, [*earlier])
+
+
+async def _asked(stage: Stage, samples: Sequence[Sample], places: Sequence[int], column: Column) -> Column:
+    """Return the column with what a stage says about the samples at some places."""
+    if places:
+        verdicts = await stage.bench.judge([samples[place] for place in places])
+        for place, verdict in zip(places, verdicts, strict=True):
+            column[place] = verdict
+    return column
+
+
+Load: TypeAlias = Callable[[], Stages]
+"""Makes the scorers ready."""
+
+Specs: TypeAlias = Sequence[Any]
+"""What each scorer is made of: a spec, or a scorer that was given as an object."""
+
+
+@contextmanager
+def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None]) -> Iterator[Load]:
+    """Hand out a function that makes the scorers ready, and close at the end what it opened.
+
+    Raises:
+        ValueError: from the function, if a spec, the cache or the cluster is no good.
+    """
+    asked, named = config.asked()
+    if given is not None:
+        asked, named = (Asked("", ""),), False
+    with ExitStack() as opened:
+
+        def load() -> Stages:
+            specs = [given if given is not None else each.spec for each in asked]
+            benches: Sequence[Any]
+            if config.engine == "ray":
+                from adjudge.data_pipelines.label.ray_crew import ray_benches
+
+                names = [each.name for each in asked]
+                benches = opened.enter_context(ray_benches(config, names, specs, note))
+            else:
+                benches = _local(config, specs, opened)
+            stages = tuple(
+                Stage(name=each.name or bench.name, bench=bench, unless=each.unless)
+                for each, bench in zip(asked, benches, strict=True)
+            )
+            return Stages(each=stages, named=named, doubt=frozenset(config.doubt))
+
+        yield load
+
+
+def _local(config: LabelConfig, specs: Specs, opened: ExitStack) -> list[Bench]:
+    from adjudge.scoring import registry
+
+    pool = None
+    if config.workers is not None:
+        from adjudge.runtime.pool import Pool
+
+        pool = opened.enter_context(Pool(config.workers))
+    scorers = [registry.load(spec) if isinstance(spec, str) else spec for spec in specs]
+    if config.cache:
+        from adjudge.runtime.cache import CachedScorer, ScoreCache
+
+        cache = opened.enter_context(ScoreCache(config.cache))
+        scorers = [CachedScorer(scorer, cache) for scorer in scorers]
+    return [LocalBench(scorer, pool) for scorer in scorers]

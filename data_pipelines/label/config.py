@@ -48,15 +48,15 @@ def asked_scorers(specs: Sequence[str], unless: Sequence[str], doubt: Sequence[s
     """
     if not specs:
         raise ValueError("there is no scorer; name one with --scorer")
-    found = [_asked(spec) for spec in specs]
-    names = [each.name for each in found]
+    asked = [_asked(spec) for spec in specs]
+    names = [each.name for each in asked]
     for name in names:
         if name and names.count(name) > 1:
             raise ValueError(f"--scorer has the name {name!r} twice; name one of them, as in --scorer OTHER_NAME=SPEC")
     spared = _spared(unless, names)
     _check_doubt(doubt, bool(spared))
     named = len(specs) > 1 or _NAMED.fullmatch(specs[0]) is not None
-    return tuple(Asked(each.name, each.spec, spared.get(each.name, ())) for each in found), named
+    return tuple(Asked(each.name, each.spec, spared.get(each.name, ())) for each in asked), named
 
 
 def _asked(text: str) -> Asked:
@@ -68,7 +68,7 @@ def _asked(text: str) -> Asked:
 
 
 def _spared(unless: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    spared: dict[str, tuple[str, ...]] = {}
     for text in unless:
         name, equals, rest = text.partition("=")
         earlier = tuple(each.strip() for each in rest.split(",") if each.strip())
@@ -86,8 +86,8 @@ def _spared(unless: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str,
                 raise ValueError(f"--unless is {text!r}, and {each!r} comes after {name!r}; give it before")
         if name in earlier:
             raise ValueError(f"--unless is {text!r}; a scorer cannot spare itself")
-        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *earlier)))
-    return found
+        spared[name] = tuple(dict.fromkeys((*spared.get(name, ()), *earlier)))
+    return spared
 
 
 def _check_doubt(doubt: Sequence[str], spared: bool) -> None:
@@ -127,15 +127,15 @@ class Shares:
             return cls()
         if isinstance(given, int | float) or "=" not in given:
             return cls(of_all=_number(flag, given, whole))
-        found: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         for part in given.split(","):
             name, _, number = part.partition("=")
             name = name.strip()
             if not name or name not in names:
                 known = ", ".join(name for name in names if name) or "none has a name; give it one: --scorer NAME=SPEC"
                 raise ValueError(f"{flag} is {given!r}, and no scorer has the name {name!r} (names: {known})")
-            found[name] = _number(flag, number, whole)
-        return cls(by_name=found)
+            by_name[name] = _number(flag, number, whole)
+        return cls(by_name=by_name)
 
 
 def _number(flag: str, given: float | str, whole: bool) -> float:
@@ -159,18 +159,16 @@ class LabelConfig(Files, ColumnOptions):
     """
 
     scorer: str | tuple[str, ...] = "auto"
-    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
-    a spec as YAML or JSON text, or a .yaml or .json file.
-    "auto" chooses by the reference of each row. Give it several times for several
-    scorers, with NAME=SPEC where one needs a name; scores are then written by name."""
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name, a spec as YAML or JSON text, or a
+    .yaml or .json file. "auto" chooses by the reference of each row. Give it several times for several scorers, with
+    NAME=SPEC where one needs a name; scores are then written by name."""
 
     unless: tuple[str, ...] = ()
     """NAME=EARLIER: ask the scorer NAME only about what EARLIER did not settle.
     A scorer settles a sample with a number. EARLIER may be several, with commas."""
 
     doubt: tuple[str, ...] = ()
-    """A reason with which a number settles nothing, such as undecided; give it
-    several times for several."""
+    """A reason with which a number settles nothing, such as undecided; give it several times for several."""
 
     keep_columns: bool = False
     """Write the row too, as the field `input` of each score: with the one response
@@ -214,9 +212,8 @@ class LabelConfig(Files, ColumnOptions):
     Fractions share one. Give it for scorers that run a model."""
 
     fail_on: Annotated[int, Range(ge=0)] = MAX_IN_A_ROW
-    """Stop when so many newest scores of a scorer all failed for a reason on our side,
-    such as a server that is gone or a judge without verdicts, and sooner if it never
-    judged any. What was judged before is kept. 0 never stops."""
+    """Stop when so many newest scores of a scorer all failed for a reason on our side, such as a server that is gone or
+    a judge without verdicts, and sooner if it never judged any. What was judged before is kept. 0 never stops."""
 
     retry_failed: bool = False
     """Judge again what failed in an output that is there, and keep the rest as it is."""
@@ -244,9 +241,9 @@ class LabelConfig(Files, ColumnOptions):
         """Return this job's shard, from 0, and how many there are."""
         if not self.shard:
             return 0, 1
-        found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard)
-        if found is None or int(found[1]) >= int(found[2]):
+        parts = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard)
+        if parts is None or int(parts[1]) >= int(parts[2]):
             raise ValueError(
                 f"--shard is {self.shard!r}; it must be i/n with i from 0 to n-1, such as 0/4, 1/4, 2/4 and 3/4"
             )
-        return int(found[1]), int(found[2])
+        return int(parts[1]), int(parts[2])

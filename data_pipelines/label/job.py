@@ -1,9 +1,7 @@
 """The label job: reading, scoring and writing overlap, with a bounded number of batches under way.
 
-One thread reads, one writes, and the event loop scores up to `in_flight` batches at once; batches are written
-in the order in which they were read, so no score's place depends on how long it took.
-
-The scorers may work elsewhere (`ray_crew`); reading, numbering and writing are always here.
+Batches are written in the order in which they were read, so no score's place depends on how long it took.  The scorers
+may work elsewhere (`ray_crew`); reading, numbering and writing are always here.
 
 Not covered: several jobs on one output.  Run one for each shard (`--shard i/n`).
 """
@@ -15,15 +13,14 @@ import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from adjudge.data_pipelines.label.bench import Written, settles
+from adjudge.data_pipelines.label.bench import Column, Stage, Written, loader, settles
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
 from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
 from adjudge.data_pipelines.label.report import LabelReport, Progress, ScorerReport, Snapshot, Tally
 from adjudge.data_pipelines.label.samples import Item
-from adjudge.data_pipelines.label.stages import Column, Stage, loader
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import Journal
 from adjudge.io.jobs.ordered import in_order
@@ -186,14 +183,12 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
     def _settled(self, name: str, batch: Batch, column: Column) -> list[Written | None]:
         """Return what is written of each item; None where the scorer was not asked."""
         settle, given = self._scores[name].settle, iter(column)
-        found: list[Written | None] = []
+        settled: list[Written | None] = []
         for item in batch.items:
-            if item.sample is None:
-                found.append(settle(item, None))
-            else:
-                verdict = next(given)
-                found.append(None if verdict is None else settle(item, verdict))
-        return found
+            verdict = None if item.sample is None else next(given)
+            unasked = item.sample is not None and verdict is None
+            settled.append(None if unasked else settle(item, verdict))
+        return settled
 
     def _line(self, item: Item, scores: _Row) -> bytes:
         stages = self._plan.stages
@@ -212,18 +207,8 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
             for name, score in scores.items():
                 tally.add_named(name, score)
 
-    def snapshot(self, *, rows_per_second: float, fraction: float | None, eta_seconds: float | None) -> Snapshot:
-        tally = self._journal.tally
-        return Snapshot(
-            rows=tally.rows,
-            scored=tally.count("scored"),
-            abstained=tally.count("abstained"),
-            failed=tally.count("failed"),
-            mean=tally.mean,
-            rows_per_second=rows_per_second,
-            fraction=fraction,
-            eta_seconds=eta_seconds,
-        )
+    def snapshot(self, **pace: Any) -> Snapshot:
+        return Snapshot(rows=self._journal.tally.rows, **self._journal.tally.statuses(), **pace)
 
     def _report(self, late: Sequence[str]) -> LabelReport:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
@@ -236,10 +221,7 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
             fingerprint=", ".join(stage.bench.fingerprint for stage in stages.each),
             rows=tally.rows,
             samples=tally.count(),
-            scored=tally.count("scored"),
-            abstained=tally.count("abstained"),
-            failed=tally.count("failed"),
-            mean=tally.mean,
+            **tally.statuses(),
             counts=dict(tally.counts),
             seconds=journal.seconds,
             resumed_rows=journal.resumed_rows,
@@ -286,11 +268,8 @@ def _report_of(stage: Stage, tally: Tally) -> ScorerReport:
     return ScorerReport(
         scorer=stage.bench.name,
         fingerprint=stage.bench.fingerprint,
-        scored=part.count("scored"),
-        abstained=part.count("abstained"),
-        failed=part.count("failed"),
+        **part.statuses(),
         not_asked=part.not_asked,
-        mean=part.mean,
         out_of_scope=part.count("abstained", "out_of_scope"),
         cost=part.cost,
     )

@@ -87,8 +87,8 @@ class LineWriter:
             f"{_AS_GIVEN(name)}:{'null' if score is None else f'{{{score.text}}}'}" for name, score in scores.items()
         ]
         not_asked = _AS_GIVEN([name for name, score in scores.items() if score is None])
-        told = f'"not_asked":{not_asked},"settled_by":{_AS_GIVEN(settled_by)}'
-        return self._line(item, f'"scores":{{{",".join(texts)}}},{told}')
+        settled = f'"not_asked":{not_asked},"settled_by":{_AS_GIVEN(settled_by)}'
+        return self._line(item, f'"scores":{{{",".join(texts)}}},{settled}')
 
     def _line(self, item: Item, scores: str) -> bytes:
         record: dict[str, Any] = {"row": item.row, "id": item.id, "group": item.group}
@@ -115,12 +115,8 @@ def converter(
 ) -> Callable[[Path, Path], None] | None:
     """Return what turns the lines (source) into the output's format (target), or None if the lines are the format.
 
-    Args:
-        output: the file or folder to be.
-        timings: whether the lines hold `cost.seconds`.
-        columns: whether they hold `column`.
-        keep: whether they hold `input`.
-        names: of the scorers, where the lines hold `scores` by name and `not_asked`; () where they hold one score.
+    `timings`, `columns` and `keep` say whether the lines hold `cost.seconds`, `column` and `input`; `names` are those
+    of the scorers where they hold `scores` by name, () where they hold one score.
 
     Raises:
         ValueError: no such format, or its package is not installed.

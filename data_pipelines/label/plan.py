@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from adjudge.data_pipelines.label.bench import Column, Load, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
-from adjudge.data_pipelines.label.stages import Column, Load, Stages
 from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
@@ -57,8 +57,7 @@ class Batcher:
         sampler: makes items of rows.
         size: items after which a batch closes.
         whole_groups: whether a group must not be cut.
-        shard: this job's shard.
-        shards: how many shards there are.
+        shard: this job's, of so many `shards`.
         limit: rows to read, all shards together; None reads all.
     """
 
@@ -88,9 +87,7 @@ class Batcher:
         yield batch
 
     def check_groups(self) -> None:
-        """Read the input once and see that the rows of each group stand together.
-
-        Keeps 8-byte hashes of the groups, about 60 bytes of memory for each.
+        """Read the input once and see that the rows of each group stand together; 60 bytes of memory for each.
 
         Raises:
             ValueError: a group goes on after another one began.
@@ -130,7 +127,7 @@ _FIELDS: Final = (
 )  # fmt: skip
 
 
-class EarlierOutput:
+class _EarlierOutput:
     """The scores that an earlier run wrote.
 
     Raises:
@@ -153,7 +150,6 @@ class EarlierOutput:
             )
 
     def identity(self) -> dict[str, Any]:
-        """Return what must be the same for a job to go on."""
         return self._source.identity()
 
     def beside(self, batches: Iterator[Batch], start: Cursor) -> Iterator[Batch]:
@@ -180,8 +176,8 @@ class EarlierOutput:
             yield row.data
 
     def _fitting(self, item: Item, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        found = None if record is None else (record["row"], record["id"], record.get("sample_hash"))
-        if record is None or found != (item.row, item.id, hash_of(item.sample)):
+        place = None if record is None else (record["row"], record["id"], record.get("sample_hash"))
+        if record is None or place != (item.row, item.id, hash_of(item.sample)):
             there = "nothing" if record is None else f"row {record['row']}, id {record['id']!r}"
             raise JobError(
                 f"{self._source.name} is not of these rows: where row {item.row}, id {item.id!r} should stand it has "
@@ -215,7 +211,7 @@ class Plan:
     notes: tuple[str, ...]
     late_notes: Callable[[], list[str]]
     references: tuple[str, ...] = ()
-    earlier: EarlierOutput | None = None
+    earlier: _EarlierOutput | None = None
 
     @property
     def at_once(self) -> int:
@@ -279,7 +275,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     )
 
 
-def _earlier(config: LabelConfig, stages: Stages) -> EarlierOutput | None:
+def _earlier(config: LabelConfig, stages: Stages) -> _EarlierOutput | None:
     if not config.retry_failed or not Path(config.output).exists():
         return None
     if stages.groupwise:
@@ -287,7 +283,7 @@ def _earlier(config: LabelConfig, stages: Stages) -> EarlierOutput | None:
             "--retry-failed judges single samples again, and the scorer compares those of a group; label again with "
             "--overwrite"
         )
-    return EarlierOutput(config.output, stages)
+    return _EarlierOutput(config.output, stages)
 
 
 def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[ColumnMap, list[str]]:

@@ -1,9 +1,7 @@
 """The Ray that a job runs on: joined, or started for the job and ended with it.
 
-Ray writes nothing to the terminal, shows no dashboard and reports nothing to its makers.  What workers print goes to
-Ray's own log files.
-
-Without a number of workers, a cluster counts as it stands, whatever it may grow into.
+Ray writes nothing to the terminal, shows no dashboard and reports nothing to its makers; what workers print goes to its
+own log files.  Without a number of workers, a cluster counts as it stands, whatever it may grow into.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 from adjudge.extras import need
@@ -25,11 +24,7 @@ _KNOCK_SECONDS = 10.0
 
 
 def need_ray() -> Any:
-    """Return the module.
-
-    Raises:
-        ValueError: it is not installed.
-    """
+    """Return the module, or raise `ValueError` where it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A worker sees the GPUs it reserved and no others; where nothing is said, Ray does the same and warns.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
@@ -40,12 +35,9 @@ def need_ray() -> Any:
 def cluster(address: str, *, cpus: float, store_bytes: int) -> Iterator[Mapping[str, float]]:
     """Join Ray, or start one here; yield what it has in all, "CPU" and "GPU" among it.
 
-    A Ray that this process has joined already is used as it is, whatever the address.
-
-    Args:
-        address: of the head, "auto", or "" to start one.
-        cpus: what a Ray that starts here must offer; it offers the machine's CPUs if those are more.
-        store_bytes: what batches under way may take in the object store of a Ray that starts here.
+    A Ray that this process has joined already is used as it is, whatever the address: that of the head, "auto", or ""
+    to start one.  One that starts here offers `cpus`, or the machine's if those are more, and room for batches under
+    way.
 
     Raises:
         ValueError: ray is not installed, the address does not answer, or the versions of Ray differ.
@@ -73,19 +65,15 @@ def cluster(address: str, *, cpus: float, store_bytes: int) -> Iterator[Mapping[
 
 
 def _join(ray: Any, address: str) -> None:
-    problem: Exception
     try:
         _knock(address)
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
-        problem = error
-    else:
-        return
-    raise ValueError(
-        f"--ray-address is {address!r}, and it cannot be joined: {problem}. See whether it runs (ray status), and "
-        "whether it has the same versions of Ray and Python; where it was started with a token, this environment "
-        "needs RAY_AUTH_MODE=token and that token too"
-    ) from problem
+        raise ValueError(
+            f"--ray-address is {address!r}, and it cannot be joined: {error}. See whether it runs (ray status), and "
+            "whether it has the same versions of Ray and Python; where it was started with a token, this environment "
+            "needs RAY_AUTH_MODE=token and that token too"
+        ) from error
 
 
 def _knock(address: str) -> None:
@@ -127,44 +115,29 @@ class Demand:
 def counts(demands: Sequence[Demand], there: Mapping[str, float], *, may_grow: bool) -> list[int]:
     """Return the number of workers of each scorer, at least one.
 
-    GPUs are shared out evenly among the scorers that want some, then CPUs among all that have no number yet.
-
-    Args:
-        demands: one for each scorer.
-        there: what the cluster has in all.
-        may_grow: whether room that is not there may come; otherwise too much is an error.
-
-    Raises:
-        ValueError: the cluster is too small, or has no GPU.
+    GPUs are shared out evenly among the scorers that want some, then CPUs among all that have no number yet.  Where a
+    cluster `may_grow`, room that is not `there` may come; otherwise too much raises `ValueError`.
     """
-    gpus, cpus = there.get("GPU", 0.0), there.get("CPU", 0.0)
-    found = [demand.workers or 0 for demand in demands]
-    free_gpus = gpus - sum(number * demand.gpus for number, demand in zip(found, demands, strict=True))
-    open_on_gpus = [index for index, demand in enumerate(demands) if demand.gpus and not found[index]]
-    for index in open_on_gpus:
-        found[index] = max(1, int(free_gpus / len(open_on_gpus) / demands[index].gpus))
-    free_cpus = cpus - sum(number * demand.cpus for number, demand in zip(found, demands, strict=True))
-    open_on_cpus = [index for index in range(len(demands)) if not found[index]]
-    for index in open_on_cpus:
-        found[index] = max(1, int(free_cpus / len(open_on_cpus) / demands[index].cpus))
-    if not may_grow:
-        _check(demands, found, gpus, cpus)
-    return found
-
-
-def _check(demands: Sequence[Demand], found: Sequence[int], gpus: float, cpus: float) -> None:
-    for what, has, flag, taken in (
-        ("GPU", gpus, "--ray-gpus", [demand.gpus for demand in demands]),
-        ("CPU", cpus, "--workers", [demand.cpus for demand in demands]),
-    ):
-        needed = sum(number * each for number, each in zip(found, taken, strict=True))
+    kinds = (
+        ("GPU", there.get("GPU", 0.0), "--ray-gpus", [demand.gpus for demand in demands]),
+        ("CPU", there.get("CPU", 0.0), "--workers", [demand.cpus for demand in demands]),
+    )
+    numbers = [demand.workers or 0 for demand in demands]
+    for _, has, _, each in kinds:
+        free = has - sum(map(mul, numbers, each))
+        unset = [index for index, number in enumerate(numbers) if each[index] and not number]
+        for index in unset:
+            numbers[index] = max(1, int(free / len(unset) / each[index]))
+    for what, has, flag, each in () if may_grow else kinds:
+        needed = sum(map(mul, numbers, each))
         if needed > has + 1e-9:
-            told = ", ".join(
-                f"{number} for {demand.scorer!r} with {each:g} each"
-                for number, demand, each in zip(found, demands, taken, strict=True)
-                if each
+            shares = ", ".join(
+                f"{number} for {demand.scorer!r} with {share:g} each"
+                for number, demand, share in zip(numbers, demands, each, strict=True)
+                if share
             )
             raise ValueError(
-                f"the Ray workers need {needed:g} {what}s ({told}), and this Ray has {has:g}; lower --ray-workers or "
+                f"the Ray workers need {needed:g} {what}s ({shares}), and this Ray has {has:g}; lower --ray-workers or "
                 f"{flag}, or join a larger Ray with --ray-address"
             )
+    return numbers

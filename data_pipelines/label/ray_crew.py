@@ -28,17 +28,14 @@ from adjudge.runtime.contract import BrokenScorer
 
 
 @dataclass(eq=False, slots=True)
-class Member:
+class _Member:
     """A worker and what it is busy with.
 
     Attributes:
-        actor: Ray's handle.
         opening: what becomes its name, fingerprint and kind when the scorer is loaded.
         load: batches it has.
-        ready: whether the scorer is loaded.
         watched: whether a task waits for `opening`.
         alone: whether the batch that it has, or waits for, must be the only one.
-        lost: whether it is dead.
     """
 
     actor: Any
@@ -60,11 +57,9 @@ class Crew:
     """A scorer behind Ray workers; a `Bench`.
 
     Args:
-        called: what errors and notes call the scorer.
+        demand: what errors and notes call the scorer, and what each worker reserves.
         order: what each worker loads.
         workers: how many there shall be.
-        cpus: CPUs that each reserves.
-        gpus: GPUs that each reserves.
         in_flight: batches that a worker has at the same time.
         note: is told of lost workers and of waiting.
     """
@@ -76,21 +71,21 @@ class Crew:
 
     def __init__(
         self,
-        called: str,
+        demand: Demand,
         order: Order,
         *,
         workers: int,
-        cpus: float,
-        gpus: float,
         in_flight: int,
         note: Callable[[str], None],
     ) -> None:
+        called = demand.scorer
         self.name, self.fingerprint, self.groupwise, self.width = called, "", False, workers
         self._ray = need_ray()
         self._called, self._order, self._in_flight, self._note = called, order, in_flight, note
-        self._actor = self._ray.remote(num_cpus=cpus, num_gpus=gpus, max_restarts=0, max_concurrency=in_flight + 1)(
-            Worker
+        remote = self._ray.remote(
+            num_cpus=demand.cpus, num_gpus=demand.gpus, max_restarts=0, max_concurrency=in_flight + 1
         )
+        self._actor = remote(Worker)
         self._members = [self._hired() for _ in range(workers)]
         self._changed = asyncio.Event()
         self._joining: set[asyncio.Task[None]] = set()
@@ -116,11 +111,11 @@ class Crew:
                 if member.opening in done:
                     self._welcome_first(member)
 
-    def _welcome_first(self, member: Member) -> None:
+    def _welcome_first(self, member: _Member) -> None:
         try:
             described = self._ray.get(member.opening)
         except self._ray.exceptions.RayTaskError as error:
-            raise ValueError(f"in a Ray worker, {_told(error)}") from None
+            raise ValueError(f"in a Ray worker, {_why_not_loaded(error)}") from None
         except self._ray.exceptions.RayError as error:
             raise ValueError(f"the Ray workers for {self._called} cannot start: {_plain(error)}") from None
         if self.fingerprint and described != (self.name, self.fingerprint, self.groupwise):
@@ -131,9 +126,9 @@ class Crew:
     def check(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample lacks what the scorer needs; asks a worker and waits."""
         member = next(member for member in self._members if member.ready)
-        told = self._ray.get(member.actor.check.remote(fields_of(sample)))
-        if told:
-            raise ValueError(told)
+        missing = self._ray.get(member.actor.check.remote(fields_of(sample)))
+        if missing:
+            raise ValueError(missing)
 
     async def judge(self, samples: Sequence[Sample]) -> list[Verdict]:
         """Return one verdict for each sample, in order."""
@@ -144,10 +139,7 @@ class Crew:
             verdicts = await self._try(rows, alone=tried > 0)
             if verdicts is not None:
                 return verdicts
-        found: list[Verdict] = []
-        for piece in self._pieces(samples, rows):
-            found += await self._judge_alone(piece)
-        return found
+        return [verdict for piece in self._pieces(samples, rows) for verdict in await self._judge_alone(piece)]
 
     def _pieces(self, samples: Sequence[Sample], rows: Sequence[Fields]) -> list[list[Fields]]:
         if not self.groupwise:
@@ -171,10 +163,9 @@ class Crew:
             verdicts: list[Verdict] = await member.actor.judge.remote(rows)
         except self._ray.exceptions.RayTaskError as error:
             cause = _cause(error)
-            told = (
-                str(cause) if isinstance(cause, BrokenScorer) else f"the Ray worker for {self._called} {_raised(cause)}"
-            )
-            raise BrokenScorer(told) from error
+            broken = isinstance(cause, BrokenScorer)
+            what = str(cause) if broken else f"the Ray worker for {self._called} {_raised(cause)}"
+            raise BrokenScorer(what) from error
         except self._ray.exceptions.RayError as error:
             self._replace(member, error)
             return None
@@ -185,7 +176,7 @@ class Crew:
             self._changed.set()
         return verdicts
 
-    async def _seat(self, alone: bool) -> Member:
+    async def _seat(self, alone: bool) -> _Member:
         """Wait for room on a worker; with `alone`, for a worker that has nothing else.
 
         Who must be alone comes first: those batches are the oldest, and others wait for them to be written.
@@ -199,7 +190,7 @@ class Crew:
                 member.load += 1
                 return member
 
-    async def _chosen(self, alone: bool) -> Member:
+    async def _chosen(self, alone: bool) -> _Member:
         """Return the least busy worker that has room; with `alone`, one that takes nothing more from now on."""
         self._suspects += alone
         try:
@@ -232,11 +223,11 @@ class Crew:
             else:
                 return
 
-    def _hired(self) -> Member:
+    def _hired(self) -> _Member:
         actor = self._actor.remote(self._order)
-        return Member(actor, actor.open.remote())
+        return _Member(actor, actor.open.remote())
 
-    def _replace(self, member: Member, error: Exception) -> None:
+    def _replace(self, member: _Member, error: Exception) -> None:
         """Put a new worker in the place of one that is lost; the first of its batches to notice does it."""
         if member.lost:
             return
@@ -248,7 +239,6 @@ class Crew:
         self._start_joining()
 
     def _start_joining(self) -> None:
-        """Watch the workers that are not ready yet."""
         for member in self._members:
             if not member.ready and not member.watched:
                 member.watched = True
@@ -256,11 +246,12 @@ class Crew:
                 self._joining.add(task)
                 task.add_done_callback(self._joining.discard)
 
-    async def _join(self, member: Member) -> None:
+    async def _join(self, member: _Member) -> None:
         try:
             described = await member.opening
         except self._ray.exceptions.RayTaskError as error:
-            self._broken = JobError(f"in a new Ray worker, {_told(error)}; make the same call again to go on")
+            why = _why_not_loaded(error)
+            self._broken = JobError(f"in a new Ray worker, {why}; make the same call again to go on")
         except self._ray.exceptions.RayError as error:
             self._stillborn += 1
             if self._stillborn < _STILLBORN:
@@ -299,7 +290,7 @@ def _raised(error: Exception) -> str:
     return f"raised {type(error).__name__}: {error}"
 
 
-def _told(error: Any) -> str:
+def _why_not_loaded(error: Any) -> str:
     """Return what kept a worker from loading its scorer; a `ValueError` speaks for itself."""
     cause = _cause(error)
     return str(cause) if isinstance(cause, ValueError) else f"loading the scorer {_raised(cause)}"
@@ -308,8 +299,8 @@ def _told(error: Any) -> str:
 def _plain(error: Exception) -> str:
     """Return why a worker is gone, of the page that Ray writes about it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("The actor") or "Error: " in line] or lines or [str(type(error))]
-    return told[-1].partition(" Some common causes")[0][:300]
+    why = [line for line in lines if line.startswith("The actor") or "Error: " in line] or lines or [str(type(error))]
+    return why[-1].partition(" Some common causes")[0][:300]
 
 
 _BATCH_BYTES = 16 << 20  # a batch closes at 4 MiB, but a long row may be larger; twice, for the way there and back
@@ -321,11 +312,8 @@ def ray_benches(
 ) -> Iterator[Sequence[Bench]]:
     """Start the workers of every scorer; end them, and a Ray that was started for them.
 
-    Args:
-        config: the options.
-        names: of the scorers in the output; "" where the scorer's own will do.
-        specs: what each loads: the text of a spec, or a scorer as an object.
-        note: is told of lost workers and of waiting.
+    `names` are those of the scorers in the output, "" where the scorer's own will do; `specs` are what each loads: the
+    text of a spec, or a scorer as an object; `note` is told of lost workers and of waiting.
 
     Raises:
         ValueError: Ray cannot be joined, there is no room, or a scorer cannot be loaded in a worker.
@@ -341,15 +329,7 @@ def ray_benches(
         for demand, order, number in zip(
             demands, orders, counts(demands, there, may_grow=bool(config.ray_address)), strict=True
         ):
-            crew = Crew(
-                demand.scorer,
-                order,
-                workers=number,
-                cpus=demand.cpus,
-                gpus=demand.gpus,
-                in_flight=config.in_flight,
-                note=note,
-            )
+            crew = Crew(demand, order, workers=number, in_flight=config.in_flight, note=note)
             opened.callback(crew.close)
             crews.append(crew)
         for crew in crews:  # all have been hired, so they load at the same time

@@ -46,13 +46,7 @@ def versions() -> dict[str, str]:
 
 
 def order_for(spec: Any, *, cache: str, processes: int, timings: bool) -> Order:
-    """Return the order for one scorer.
-
-    Args:
-        spec: the text of a spec, the path of a spec file, or a scorer as an object.
-        cache: file of the score cache, or "".
-        processes: worker processes for verifiers, in each Ray worker.
-        timings: whether seconds are written.
+    """Return the order for one scorer: the text of a spec, the path of a spec file, or an object.
 
     Raises:
         ValueError: the file cannot be read, or the object cannot be pickled.

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 
 from adjudge.data_pipelines.label.bench import Written
 from adjudge.io.jobs.report import Watcher
-from adjudge.protocol import NO_COST, Cost
+from adjudge.protocol import NO_COST, STATUSES, Cost
 
 
 @dataclass(slots=True)
@@ -22,7 +22,6 @@ class Tally:
         total: sum of the values, added in input order.
         counts: scores by scorer, status and reason.
         errors: the first error of each entry of `counts` that has one: what the server said, say.
-        cost: seconds and tokens of all scores.
         parts: where scores are written by name, the counts of each name; `counts` then has the names as scorers.
         not_asked: samples about which the scorer was not asked; of a part alone.
     """
@@ -69,6 +68,10 @@ class Tally:
         scored = self.count("scored")
         return self.total / scored if scored and not self.parts else None
 
+    def statuses(self) -> dict[str, Any]:
+        """Return what each report holds: how many scores have which status, and the mean."""
+        return {status: self.count(status) for status in STATUSES} | {"mean": self.mean}
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data from which `from_dict` makes an equal tally."""
         data: dict[str, Any] = {"rows": self.rows, "total": self.total}
@@ -100,10 +103,8 @@ class Snapshot:
 
     Attributes:
         rows: input rows done, those of earlier runs included.
-        scored: samples with a number.
-        abstained: samples the scorer declined.
-        failed: samples that could not be judged.
-        mean: mean of the values, or None; None too where several scorers have scales of their own.
+        scored: samples with a number; others are abstained or failed.
+        mean: of the values; None where nothing is scored, or several scorers have scales of their own.
         rows_per_second: over this run.
         fraction: share of the input done, 0 to 1, or None if its size is unknown.
         eta_seconds: seconds left at this rate, or None.
@@ -147,10 +148,7 @@ class LabelReport:
         scorer: name of the scorer; of several, their names in the output.
         fingerprint: fingerprint of the scorer; of several, all.
         rows: input rows, those of earlier runs included.
-        samples: scores written.
-        scored: scores with a number.
-        abstained: scores the scorer declined.
-        failed: samples that could not be judged.
+        samples: scores written: scored, abstained or failed.
         mean: mean of the values, or None if nothing was scored, or by several scorers.
         counts: scores by (scorer, status, reason); of several scorers, by their names in the output.
         seconds: wall time, that of earlier runs included.
@@ -166,8 +164,7 @@ class LabelReport:
         whole_counted: whether they were counted.
         whole_cost: what they would cost, in proportion.
         whole_seconds: the wall time they would take, at the rate after the first batch.
-        whole_bound: whether too few batches were done to tell that rate from the start-up; that is in proportion then,
-            so the time is an upper bound.
+        whole_bound: whether that is an upper bound, because start-up could not be told from the rate.
     """
 
     output: str

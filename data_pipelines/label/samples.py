@@ -36,11 +36,9 @@ class Item:
         id: the row's id, with "/k" if the row holds several responses.
         group: its group, or "".
         column: the response column.
-        sample: what is scored, or None.
         error: why there is no sample, else "".
         line: number of the row's first text line, from 1; 0 where there are no lines.
-        input: the columns of the row that are written out too, with the item's own response in the place of all that
-            the row lists; or None.
+        input: the row, to be written out too, with the item's own response in the place of all that it lists; or None.
     """
 
     row: int
@@ -51,10 +49,6 @@ class Item:
     error: str
     line: int
     input: Mapping[str, Any] | None = None
-
-
-class _Bad(Exception):
-    """The value of one field cannot be used; the text says why."""
 
 
 def _any_will_do(sample: Sample) -> None:
@@ -82,19 +76,18 @@ class Sampler:
         if data is None:
             return [Item(row.index, str(row.index), "", "", None, row.error, row.line)]
         name, single = self._name(row), self._single(data)
-        responses = self._responses(data)
-        found: list[Item] = []
-        for index, response in enumerate(responses):
+        items: list[Item] = []
+        for index, response in enumerate(self._responses(data)):
             item_id = name if single else f"{name}/{index}"
             kept = self._kept(data, response) if self.keep else None
             item = Item(row.index, item_id, group, response.column, None, "", row.line, kept)
             try:
                 item.sample = self._sample(data, response, item_id, group)
                 self.validate(item.sample)
-            except (_Bad, ValueError) as error:
+            except ValueError as error:
                 item.sample, item.error = None, str(error)
-            found.append(item)
-        return found
+            items.append(item)
+        return items
 
     def _name(self, row: Row) -> str:
         return _text_or_empty(self.columns.id, row.data or {}) or str(row.index)
@@ -108,17 +101,17 @@ class Sampler:
 
     def _responses(self, data: Mapping[str, Any]) -> list[_Response]:
         if not self.columns.responses:  # prompts that nobody has answered yet
-            return [_response("", "", 0, 0)]
-        found: list[_Response] = []
+            return [_response("", "")]
+        responses: list[_Response] = []
         for column in self.columns.responses:
             value = column.of(data)
             if not isinstance(value, list) or is_chat(value):
-                found.append(_response(column.name, value, 0, 0))
+                responses.append(_response(column.name, value))
             elif not value:
-                found.append(_response(column.name, _EMPTY_LIST, 0, 0))
+                responses.append(_response(column.name, _EMPTY_LIST))
             else:
-                found += [_response(column.name, each, index, len(value)) for index, each in enumerate(value)]
-        return found
+                responses += [_response(column.name, each, index, len(value)) for index, each in enumerate(value)]
+        return responses
 
     def _kept(self, data: Mapping[str, Any], response: _Response) -> Mapping[str, Any]:
         """Return a row with one response, and its finish reason, in the place of those that the row lists."""
@@ -137,7 +130,7 @@ class Sampler:
         if self.columns.prompt is not None:
             prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
         if response.value is _EMPTY_LIST:
-            raise _Bad(f"the list of responses in {response.column!r} is empty")
+            raise ValueError(f"the list of responses in {response.column!r} is empty")
         prompt, said = exchange(prompt, response_of(response.value, response.column))
         extra = {column.name: column.of(data) for column in self.columns.extra}
         return Sample(
@@ -155,12 +148,14 @@ class Sampler:
         value = column.of(data) if column is not None else response.finish_reason
         if isinstance(value, list) and column is not None:
             if len(value) != response.listed:
-                raise _Bad(f"{column.name!r} lists {len(value)} finish reasons for {response.listed or 1} responses")
+                raise ValueError(
+                    f"{column.name!r} lists {len(value)} finish reasons for {response.listed or 1} responses"
+                )
             value = value[response.index]
         if value is None or value is MISSING or value == "":
             return None
         if not isinstance(value, str):
-            raise _Bad(f"the finish reason is {kind_of(value)}; it must be text")
+            raise ValueError(f"the finish reason is {kind_of(value)}; it must be text")
         return value
 
 
@@ -186,7 +181,7 @@ class _Response:
     finish_reason: Any = None
 
 
-def _response(column: str, value: Any, index: int, listed: int) -> _Response:
+def _response(column: str, value: Any, index: int = 0, listed: int = 0) -> _Response:
     reason = value.get("finish_reason") if isinstance(value, Mapping) else None
     return _Response(column, said_in_choice(value), index, listed, reason)
 

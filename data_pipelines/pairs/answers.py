@@ -26,7 +26,6 @@ class Answer:
 
     Attributes:
         id: its id in the input; without one, its place in the group.
-        text: what was answered.
         score: a finite number; None where the rule asks for none and there is none.
         place: its number among the answers of the group, from 0, in the order of the input.
         row: the row it was read from, for rules that read further columns.
@@ -44,15 +43,15 @@ class Answer:
 
     def value(self, column: str) -> Any:
         """Return what a column says of this answer, its own item where it is a list for all of them; else None."""
-        found = value_in(self.row, column)
-        if self.at is not None and isinstance(found, list):
-            found = found[self.at] if self.at < len(found) else None
-        return None if found is MISSING else found
+        value = value_in(self.row, column)
+        if self.at is not None and isinstance(value, list):
+            value = value[self.at] if self.at < len(value) else None
+        return None if value is MISSING else value
 
-    def told(self, path: str) -> Any:
+    def said(self, path: str) -> Any:
         """Return what the scorer said beside the score ("reason", "evidence.stage"); None if nothing."""
-        found = Column(path).of(self.judged)
-        return None if found is MISSING else found
+        value = Column(path).of(self.judged)
+        return None if value is MISSING else value
 
     def number(self, column: str) -> float | None:
         """Return the number in a column, or None; of a whole score that of one that is `scored`."""
@@ -71,8 +70,8 @@ class ScoredGroup:
 
     def ranked(self) -> list[tuple[Answer, float]]:
         """Return the answers that have a score, with it, best first; equal ones in an order that their texts draw."""
-        found = [(answer, answer.score) for answer in self.answers if answer.score is not None]
-        return sorted(found, key=lambda one: (-one[1], self.draw(one[0].text)))
+        known = [(answer, answer.score) for answer in self.answers if answer.score is not None]
+        return sorted(known, key=lambda one: (-one[1], self.draw(one[0].text)))
 
     def draw(self, *texts: str) -> bytes:
         """Return 8 bytes that seed, group and texts decide, and no order of rows: to sort by is to draw."""
@@ -81,10 +80,10 @@ class ScoredGroup:
 
 def value_in(row: Mapping[str, Any], column: str) -> Any:
     """Return what a row has in a column, or `MISSING`; one of what `adjudge label` labelled needs no "input."."""
-    found = Column(column).of(row)
-    if found is MISSING and isinstance(row.get("input"), Mapping):
-        found = Column(column).of(row["input"])
-    return found
+    value = Column(column).of(row)
+    if value is MISSING and isinstance(row.get("input"), Mapping):
+        value = Column(column).of(row["input"])
+    return value
 
 
 def number_of(value: Any) -> float | None:
@@ -125,11 +124,8 @@ class Pair:
     """Two texts of which the first is better.
 
     Attributes:
-        chosen: the answer that won.
-        rejected: the answer that lost.
         margin: by how much, 0 or more, in the units of what decided; None where nothing says.
-        chosen_text: what to write for it; "" for the answer's own text.
-        rejected_text: the same for the one that lost.
+        chosen_text: what to write for the answer that won; "" for its own text; likewise `rejected_text`.
         prompt: what both answer, where it is not the group's prompt.
         more: a value for each of the rule's own columns.
     """
@@ -156,12 +152,9 @@ class Pair:
 
 
 def side_of(prompt: str | Sequence[Message], *, share: float, seed: int) -> Literal["train", "test"]:
-    """Return the side of a prompt.
+    """Return the side of a prompt; another seed puts others on the test side, which has this share of them.
 
-    Args:
-        prompt: text or chat turns; of a chat, what is split by is the first turn that a user wrote.
-        share: of the prompts that are on the test side, in (0, 1).
-        seed: another one puts others there.
+    A chat is split by the first turn that a user wrote.
     """
     text = " ".join(tokens(opening_of(prompt), symbols=False))
     digest = hashlib.blake2b(f"{seed}\n{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,10 +1,9 @@
 """What the rows of two files say: prompts in both, what gives the better response away, and what contradicts itself.
 
-The test prompts are held in memory, the training prompts stream by; of those, 8 bytes each are kept in a set.  Numbers
-of rows are collected in arrays of 8 bytes; texts are not kept.
+The test prompts are held in memory, of the training prompts 8 bytes each; numbers of rows take 8 bytes, and texts are
+not kept.
 
-Not covered: prompts that say the same in other words, and style beyond length (`adjudge.reward_models.baselines` has
-models of it).
+Not covered: prompts that say the same in other words, and style beyond length (`adjudge.reward_models.baselines`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,12 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard, tokens
 from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
@@ -29,19 +31,13 @@ from adjudge.io.values import MISSING, Text, exchange, plain, prompt_of, text_or
 from adjudge.protocol import content_text
 from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A pair, or a rated answer.
+class JudgedTexts:
+    """A pair, or a rated answer, which is good or bad alone.
 
     Attributes:
         prompt: its text; of a chat, the first turn that a user wrote.
-        chosen: the better response, or a good answer; None if there is none.
-        rejected: the worse response, or a bad answer; None if there is none.
         first: whether the better one came first; None where nothing says.
     """
 
@@ -50,17 +46,12 @@ class Told:
     rejected: str | None
     first: bool | None = None
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether it compares two responses."""
-        return self.chosen is not None and self.rejected is not None
 
-
-def told_of(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[Told]:
+def judged_texts(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[JudgedTexts]:
     """Yield what a row says: a pair, each pair of a list, or a rated answer.
 
     Raises:
-        ValueError: it is neither a pair nor a rated answer; the text says why, with `*` for what it quotes of the row.
+        ValueError: it is neither; the text says why, with `*` for what it quotes of the row.
     """
     names = PreferenceColumns(prompt=config.prompt_column, chosen=config.chosen_column, rejected=config.rejected_column)
     try:
@@ -73,23 +64,25 @@ def told_of(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[Told]:
     label = number_of(_cell(row, config.label_column))
     if label is None:
         raise ValueError("neither a pair nor a rated answer")
-    yield Told(prompt=prompt, chosen=answer if label > 0.5 else None, rejected=None if label > 0.5 else answer)
+    yield JudgedTexts(prompt=prompt, chosen=answer if label > 0.5 else None, rejected=None if label > 0.5 else answer)
 
 
 _QUOTED: Final = re.compile(r"'[^']*'")
 _FLAGS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) -> Iterator[Told]:
-    found = read_preference(row, names)
-    texts = [_text(response) for response in found.responses]
+def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) -> Iterator[JudgedTexts]:
+    preference = read_preference(row, names)
+    texts = [_text(response) for response in preference.responses]
     flag = _cell(row, first_column) if first_column else None
     first = flag if isinstance(flag, bool) else _FLAGS.get(str(flag).lower())
     for better, worse in itertools.permutations(range(len(texts)), 2):
-        if found.ranks[better] < found.ranks[worse]:
-            if found.layout == "labelled" and not first_column:
+        if preference.ranks[better] < preference.ranks[worse]:
+            if preference.layout == "labelled" and not first_column:
                 first = better < worse
-            yield Told(prompt=opening_of(found.prompt), chosen=texts[better], rejected=texts[worse], first=first)
+            yield JudgedTexts(
+                prompt=opening_of(preference.prompt), chosen=texts[better], rejected=texts[worse], first=first
+            )
 
 
 def _rated_text(row: Mapping[str, Any], config: LeaksConfig) -> tuple[str, str]:
@@ -100,8 +93,8 @@ def _rated_text(row: Mapping[str, Any], config: LeaksConfig) -> tuple[str, str]:
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
-    found = Column(name).of(row)
-    return None if found is MISSING else found
+    value = Column(name).of(row)
+    return None if value is MISSING else value
 
 
 def _text(response: Text) -> str:
@@ -110,33 +103,30 @@ def _text(response: Text) -> str:
 
 
 _BATCH: Final = 512
+_EXAMPLES: Final = 3
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """What was found.
+    """How many prompts of the test set were trained on, but for case, punctuation and white space, or nearly.
 
     Attributes:
-        prompts: different prompts of the test set.
-        exact: how many of them were trained on, but for case, punctuation and white space.
-        near: how many others have a near-duplicate that was.
         examples: some of them, with the first that they met and how similar it is.
     """
 
-    prompts: int = 0
-    exact: int = 0
-    near: int = 0
-    examples: list[tuple[str, str, float]] = field(default_factory=list)
+    prompts: int
+    exact: int
+    near: int
+    examples: list[tuple[str, str, float]]
 
 
 class PromptOverlap:
     """The prompts of a test set, ready to meet those of a training set."""
 
-    def __init__(self, test: Iterable[str], *, threshold: float, ngram: int, examples: int = 3) -> None:
+    def __init__(self, test: Iterable[str], *, threshold: float, ngram: int) -> None:
         self._hash = MinHash(ngram=ngram)
         self._bands = Bands.of(threshold, self._hash.permutations)
         self._threshold = threshold
-        self._most = examples
         self._texts: dict[int, str] = {}
         for text in test:
             self._texts.setdefault(prompt_key(text), text)
@@ -149,7 +139,6 @@ class PromptOverlap:
 
     def meet(self, train: Iterable[str]) -> Overlap:
         """Return which prompts the training set holds too."""
-        found = Overlap(prompts=len(self._texts))
         exact: dict[int, str] = {}
         near: dict[int, tuple[str, float]] = {}
         for batch in _batches(self._new(train, exact)):
@@ -157,17 +146,15 @@ class PromptOverlap:
             for (_, text), row in zip(batch, keys.tolist(), strict=True):
                 # Prompts of one template all meet; those that were found need not be compared again.
                 candidates = {name for key in row for name in self._met.get(key, ())} - near.keys() - exact.keys()
-                shingles = self._hash.shingles.of(text) if candidates else frozenset()
+                shingles = self._hash.shingles(text) if candidates else frozenset()
                 for name in sorted(candidates):
-                    likeness = jaccard(shingles, self._hash.shingles.of(self._texts[name]))
+                    likeness = jaccard(shingles, self._hash.shingles(self._texts[name]))
                     if likeness >= self._threshold:
                         near[name] = (text, likeness)
-        found.exact = len(exact)
-        found.near = len(near.keys() - exact.keys())
         shown = [(self._texts[name], text, 1.0) for name, text in exact.items()]
         shown += [(self._texts[name], *met) for name, met in near.items() if name not in exact]
-        found.examples = shown[: self._most]
-        return found
+        near_only = len(near.keys() - exact.keys())
+        return Overlap(prompts=len(self._texts), exact=len(exact), near=near_only, examples=shown[:_EXAMPLES])
 
     def _new(self, train: Iterable[str], exact: dict[int, str]) -> Iterator[tuple[int, str]]:
         """Yield each training prompt once, without those that are test prompts, which are noted."""
@@ -208,25 +195,25 @@ class Balance:
         self._good = array("d")
         self._bad = array("d")
 
-    def add(self, told: Told) -> None:
+    def add(self, texts: JudgedTexts) -> None:
         """Take one row."""
         self.rows += 1
-        if told.chosen is not None and told.rejected is not None:
-            prompt, asked = prompt_key(told.prompt), squeezed(told.prompt)
-            more = len(told.chosen) - len(told.rejected)
+        if texts.chosen is not None and texts.rejected is not None:
+            prompt, asked = prompt_key(texts.prompt), squeezed(texts.prompt)
+            more = len(texts.chosen) - len(texts.rejected)
             self._prompts.append(prompt)
             self._longer.append(0.5 if more == 0 else float(more > 0))
-            chosen, rejected = squeezed(told.chosen), squeezed(told.rejected)
+            chosen, rejected = squeezed(texts.chosen), squeezed(texts.rejected)
             # Not the prompt's key, for which "2 + 2" is "2 - 2": there the other answer is no contradiction.
             self.forward.append(int.from_bytes(digest_of(asked, chosen, rejected)))
             self.backward.append(int.from_bytes(digest_of(asked, rejected, chosen)))
-            if told.first is not None:
+            if texts.first is not None:
                 self._placed.append(prompt)
-                self._first.append(float(told.first))
-        elif told.chosen is not None:
-            self._good.append(float(len(told.chosen)))
-        elif told.rejected is not None:
-            self._bad.append(float(len(told.rejected)))
+                self._first.append(float(texts.first))
+        elif texts.chosen is not None:
+            self._good.append(float(len(texts.chosen)))
+        elif texts.rejected is not None:
+            self._bad.append(float(len(texts.rejected)))
 
     @property
     def pairs(self) -> int:
@@ -255,8 +242,6 @@ class Balance:
 
     def max_of_one_prompt(self) -> float:
         """Return the largest share of the pairs that one prompt has."""
-        import numpy as np
-
         if not self.pairs:
             return 0.0
         return float(np.unique(_numbers(self._prompts), return_counts=True)[1].max()) / self.pairs
@@ -264,8 +249,6 @@ class Balance:
 
 def contradictions(*files: Balance) -> tuple[int, int]:
     """Return how many pairs of all files stand there the other way round too, and how many repeat another one."""
-    import numpy as np
-
     forward = np.concatenate([_numbers(one.forward) for one in files])
     backward = np.concatenate([_numbers(one.backward) for one in files])
     return int(np.isin(forward, backward).sum()), len(forward) - len(np.unique(forward))
@@ -273,8 +256,6 @@ def contradictions(*files: Balance) -> tuple[int, int]:
 
 def common_pairs(one: Balance, other: Balance) -> int:
     """Return how many different pairs two files share."""
-    import numpy as np
-
     return len(np.intersect1d(_numbers(one.forward), _numbers(other.forward)))
 
 
@@ -284,8 +265,6 @@ def clustered_share(values: array[float], clusters: array[int]) -> Interval:
     Rows of one cluster depend on each other, so the variance is that of cluster sums, and the interval that of as many
     independent rows as would have this variance (Korn and Graubard 1998); where all rows are equal, of the clusters.
     """
-    import numpy as np
-
     if not values:
         return UNKNOWN
     numbers = np.frombuffer(values, dtype=np.float64)
@@ -302,8 +281,6 @@ def clustered_share(values: array[float], clusters: array[int]) -> Interval:
 
 def auc(good: array[float], bad: array[float]) -> Interval:
     """Return the chance that a good number is larger than a bad one, ties half (Hanley and McNeil 1982)."""
-    import numpy as np
-
     m, n = len(good), len(bad)
     if not m or not n:
         return UNKNOWN
@@ -318,6 +295,4 @@ def auc(good: array[float], bad: array[float]) -> Interval:
 
 
 def _numbers(values: array[Any]) -> npt.NDArray[np.uint64]:
-    import numpy as np
-
     return np.frombuffer(values, dtype=np.uint64) if values else np.zeros(0, dtype=np.uint64)

@@ -24,31 +24,24 @@ class PairsConfig(JobConfig):
     """
 
     rule: str = "best_worst"
-    """best_worst, best_random, all_ordered, pass_fail,
-    execution_order, heron, agreement, gap_split,
-    both_orders, duoguard, first_bad_step, step_apo
-    or sibling_error; with options as YAML:
-    "{pass_fail: {passing: 0.9}}"."""
+    """best_worst, best_random, all_ordered, pass_fail, execution_order, heron, agreement, gap_split, both_orders,
+    duoguard, first_bad_step, step_apo or sibling_error; with options as YAML: "{pass_fail: {passing: 0.9}}"."""
 
     rows: str = ""
-    """The file that was labelled, where the input holds
-    its scores alone; they are joined by row and id."""
+    """The file that was labelled, where the input holds its scores alone; they are joined by row and id."""
 
     prompt_column: str = ""
-    """Column of the prompt: text or chat turns.
-    Where a column is not named, the usual names are tried."""
+    """Column of the prompt: text or chat turns. Where a column is not named, the usual names are tried."""
 
     response_column: str = ""
     """Column of the response, or of a list of them."""
 
     score_column: str = ""
-    """Column of the score;
-    "parts.math" takes a part of a composed score.
-    Of several scorers, the first that settled a row counts."""
+    """Column of the score; "parts.math" takes a part of a composed score. Of several scorers, the first that settled a
+    row counts."""
 
     score_word: tuple[str, ...] = ()
-    """What a word in the score column is worth,
-    such as pass=1; give it several times for several."""
+    """What a word in the score column is worth, such as pass=1; give it several times for several."""
 
     id_column: str = ""
     """Column of an answer's id."""
@@ -69,9 +62,8 @@ class PairsConfig(JobConfig):
     """The weight of a pair: 1, or 1 / pairs of its prompt."""
 
     part: Literal["all", "train", "test"] = "all"
-    """Which prompts: all, or one side of a split.
-    The same call with the other makes the other side;
-    no prompt is on both."""
+    """Which prompts: all, or one side of a split. The same call with the other makes the other side; no prompt is on
+    both."""
 
     test_share: Annotated[float, Range(gt=0, lt=1)] = 0.1
     """Share of the prompts that is on the side "test"."""
@@ -86,7 +78,7 @@ class PairsConfig(JobConfig):
 
     def words(self) -> Mapping[str, float]:
         """Return what words in the score column are worth."""
-        found: dict[str, float] = {}
+        worth: dict[str, float] = {}
         for entry in self.score_word:
             word, sign, number = entry.rpartition("=")
             try:
@@ -95,10 +87,10 @@ class PairsConfig(JobConfig):
                 value = math.nan
             if not sign or not math.isfinite(value):
                 raise ValueError(f"--score-word is {entry!r}; it must be a word and its number, such as pass=1")
-            if found.get(word.strip(), value) != value:
+            if worth.get(word.strip(), value) != value:
                 raise ValueError(f"--score-word gives {word.strip()!r} two numbers; give it one")
-            found[word.strip()] = value
-        return found
+            worth[word.strip()] = value
+        return worth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +98,8 @@ class LeaksConfig(Options, what="--"):
     """Look for what makes a reward model seem better than it is: leaks and give-aways in pairs, or in rated answers."""
 
     train: str
-    """What is trained on: a file, folder or dataset
-    with pairs (prompt, chosen, rejected),
-    or rated answers (prompt, response, label)."""
+    """What is trained on: a file, folder or dataset with pairs (prompt, chosen, rejected), or rated answers (prompt,
+    response, label)."""
 
     test: str
     """What is measured on."""
@@ -129,9 +120,8 @@ class LeaksConfig(Options, what="--"):
     """Column of its label: true, false or a number; above 1/2 is good."""
 
     first_column: str = ""
-    """Column that is true where the better response
-    is shown first; without one, the places of pairs
-    with a label are checked alone."""
+    """Column that is true where the better response is shown first; without one, the places of pairs with a label are
+    checked alone."""
 
     threshold: Annotated[float, Range(gt=0, le=1)] = 0.8
     """Jaccard similarity of n-grams from which two prompts are near-duplicates."""
@@ -140,8 +130,7 @@ class LeaksConfig(Options, what="--"):
     """Words of an n-gram."""
 
     balance: Annotated[float, Range(ge=0, lt=0.5)] = 0.1
-    """How far from 1/2 position and length may decide;
-    found is what is farther with its whole interval."""
+    """How far from 1/2 position and length may decide; found is what is farther with its whole interval."""
 
     train_split: str = ""
     """Split of the training data, of a dataset that has several."""

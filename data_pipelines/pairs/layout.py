@@ -1,10 +1,8 @@
 """Which column of scored rows is what, and scores joined with the rows they are of.
 
 Rows that `adjudge label` wrote are known by their fields; the columns of the row that was labelled are then those of
-`input`, and may be named with or without it.
-
-Scores and rows are read side by side, since scores stand in the order of their rows; outputs of several shards one
-behind the other begin the rows anew each time.
+`input`, and may be named with or without it.  Scores and rows are read side by side, since scores stand in the order of
+their rows; outputs of several shards one behind the other begin the rows anew each time.
 """
 
 from __future__ import annotations
@@ -37,10 +35,8 @@ class Layout:
     """The columns of scored rows.
 
     Attributes:
-        prompt: the prompt.
         response: the response, or a list of them; of labelled rows with several, `column` says which.
         score: the score, or None where the rule needs none.
-        id: the answer's id, or None.
         group: what the rows of a group share; "" where each row holds all answers to its prompt.
         named: whether groups have names of their own, and are not told apart by their prompts.
         labelled: whether `adjudge label` wrote the rows.
@@ -62,11 +58,7 @@ class Layout:
 
 
 def layout_of(config: PairsConfig, rule: Rule, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Layout:
-    """Return which column is what.
-
-    Raises:
-        ValueError: a column that is needed is not there.
-    """
+    """Return which column is what, or raise `ValueError` for one that is needed and not there."""
     return _Choice(config, rule, list(columns), rows).layout()
 
 
@@ -88,7 +80,6 @@ class _Choice:
         self._coalesced = False
 
     def layout(self) -> Layout:
-        """Return the layout."""
         config, rule = self._config, self._rule
         if self._labelled:
             self._notes.append("the input was written by `adjudge label`")

@@ -1,14 +1,4 @@
-"""Checks of a training set and a test set of pairs, or of rated answers.
-
-| check | found where |
-|---|---|
-| `prompts` | a test prompt was trained on, but for case, punctuation and white space |
-| `near_prompts` | a test prompt has a near-duplicate that was |
-| `pairs` | a pair of the test set was trained on |
-| `contradictions` | a pair stands there the other way round too, in either file |
-| `position_...` | the place, where a column tells it, gives away which response is better |
-| `length_...` | "longer wins", or "shorter wins", tells which response is better |
-| `labels_...` | of rated answers all are good, or all bad |
+"""Checks of a training set and a test set of pairs, or of rated answers; docs/pairs.md has the list.
 
 Repeated pairs and the largest prompt are told, and not judged.
 """
@@ -25,10 +15,9 @@ from adjudge.data_pipelines.pairs.balance import (
     Balance,
     Overlap,
     PromptOverlap,
-    Told,
     common_pairs,
     contradictions,
-    told_of,
+    judged_texts,
 )
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
@@ -37,9 +26,9 @@ from adjudge.io.source import open_source
 from adjudge.statistics.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
-    """One check."""
+    """One check: whether it found something, None where that is not judged, and what it says."""
 
     name: str
     found: bool | None
@@ -74,12 +63,12 @@ class LeakReport:
     def lines(self) -> list[str]:
         """Return the report for people."""
         marks = {True: "FOUND", False: "ok", None: ""}
-        told = [f"{marks[check.found]:6}{check.says}" for check in self.checks]
+        lines = [f"{marks[check.found]:6}{check.says}" for check in self.checks]
         for name, reasons in self.unusable.items():
             if reasons:
                 shown = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-                told.append(f"{'':6}rows of {name} that could not be used: {shown}")
-        return [*told, "something was found" if self.found else "nothing was found"]
+                lines.append(f"{'':6}rows of {name} that could not be used: {shown}")
+        return [*lines, "something was found" if self.found else "nothing was found"]
 
 
 Rows: TypeAlias = Iterable[Mapping[str, Any] | None]
@@ -94,11 +83,8 @@ def find_leaks(config: LeaksConfig, *, progress: JobProgress | None = None) -> L
     Raises:
         ValueError: a file cannot be read, or holds neither pairs nor rated answers.
     """
-    readers = [
-        _Reader(name, split, config, progress)
-        for name, split in ((config.train, config.train_split), (config.test, config.test_split))
-    ]
-    return leaks_between(readers[0].rows(), readers[1].rows(), config)
+    train = _rows_of(config.train, config.train_split, config, progress)
+    return leaks_between(train, _rows_of(config.test, config.test_split, config, progress), config)
 
 
 def leaks_between(train: Rows, test: Rows, config: LeaksConfig) -> LeakReport:
@@ -114,14 +100,11 @@ def leaks_between(train: Rows, test: Rows, config: LeaksConfig) -> LeakReport:
             that was named for it.
     """
     measured, measured_bad = Balance(), Counter[str]()
-    overlap = PromptOverlap(
-        (told.prompt for told in _told(test, config, measured, measured_bad)),
-        threshold=config.threshold,
-        ngram=config.ngram,
-    )
+    prompts = _prompts_of(test, config, measured, measured_bad)
+    overlap = PromptOverlap(prompts, threshold=config.threshold, ngram=config.ngram)
     _require(measured, measured_bad, config.test)
     trained, trained_bad = Balance(), Counter[str]()
-    met = overlap.meet(told.prompt for told in _told(train, config, trained, trained_bad))
+    met = overlap.meet(_prompts_of(train, config, trained, trained_bad))
     _require(trained, trained_bad, config.train)
     if config.first_column and trained.pairs + measured.pairs and not trained.placed + measured.placed:
         raise ValueError(
@@ -139,39 +122,38 @@ def leaks_between(train: Rows, test: Rows, config: LeaksConfig) -> LeakReport:
     )
 
 
-class _Reader:
-    """Rows of one file, with the progress told."""
+def _rows_of(name: str, split: str, config: LeaksConfig, progress: JobProgress | None) -> Rows:
+    source = open_source(name, limit=config.max_row_mb << 20, split=split)
 
-    def __init__(self, name: str, split: str, config: LeaksConfig, progress: JobProgress | None) -> None:
-        self._source = open_source(name, limit=config.max_row_mb << 20, split=split)
-        self._progress = progress
-
-    def rows(self) -> Iterator[Mapping[str, Any] | None]:
+    def rows() -> Iterator[Mapping[str, Any] | None]:
         begun = time.monotonic()
-        for row in self._source.rows(Cursor()):
-            if self._progress is not None and row.index % _EVERY == 0:
+        for row in source.rows(Cursor()):
+            if progress is not None and row.index % _EVERY == 0:
                 rate = row.index / max(time.monotonic() - begun, 1e-9)
-                share = self._source.fraction(Cursor(row.index, row.part, row.place))
-                self._progress.update(
+                share = source.fraction(Cursor(row.index, row.part, row.place))
+                progress.update(
                     JobSnapshot(
                         rows=row.index, made=0, dropped={}, rows_per_second=rate, fraction=share, eta_seconds=None
                     )
                 )
             yield row.cells()
 
+    return rows()
 
-def _told(rows: Rows, config: LeaksConfig, balance: Balance, bad: Counter[str]) -> Iterator[Told]:
+
+def _prompts_of(rows: Rows, config: LeaksConfig, balance: Balance, bad: Counter[str]) -> Iterator[str]:
+    """Yield the prompts of what rows say, which the balance takes."""
     for row in rows:
         try:
             if row is None:
                 raise ValueError("unreadable")
-            found = list(told_of(row, config))
+            said = list(judged_texts(row, config))
         except ValueError as why:
             bad[str(why)] += 1
             continue
-        for told in found:
-            balance.add(told)
-            yield told
+        for texts in said:
+            balance.add(texts)
+            yield texts.prompt
 
 
 def _require(balance: Balance, bad: Counter[str], name: str) -> None:
@@ -185,41 +167,20 @@ def _require(balance: Balance, bad: Counter[str], name: str) -> None:
 
 def _prompts(met: Overlap) -> Iterator[Check]:
     examples = [{"test": one[:200], "train": other[:200], "similarity": round(s, 3)} for one, other, s in met.examples]
-    yield Check(
-        name="prompts",
-        found=met.exact > 0,
-        says=f"{met.exact} of {met.prompts} test prompts were trained on",
-        numbers={"exact": met.exact, "prompts": met.prompts, "examples": examples},
-    )
-    yield Check(
-        name="near_prompts",
-        found=met.near > 0,
-        says=f"{met.near} of {met.prompts} test prompts have a near-duplicate that was trained on",
-        numbers={"near": met.near, "prompts": met.prompts},
-    )
+    numbers = {"exact": met.exact, "prompts": met.prompts, "examples": examples}
+    yield Check("prompts", met.exact > 0, f"{met.exact} of {met.prompts} test prompts were trained on", numbers)
+    says = f"{met.near} of {met.prompts} test prompts have a near-duplicate that was trained on"
+    yield Check("near_prompts", met.near > 0, says, {"near": met.near, "prompts": met.prompts})
 
 
 def _contents(train: Balance, test: Balance) -> Iterator[Check]:
-    common = common_pairs(train, test)
+    common, pairs = common_pairs(train, test), train.pairs + test.pairs
     reversed_pairs, repeated = contradictions(train, test)
-    yield Check(
-        name="pairs",
-        found=common > 0,
-        says=f"{common} pairs of the test set were trained on",
-        numbers={"common": common, "pairs": test.pairs},
-    )
-    yield Check(
-        name="contradictions",
-        found=reversed_pairs > 0,
-        says=f"{reversed_pairs} of {train.pairs + test.pairs} pairs stand there the other way round too",
-        numbers={"reversed": reversed_pairs, "pairs": train.pairs + test.pairs},
-    )
-    yield Check(
-        name="repeated",
-        found=None,
-        says=f"{repeated} pairs repeat another one",
-        numbers={"repeated": repeated},
-    )
+    says = f"{common} pairs of the test set were trained on"
+    yield Check("pairs", common > 0, says, {"common": common, "pairs": test.pairs})
+    says = f"{reversed_pairs} of {pairs} pairs stand there the other way round too"
+    yield Check("contradictions", reversed_pairs > 0, says, {"reversed": reversed_pairs, "pairs": pairs})
+    yield Check("repeated", None, f"{repeated} pairs repeat another one", {"repeated": repeated})
 
 
 def _balances(name: str, file: Balance, tolerance: float) -> Iterator[Check]:
@@ -227,20 +188,12 @@ def _balances(name: str, file: Balance, tolerance: float) -> Iterator[Check]:
         first, most = file.first(), file.max_of_one_prompt()
         says = f"{name}: the better response came first in {first} of the pairs"
         yield _judged(f"position_{name}", first, tolerance, says if first.n else f"{name}: no column tells places")
-        yield Check(
-            name=f"largest_prompt_{name}",
-            found=None,
-            says=f"{name}: the prompt with most pairs has {most:.1%} of them",
-            numbers={"share": most},
-        )
+        says = f"{name}: the prompt with most pairs has {most:.1%} of them"
+        yield Check(f"largest_prompt_{name}", None, says, {"share": most})
     else:
         good = file.good()
-        yield Check(
-            name=f"labels_{name}",
-            found=good.value in (0.0, 1.0),
-            says=f"{name}: {good} of the answers are good",
-            numbers=good.to_dict(),
-        )
+        one_label = good.value in (0.0, 1.0)
+        yield Check(f"labels_{name}", one_label, f"{name}: {good} of the answers are good", good.to_dict())
     longer = file.longer()
     says = f"{name}: the longer response is the better one in {longer} (AUC)"
     yield _judged(f"length_{name}", longer, tolerance, says)
@@ -248,7 +201,7 @@ def _balances(name: str, file: Balance, tolerance: float) -> Iterator[Check]:
 
 def _judged(name: str, share: Interval, tolerance: float, says: str) -> Check:
     """Return a check of a share that should be near 1/2; one that is not known is not judged."""
-    found = None
+    far = None
     if share.low is not None and share.high is not None:
-        found = share.low > 0.5 + tolerance or share.high < 0.5 - tolerance
-    return Check(name=name, found=found, says=says, numbers=share.to_dict())
+        far = share.low > 0.5 + tolerance or share.high < 0.5 - tolerance
+    return Check(name, far, says, share.to_dict())

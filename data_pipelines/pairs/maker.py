@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup, side_of, squ
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import LabelledRows, Layout, layout_of
 from adjudge.data_pipelines.pairs.reading import GroupReader
-from adjudge.data_pipelines.pairs.rule import LearningRule, Rule, rule_of
+from adjudge.data_pipelines.pairs.rule import Rule, rule_of
 from adjudge.io.jobs.groups import RowSource
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import Kind, Made, Unit
@@ -38,19 +38,10 @@ _VERSION = 2  # changes when the same input could give other pairs
 _SCORERS_DOING = frozenset({"failed", "abstained", "not_asked"})
 
 FIELDS: Mapping[str, Kind] = {
-    "prompt": "chat",
-    "chosen": "text",
-    "rejected": "text",
-    "margin": "number",
-    "weight": "number",
-    "group": "text",
-    "rule": "text",
-    "chosen_id": "text",
-    "rejected_id": "text",
-    "chosen_score": "number",
-    "rejected_score": "number",
+    "prompt": "chat", "chosen": "text", "rejected": "text", "margin": "number", "weight": "number", "group": "text",
+    "rule": "text", "chosen_id": "text", "rejected_id": "text", "chosen_score": "number", "rejected_score": "number",
     "chosen_first": "flag",
-}
+}  # fmt: skip
 
 
 class PairMaker:
@@ -75,8 +66,8 @@ class PairMaker:
         columns = [column and column.name for column in (layout.prompt, layout.response, layout.score, layout.id)]
         options: list[Any] = [config.max_pairs, config.max_answers, config.min_margin, config.weights, config.seed]
         options += [config.part, config.test_share if config.part != "all" else None]
-        told = [_VERSION, self._given, columns, layout.group, layout.named, sorted(layout.words.items()), options]
-        return f"pairs:{hashlib.sha256(repr(told).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        parts = [_VERSION, self._given, columns, layout.group, layout.named, sorted(layout.words.items()), options]
+        return f"pairs:{hashlib.sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
     @property
     def fields(self) -> Mapping[str, Kind]:
@@ -97,12 +88,17 @@ class PairMaker:
                 return self._layout.notes
         if dropped and dropped.keys() <= _SCORERS_DOING:
             return self._layout.notes  # the columns are right, and later rows may have scores
-        told = ", ".join(f"{reason}: {count}" for reason, count in sorted(dropped.items()) if count) or "no answers"
+        why = ", ".join(f"{reason}: {count}" for reason, count in sorted(dropped.items()) if count) or "no answers"
         score = self._layout.score
         words = f"; --score-word says what the words in {score.name!r} are worth" if score is not None else ""
         raise ValueError(
-            f"none of the first {len(first)} rows holds an answer that can be used ({told}); name other columns{words}"
+            f"none of the first {len(first)} rows holds an answer that can be used ({why}); name other columns{words}"
         )
+
+    def prepare(self, units: Iterable[Unit]) -> None:
+        """Let the rule learn from the groups of this side of the split."""
+        groups = (self._group(unit, Counter()) for unit in units)
+        self.rule = self.rule.learnt(group for group in groups if group is not None)
 
     async def make(self, unit: Unit) -> Made:
         """Return the pairs of a group."""
@@ -131,20 +127,20 @@ class PairMaker:
             alone = len(group.answers) < 2
             dropped["one_answer" if alone else "no_pair"] += 1
             return []
-        found: dict[tuple[str, str], Pair] = {}
+        distinct: dict[tuple[str, str], Pair] = {}
         plain = {text: squeezed(text) for text in {text for pair in pairs for text in pair.texts}}
         for pair in pairs:
             chosen, rejected = (plain[text] for text in pair.texts)
             if chosen == rejected:
                 dropped["equal_texts"] += 1
-            elif (chosen, rejected) in found:
+            elif (chosen, rejected) in distinct:
                 dropped["repeated"] += 1
             else:
-                found[chosen, rejected] = pair
-        both = {key for key in found if key[::-1] in found}
+                distinct[chosen, rejected] = pair
+        both = {key for key in distinct if key[::-1] in distinct}
         dropped["contradictory"] += len(both)
         least, most = self._config.min_margin, self._config.max_pairs
-        clear = [pair for key, pair in found.items() if key not in both]
+        clear = [pair for key, pair in distinct.items() if key not in both]
         kept = [pair for pair in clear if pair.margin is None or pair.margin >= least]
         dropped["small_margin"] += len(clear) - len(kept)
         if most is not None and len(kept) > most:
@@ -172,27 +168,8 @@ class PairMaker:
         return row | {name: pair.more.get(name) for name in self.rule.columns}
 
 
-class LearningPairMaker(PairMaker):
-    """Makes pairs by a rule that must see all groups first."""
-
-    def prepare(self, units: Iterable[Unit]) -> None:
-        """Let the rule learn from the groups of this side of the split."""
-        if isinstance(self.rule, LearningRule):
-            self.rule = self.rule.learnt(self._groups(units))
-
-    def _groups(self, units: Iterable[Unit]) -> Iterator[ScoredGroup]:
-        for unit in units:
-            group = self._group(unit, Counter())
-            if group is not None:
-                yield group
-
-
 def build_pairs(config: PairsConfig, *, progress: JobProgress | None = None) -> JobReport:
-    """Make preference pairs of scored answers, or go on with a job that was interrupted.
-
-    Returns:
-        What was made, and what was left out, by reason.
-    """
+    """Make preference pairs of scored answers, or go on with a job that was interrupted."""
     check_paths(config.input, config.output)
     scores = _opened(config, config.input)
     rows = LabelledRows(scores, _opened(config, config.rows), config) if config.rows else None
@@ -204,8 +181,8 @@ def build_pairs(config: PairsConfig, *, progress: JobProgress | None = None) -> 
     layout = layout_of(config, rule, seen.columns, seen.rows)
     if rows is not None:
         layout = replace(layout, notes=(*rows.notes, *layout.notes))
-    kind = LearningPairMaker if isinstance(rule, LearningRule) else PairMaker
-    return run_job(config, kind(rule, layout, config), group_column=layout.group, source=source, progress=progress)
+    maker = PairMaker(rule, layout, config)
+    return run_job(config, maker, group_column=layout.group, source=source, progress=progress)
 
 
 def _opened(config: PairsConfig, name: str) -> Source:

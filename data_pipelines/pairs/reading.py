@@ -48,7 +48,7 @@ class GroupReader:
     def group(self, unit: Unit, dropped: Counter[str]) -> ScoredGroup | None:
         """Return the answers of a unit, or None where they do not answer one prompt; counts what is left out."""
         prompts: dict[str, str | Sequence[Message]] = {}
-        found: list[Answer] = []
+        usable: list[Answer] = []
         places = itertools.count()  # of all answers, so that one which cannot be used moves no other's
         for row in unit.rows:
             try:
@@ -59,15 +59,15 @@ class GroupReader:
                 dropped[why.reason] += 1
                 continue
             prompts.setdefault(repr(prompt), prompt)
-            found += answers
+            usable += answers
         if len(prompts) != 1:
             if prompts:
-                dropped["mixed_prompts"] += len(found)
+                dropped["mixed_prompts"] += len(usable)
             return None
         (prompt,) = prompts.values()
         name = unit.group if self.layout.named else ""
         rows = tuple(row for row in unit.rows if self.layout.response.of(row) not in (MISSING, None, "", []))
-        group = ScoredGroup(name=name, prompt=prompt, answers=tuple(found), seed=self.seed, rows=rows)
+        group = ScoredGroup(name=name, prompt=prompt, answers=tuple(usable), seed=self.seed, rows=rows)
         return self._fewer(self._merged(group, dropped), dropped)
 
     def _answers(self, row: Mapping[str, Any], places: Iterator[int], dropped: Counter[str]) -> Iterator[Answer]:
@@ -188,10 +188,10 @@ class GroupReader:
 def _settled(row: Mapping[str, Any]) -> Any:
     """Return the score that settled a row, or of the last scorer that was asked why it did not."""
     scores = row.get("scores")
-    found = [score for score in scores.values() if isinstance(score, Mapping)] if isinstance(scores, Mapping) else []
-    if not found or not isinstance(scores, Mapping):
+    asked = [score for score in scores.values() if isinstance(score, Mapping)] if isinstance(scores, Mapping) else []
+    if not asked or not isinstance(scores, Mapping):
         return None
-    return scores.get(str(row.get("settled_by"))) or {**found[-1], "value": None}
+    return scores.get(str(row.get("settled_by"))) or {**asked[-1], "value": None}
 
 
 def _prompt(value: Any) -> str | Sequence[Message]:
@@ -203,7 +203,7 @@ def _prompt(value: Any) -> str | Sequence[Message]:
     if not is_chat(turns):
         raise DroppedError("no_prompt")
     try:
-        found: Sequence[Message] = fitted(turns, "chat")
+        chat: Sequence[Message] = fitted(turns, "chat")
     except Unfit:  # no row of pairs could hold it
         raise DroppedError("no_prompt") from None
-    return found
+    return chat

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Final
 
 from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup
@@ -37,9 +37,19 @@ class Needs:
 
 
 class Rule(Options, ABC):
-    """Says which of the answers to a prompt is better than which."""
+    """Says which of the answers to a prompt is better than which.
+
+    Attributes:
+        name: what it is called in specifications and in the pairs.
+        asks: what it asks of the answers, without the columns.
+        reads: those of its options that name columns.
+        adds: what its pairs hold beyond what all pairs hold (`Pair.more`).
+    """
 
     name: ClassVar[str]
+    asks: ClassVar[Needs] = Needs()
+    reads: ClassVar[tuple[str, ...]] = ()
+    adds: ClassVar[Mapping[str, Kind]] = {}
 
     def __post_init__(self) -> None:
         """Check the options against their annotations."""
@@ -48,24 +58,21 @@ class Rule(Options, ABC):
     @property
     def needs(self) -> Needs:
         """What it asks of the answers."""
-        return Needs()
+        return replace(self.asks, columns=tuple(column for name in self.reads if (column := getattr(self, name))))
 
     @property
     def columns(self) -> Mapping[str, Kind]:
-        """What its pairs hold beyond what all pairs hold (`Pair.more`)."""
-        return {}
+        """What its pairs hold beyond what all pairs hold."""
+        return self.adds
 
     @abstractmethod
     def pairs(self, group: ScoredGroup) -> Iterable[Pair]:
         """Yield the pairs of a group."""
 
-
-class LearningRule(Rule):
-    """A rule that must see all groups before the first pair."""
-
-    @abstractmethod
     def learnt(self, groups: Iterable[ScoredGroup]) -> Rule:
-        """Return the rule with what the groups teach."""
+        """Return the rule with what all groups teach; one that needs no such thing does not look at them."""
+        del groups
+        return self
 
 
 RULES: Final[Mapping[str, str]] = {

@@ -11,10 +11,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from operator import itemgetter
 from typing import Annotated, ClassVar, Self
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
-from adjudge.data_pipelines.pairs.rule import LearningRule, Needs, Rule
+from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.io.jobs.maker import Kind
 from adjudge.options import Range
 from adjudge.statistics.intervals import quantile
@@ -37,7 +38,7 @@ class BestWorst(Rule):
         worth = [(score - self.length_penalty * len(one.text) / 1000, one) for one, score in group.ranked()]
         if not worth:
             return
-        best, worst = max(worth, key=lambda found: found[0]), min(worth, key=lambda found: found[0])
+        best, worst = max(worth, key=itemgetter(0)), min(worth, key=itemgetter(0))
         if best[0] > worst[0]:
             yield Pair(chosen=best[1], rejected=worst[1], margin=best[0] - worst[0])
 
@@ -86,6 +87,7 @@ class PassFail(Rule):
     """
 
     name: ClassVar[str] = "pass_fail"
+    reads = ("solution",)
 
     passing: float = 1.0
     failing: float = 0.0
@@ -98,11 +100,6 @@ class PassFail(Rule):
                 f"pass_fail: passing is {self.passing!r} and failing {self.failing!r}; what fails must score below "
                 "what passes"
             )
-
-    @property
-    def needs(self) -> Needs:
-        """The known solution, if there is one."""
-        return Needs(columns=(self.solution,) if self.solution else ())
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
@@ -122,7 +119,7 @@ class PassFail(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapSplit(LearningRule):
+class GapSplit(Rule):
     """The pairs of another rule, marked `easy` or `hard` in the column `split`.
 
     Without a threshold the input is read once before: 8 bytes of memory for each pair.
@@ -143,7 +140,7 @@ class GapSplit(LearningRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.of, LearningRule):
+        if isinstance(self.of, GapSplit):
             raise ValueError(f"gap_split: of is {self.of.name}, which splits pairs too; name a rule that makes them")
 
     @property

@@ -1,9 +1,7 @@
 """Rules that compare steps: of solutions that begin alike, or of the nodes of a search tree.
 
-| form of a solution | steps | labels |
-|---|---|---|
-| step data of this project, TRL's | a list of texts | a list of numbers, true, false or null in another column |
-| output of `adjudge label` | a list of `{value, start, end}`, spans of the response | their values |
+The steps of a solution are a list of texts, with their labels (numbers, true, false or null) in another column, or what
+`adjudge label` writes: a list of `{value, start, end}`, spans of the response.
 
 - `first_bad_step` (RL on Incorrect Synthetic Data): of a solution that ends wrong, the first step whose label says so
   is rejected, with what follows; chosen is another solution of the group that begins with the same steps, goes on
@@ -13,8 +11,7 @@
   difference of advantages is the difference of values: that is the margin.
 
 Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` reads them as they are, and what
-both begin with cancels.  In a tree, each row names itself and the node it goes on from.  What goes on from a node that
-has a response and cannot be used, because its score failed or it was not drawn, say, has no path.
+both begin with cancels.  What goes on from a node that has a response and cannot be used has no path.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed, value_in
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
@@ -33,87 +30,65 @@ from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """A solution cut into steps.
+class SteppedAnswer:
+    """An answer cut into steps.
 
     Attributes:
         answer: where it comes from.
-        text: all of it.
-        starts: the first character of each step in the text.
-        ends: one past the last.
+        spans: the first character of each step in the text, and one past the last.
         labels: the chance that a step is right, in the data's own units; None where nobody knows.
     """
 
     answer: Answer
-    text: str
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
     labels: tuple[float | None, ...]
 
     def openings(self) -> tuple[bytes, ...]:
-        """Return 16 bytes for the first k steps, k from 0 to all: equal for solutions that begin alike.
+        """Return 16 bytes for the first k steps, k from 0 to all: equal for answers that begin alike but for blanks."""
+        digests = [b""]
+        for start, end in self.spans:
+            step = squeezed(self.answer.text[start:end]).encode("utf-8", "surrogatepass")
+            digests.append(hashlib.blake2b(digests[-1] + step, digest_size=16).digest())
+        return tuple(digests)
 
-        White space makes no difference.
-        """
-        found = [b""]
-        for start, end in zip(self.starts, self.ends, strict=True):
-            step = squeezed(self.text[start:end]).encode("utf-8", "surrogatepass")
-            found.append(hashlib.blake2b(found[-1] + step, digest_size=16).digest())
-        return tuple(found)
-
-    def before(self, step: int) -> str:
-        """Return the text up to a step, with what stands between."""
-        return self.text[: self.starts[step]]
-
-    def through(self, step: int) -> str:
-        """Return the text up to the end of a step."""
-        return self.text[: self.ends[step]]
-
-
-def solution_of(answer: Answer, *, steps: str, labels: str) -> Solution | None:
-    """Return a solution, or None where a row holds no steps, or labels that do not fit them."""
-    found = answer.value(steps)
-    if not isinstance(found, Sequence) or isinstance(found, str) or not found:
-        return None
-    if all(isinstance(step, Mapping) for step in found):
-        return _spans(answer, found)
-    given = answer.value(labels)
-    if not all(isinstance(step, str) and step.strip() for step in found):
-        return None
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(found):
-        return None
-    starts, ends, end = [], [], 0
-    for step in found:
-        start = answer.text.find(step, end)
-        if start < 0:
+    @classmethod
+    def of(cls, answer: Answer, *, steps: str, labels: str) -> Self | None:
+        """Return an answer in steps, or None where a row holds no steps, or labels that do not fit them."""
+        given, rated = answer.value(steps), answer.value(labels)
+        if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             return None
-        end = start + len(step)
-        starts.append(start)
-        ends.append(end)
-    numbers = tuple(number_of(label) for label in given)
-    return Solution(answer=answer, text=answer.text, starts=tuple(starts), ends=tuple(ends), labels=numbers)
-
-
-def _spans(answer: Answer, steps: Sequence[Mapping[str, Any]]) -> Solution | None:
-    starts, ends = [], []
-    last = 0
-    for step in steps:
-        start, end = step.get("start"), step.get("end")
-        if not (isinstance(start, int) and isinstance(end, int) and last <= start < end <= len(answer.text)):
+        if all(isinstance(step, Mapping) for step in given):
+            rated = [step.get("value") for step in given]
+            spans = [(step.get("start"), step.get("end")) for step in given]
+        elif all(isinstance(step, str) and step.strip() for step in given):
+            spans, end = [], 0
+            for step in given:
+                start = answer.text.find(step, end)
+                end = start + len(step)
+                spans.append((start, end))
+                if start < 0:
+                    return None
+        else:
             return None
-        starts.append(start)
-        ends.append(end)
-        last = end
-    labels = tuple(number_of(step.get("value")) for step in steps)
-    return Solution(answer=answer, text=answer.text, starts=tuple(starts), ends=tuple(ends), labels=labels)
+        if not isinstance(rated, Sequence) or isinstance(rated, str) or len(rated) != len(given):
+            return None
+        last = 0
+        for start, end in spans:
+            if not (isinstance(start, int) and isinstance(end, int) and last <= start < end <= len(answer.text)):
+                return None
+            last = end
+        return cls(answer=answer, spans=tuple(spans), labels=tuple(map(number_of, rated)))
 
+
+_PARTED: Final[Mapping[str, Kind]] = {"prefix": "text", "step": "whole"}
+"""What both texts begin with, and the number of the step in which they part, from 0; None where steps are lost."""
 
 _DEPTH = 10_000  # of a path; longer ones are taken for damage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The nodes of one group.
+    """The nodes of one group, each row naming itself and the node it goes on from.
 
     Attributes:
         nodes: by their names; a name that two rows have names nobody.
@@ -133,7 +108,8 @@ class Tree:
             if name := name_of(answer.value(node)):
                 named[name].append(answer)
         nodes = {name: answers[0] for name, answers in named.items() if len(answers) == 1}
-        written = {name_of(item) for row in group.rows for item in _items(value_in(row, node))}
+        values = [value_in(row, node) for row in group.rows]  # of one answer, or of each where a row lists several
+        written = {name_of(one) for value in values for one in (value if isinstance(value, list) else [value])}
         return cls(
             nodes=nodes,
             parents={name: name_of(answer.value(parent)) for name, answer in nodes.items()},
@@ -142,25 +118,23 @@ class Tree:
 
     def families(self) -> Iterator[tuple[str, list[Answer]]]:
         """Yield each parent's name with the nodes that go on from it, by name."""
-        found: defaultdict[str, list[Answer]] = defaultdict(list)
+        families: defaultdict[str, list[Answer]] = defaultdict(list)
         for name in sorted(self.nodes):
-            found[self.parents[name]].append(self.nodes[name])
-        yield from sorted(found.items())
+            families[self.parents[name]].append(self.nodes[name])
+        yield from sorted(families.items())
 
     def path(self, name: str) -> list[Answer] | None:
         """Return the nodes from the first step to this one, itself included; None where a node of the path is lost.
 
-        A node whose parent has no row of its own, or one without a response, begins at that parent, which is the root.
+        A node whose parent has no row, or one without a response, begins at that parent, which is the root.
         """
-        found: list[Answer] = []
-        seen: set[str] = set()
+        path: dict[str, Answer] = {}
         while name in self.nodes:
-            if name in seen or len(found) > _DEPTH:
+            if name in path or len(path) > _DEPTH:
                 return None
-            seen.add(name)
-            found.append(self.nodes[name])
+            path[name] = self.nodes[name]
             name = self.parents[name]
-        return None if name in self.lost else found[::-1]
+        return None if name in self.lost else list(path.values())[::-1]
 
 
 def name_of(value: object) -> str:
@@ -168,11 +142,6 @@ def name_of(value: object) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
-def _items(value: object) -> list[object]:
-    """What a column holds of one answer, or of each where a row lists several."""
-    return value if isinstance(value, list) else [value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +161,9 @@ class FirstBadStep(Rule):
     """
 
     name: ClassVar[str] = "first_bad_step"
+    asks = Needs(merged=False, stepped=True)
+    reads = ("steps",)
+    adds = _PARTED
 
     steps: str = "steps"
     labels: str = "labels"
@@ -199,22 +171,12 @@ class FirstBadStep(Rule):
     right: float = 1.0
     rest: bool = True
 
-    @property
-    def needs(self) -> Needs:
-        """The steps."""
-        return Needs(merged=False, stepped=True, columns=(self.steps,))
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """What both texts begin with, and the number of the step in which they part, from 0."""
-        return {"prefix": "text", "step": "whole"}
-
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
-        right: defaultdict[bytes, list[tuple[Solution, bytes]]] = defaultdict(list)
-        wrong: list[Solution] = []
+        right: defaultdict[bytes, list[tuple[SteppedAnswer, bytes]]] = defaultdict(list)
+        wrong: list[SteppedAnswer] = []
         for answer, score in group.ranked():
-            solution = solution_of(answer, steps=self.steps, labels=self.labels)
+            solution = SteppedAnswer.of(answer, steps=self.steps, labels=self.labels)
             if solution is None:
                 continue
             if score < self.right:
@@ -230,7 +192,7 @@ class FirstBadStep(Rule):
                     if after != bad:
                         yield self._pair(better, solution, step)
 
-    def _first_bad(self, solution: Solution) -> int | None:
+    def _first_bad(self, solution: SteppedAnswer) -> int | None:
         for step, label in enumerate(solution.labels):
             if label is None:
                 return None
@@ -238,23 +200,17 @@ class FirstBadStep(Rule):
                 return step
         return None
 
-    def _pair(self, better: Solution, worse: Solution, step: int) -> Pair:
-        prefix = worse.before(step)
+    def _pair(self, better: SteppedAnswer, worse: SteppedAnswer, step: int) -> Pair:
         label = better.labels[step]
         value = better.answer.score if label is None else label
         bad = worse.labels[step]
+        margin = None if value is None or bad is None else value - bad
         # Both begin with the very same characters, though their own white space may have differed.
-        chosen, rejected = (
-            prefix + (text.text if self.rest else text.through(step))[text.starts[step] :] for text in (better, worse)
-        )
-        return Pair(
-            chosen=better.answer,
-            rejected=worse.answer,
-            margin=None if value is None or bad is None else value - bad,
-            chosen_text=chosen,
-            rejected_text=rejected,
-            more={"prefix": prefix, "step": step},
-        )
+        prefix = worse.answer.text[: worse.spans[step][0]]
+        ends = [
+            one.answer.text[one.spans[step][0] : None if self.rest else one.spans[step][1]] for one in (better, worse)
+        ]
+        return _pair(better.answer, worse.answer, margin, prefix, step, texts=ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +228,9 @@ class SiblingError(Rule):
     """
 
     name: ClassVar[str] = "sibling_error"
+    asks = Needs(score=False, merged=False)
+    reads = ("node", "parent", "on_path", "error", "state")
+    adds = _PARTED
 
     node: str = "node"
     parent: str = "parent"
@@ -279,17 +238,6 @@ class SiblingError(Rule):
     error: str = "error"
     state: str = ""
     separator: str = "\n"
-
-    @property
-    def needs(self) -> Needs:
-        """The tree's columns."""
-        columns = (self.node, self.parent, self.on_path, self.error, self.state)
-        return Needs(score=False, merged=False, columns=tuple(name for name in columns if name))
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """What both texts begin with, and the number of the step, from 0; None where steps before it are lost."""
-        return {"prefix": "text", "step": "whole"}
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
@@ -305,15 +253,8 @@ class SiblingError(Rule):
                 prefix = "".join(one.text + self.separator for one in path[:-1]) if path and not self.state else ""
                 for worse in bad:
                     if not self.state or worse.value(self.state) == state:
-                        yield Pair(
-                            chosen=better,
-                            rejected=worse,
-                            margin=None,
-                            chosen_text=prefix + better.text,
-                            rejected_text=prefix + worse.text,
-                            prompt=state,
-                            more={"prefix": prefix, "step": len(path) - 1 if path else None},
-                        )
+                        step = len(path) - 1 if path else None
+                        yield _pair(better, worse, None, prefix, step, prompt=state)
 
 
 def _said(value: Any) -> bool:
@@ -335,21 +276,14 @@ class StepApo(Rule):
     """
 
     name: ClassVar[str] = "step_apo"
+    asks = Needs(merged=False)
+    reads = ("node", "parent")
+    adds = _PARTED
 
     node: str = "node"
     parent: str = "parent"
     siblings: Literal["extremes", "all"] = "extremes"
     separator: str = "\n\n"
-
-    @property
-    def needs(self) -> Needs:
-        """The tree's columns."""
-        return Needs(merged=False, columns=(self.node, self.parent))
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """What both texts begin with, and the number of the step, from 0."""
-        return {"prefix": "text", "step": "whole"}
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
@@ -368,12 +302,24 @@ class StepApo(Rule):
                     yield _pair(better, worse, high - low, prefix, len(path) - 1)
 
 
-def _pair(better: Answer, worse: Answer, margin: float, prefix: str, step: int) -> Pair:
+def _pair(
+    better: Answer,
+    worse: Answer,
+    margin: float | None,
+    prefix: str,
+    step: int | None,
+    *,
+    texts: Sequence[str] = (),
+    prompt: str = "",
+) -> Pair:
+    """Return a pair of two texts with a common beginning; the answers' own are what follows it where none are given."""
+    chosen, rejected = texts or (better.text, worse.text)
     return Pair(
         chosen=better,
         rejected=worse,
         margin=margin,
-        chosen_text=prefix + better.text,
-        rejected_text=prefix + worse.text,
+        chosen_text=prefix + chosen,
+        rejected_text=prefix + rejected,
+        prompt=prompt,
         more={"prefix": prefix, "step": step},
     )

@@ -39,6 +39,12 @@ class Agreement(Rule):
     """
 
     name: ClassVar[str] = "agreement"
+    asks = Needs(score=False)
+    reads = ("first", "second")
+    adds: ClassVar[Mapping[str, Kind]] = {
+        "agreed": "whole",
+        "of": "whole",
+    }  # answers in the ranking, and scored by both
 
     first: str
     second: str
@@ -51,16 +57,6 @@ class Agreement(Rule):
                 f"agreement: first is {self.first!r} and second {self.second!r}; name two columns with scores"
             )
 
-    @property
-    def needs(self) -> Needs:
-        """The two scorers."""
-        return Needs(score=False, columns=(self.first, self.second))
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """How many answers the agreed ranking has, and how many both scored."""
-        return {"agreed": "whole", "of": "whole"}
-
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
         known = [
@@ -68,7 +64,7 @@ class Agreement(Rule):
             for one in group.answers
             if (a := one.number(self.first)) is not None and (b := one.number(self.second)) is not None
         ]
-        known.sort(key=lambda found: (-found[0], found[1], group.draw(found[2].text)))
+        known.sort(key=lambda one: (-one[0], one[1], group.draw(one[2].text)))
         ranking = longest_falling(known)
         more = {"agreed": len(ranking), "of": len(known)}
         together = combinations(ranking, 2) if self.pairs_of == "all" else pairwise(ranking)
@@ -76,18 +72,18 @@ class Agreement(Rule):
             yield Pair(chosen=better, rejected=worse, margin=high - low, more=more)
 
 
-def longest_falling(found: list[tuple[float, float, Answer]]) -> list[tuple[float, float, Answer]]:
+def longest_falling(scored: list[tuple[float, float, Answer]]) -> list[tuple[float, float, Answer]]:
     """Return the longest part in which both numbers fall strictly."""
     best: list[int] = []
     before: list[int] = []
-    for at, (_, second, _) in enumerate(found):
-        earlier = [other for other in range(at) if found[other][1] > second and found[other][0] > found[at][0]]
+    for at, (_, second, _) in enumerate(scored):
+        earlier = [other for other in range(at) if scored[other][1] > second and scored[other][0] > scored[at][0]]
         before.append(max(earlier, key=lambda other: best[other], default=-1))
         best.append(1 + (best[before[-1]] if before[-1] >= 0 else 0))
     ranking: list[tuple[float, float, Answer]] = []
-    at = max(range(len(found)), key=lambda place: best[place], default=-1)
+    at = max(range(len(scored)), key=lambda place: best[place], default=-1)
     while at >= 0:
-        ranking.append(found[at])
+        ranking.append(scored[at])
         at = before[at]
     return ranking[::-1]
 
@@ -107,6 +103,7 @@ class Heron(Rule):
     """
 
     name: ClassVar[str] = "heron"
+    adds: ClassVar[Mapping[str, Kind]] = {"factor": "text"}  # the one that decided
 
     factors: tuple[str, ...]
     over: tuple[float, ...] = (0.0,)
@@ -130,11 +127,6 @@ class Heron(Rule):
         """The factors."""
         return Needs(score=False, columns=tuple(name.removeprefix("-") for name in self.factors))
 
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """The factor that decided."""
-        return {"factor": "text"}
-
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
         known = [(one, [self._worth(one, name) for name in self.factors]) for one in group.answers]
@@ -151,24 +143,17 @@ class Heron(Rule):
                     break
 
     def _worth(self, answer: Answer, factor: str) -> float | None:
-        found = answer.number(factor.removeprefix("-"))
-        return -found if found is not None and factor.startswith("-") else found
+        worth = answer.number(factor.removeprefix("-"))
+        return -worth if worth is not None and factor.startswith("-") else worth
 
 
 Outcome = Literal["compile_error", "runtime_error", "failed_test", "passed"]
 
 LEVELS: Final[Mapping[str, float]] = {"compile_error": -2, "runtime_error": -1, "failed_test": 0, "passed": 1}
-RETURNS: Final[Mapping[str, float]] = {
-    "compile_error": -1.0,
-    "runtime_error": -0.6,
-    "failed_test": -0.3,
-    "passed": 1.0,
-}
+RETURNS: Final[Mapping[str, float]] = {"compile_error": -1, "runtime_error": -0.6, "failed_test": -0.3, "passed": 1}
 _UNBUILT_STAGES = frozenset({"extract", "parse", "compile", "syntax", "rules", "ports", "elaborate"})
 _UNBUILT_REASONS = frozenset({"no_answer", "several_answers", "unparsable_answer", "bad_format", "tampering"})
-_CRASHED = frozenset(
-    {"candidate_error", "candidate_timeout", "candidate_memory", "candidate_crash", "candidate_output"}
-)
+_CRASHED = frozenset(f"candidate_{how}" for how in ("error", "timeout", "memory", "crash", "output"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,13 +165,9 @@ class ExecutionOrder(Rule):
     """
 
     name: ClassVar[str] = "execution_order"
+    adds: ClassVar[Mapping[str, Kind]] = {"chosen_outcome": "text", "rejected_outcome": "text"}
 
     margin: Literal["levels", "returns"] = "levels"
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """What each of the two came to."""
-        return {"chosen_outcome": "text", "rejected_outcome": "text"}
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
@@ -204,12 +185,10 @@ def outcome_of(answer: Answer) -> Outcome | None:
     """Return how far a program came; None where neither score, stage nor reason says."""
     if answer.score is not None and answer.score >= 1:
         return "passed"
-    reason, stage = (str(answer.told(path)) for path in ("reason", "evidence.stage"))  # whatever a row holds there
+    reason, stage = (str(answer.said(path)) for path in ("reason", "evidence.stage"))  # whatever a row holds there
     if stage in _UNBUILT_STAGES or reason in _UNBUILT_REASONS:
         return "compile_error"
-    if stage == "run" and reason != "wrong":
-        return "runtime_error"
-    if reason in _CRASHED:
+    if reason in _CRASHED or (stage == "run" and reason != "wrong"):
         return "runtime_error"
     return "failed_test" if stage in ("test", "run", "proof") or reason == "wrong" else None
 
@@ -233,6 +212,8 @@ class BothOrders(Rule):
     """
 
     name: ClassVar[str] = "both_orders"
+    asks = Needs(merged=False)
+    reads = ("other",)
 
     other: str = "other"
     tie: float = 0.5
@@ -242,11 +223,6 @@ class BothOrders(Rule):
         if not self.other:
             raise ValueError("both_orders: other is empty; name the column of the response it was compared with")
 
-    @property
-    def needs(self) -> Needs:
-        """The other response."""
-        return Needs(merged=False, columns=(self.other,))
-
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
         single: defaultdict[tuple[str, str], list[_Game]] = defaultdict(list)
@@ -255,10 +231,10 @@ class BothOrders(Rule):
             if other is None:
                 continue
             game = _Game(answer, other, score - self.tie)
-            games = number_of(answer.told("evidence.games"))
+            games = number_of(answer.said("evidence.games"))
             if games is None or games < 2:
                 single[answer.text, other].append(game)
-            elif answer.told("evidence.consistent") == answer.told("evidence.pairs") == 1 and game.lead:
+            elif answer.said("evidence.consistent") == answer.said("evidence.pairs") == 1 and game.lead:
                 yield self._pair(game, abs(game.lead))
         for (text, other), games_of_pair in sorted(single.items()):
             swapped = single.get((other, text), [])
@@ -274,8 +250,8 @@ class BothOrders(Rule):
 
 
 def _text_of(value: Any) -> str | None:
-    found = value.get("response") if isinstance(value, Mapping) else value
-    return found if isinstance(found, str) else None
+    text = value.get("response") if isinstance(value, Mapping) else value
+    return text if isinstance(text, str) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,16 +270,13 @@ class DuoGuard(Rule):
     """
 
     name: ClassVar[str] = "duoguard"
+    asks = Needs(score=False)
+    reads = ("label", "rated", "guess")
 
     label: str = "label"
     rated: str = "rated"
     guess: str = "guess"
     threshold: Annotated[float, Range(gt=0, lt=1)] = 0.5
-
-    @property
-    def needs(self) -> Needs:
-        """The three labels."""
-        return Needs(score=False, columns=(self.label, self.rated, self.guess))
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""

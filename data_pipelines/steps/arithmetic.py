@@ -1,21 +1,17 @@
 r"""Labels from the equations that steps write down, without rollouts: a scorer says whether both sides are equal.
 
 A step all of whose equations hold is right, one with an equation that fails is wrong, and one without any, or with one
-that the scorer cannot judge, is unknown.  So a label speaks of the working alone, and never of its sense: "16 - 3 = 13"
-is right in a problem that asks for a product.
+that the scorer cannot judge, is unknown.  So a label speaks of the working alone, and never of its sense.
 
-With a worked solution, what a step works out is right if that does so too.  A right solution is right in all its
-steps, in the sense of hard rollout labels: it is itself the way from each of them to the answer.  In a wrong one a
-step is good as long as its results are those of the worked solution; the first step with a result that is not there is
-taken for the first error, and what follows it stays unknown.  A step that works nothing out is unknown.  If no step
-departs, the last one, which holds the wrong answer, is the error.  How often that is the error that people name is
-measured in `benchmarks/step_models.py`: a solution may go another way than the worked one and err later, which is
-found too early.
+With a worked solution, a right solution is right in all its steps, in the sense of hard rollout labels.  In a wrong one
+a step is good as long as its results are those of the worked solution; the first step with a result that is not there
+is taken for the first error, and what follows it stays unknown.  A step that works nothing out is unknown.  If no step
+departs, the last one, which holds the wrong answer, is the error.  `benchmarks/step_models.py` measures how often that
+is the error that people name.
 
 A claim is "16 - 3 = 13", "<<16-3=13>>", "\(16 - 3 = 13\)".  Calculator annotations count alone where a step has
-them, for the text around them says the same again.  Nothing is evaluated here; a claim is two texts, and a scorer
-says whether they are equal.  Equations with letters, words, fractions as `\frac`, results without the working, and
-steps of more than 20,000 characters claim nothing.
+them, for the text around them says the same again.  Nothing is evaluated here.  Equations with letters, words,
+fractions as `\frac`, results without the working, and steps of more than 20,000 characters claim nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, first_error_of
+from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, StepLabels, first_error_of
 from adjudge.protocol import Sample
 
 _ANNOTATION = re.compile(r"<<([^<>=]{1,200})=([^<>=]{1,60})>>")
@@ -50,25 +46,20 @@ class Claim:
     left: str
     right: str
 
-    @property
-    def number(self) -> Fraction | None:
-        """What is said to come of it, as a number; None if it is none."""
-        return number_of(self.right)
-
 
 def claims_of(step: str) -> tuple[Claim, ...]:
     """Return the claims of a step, in order; none of one that is too long to be read whole."""
     if len(step) > _LONGEST:
         return ()
-    found = [Claim(left.strip(), right.strip()) for left, right in _ANNOTATION.findall(step)]
-    if found:
-        return tuple(claim for claim in found if re.search(r"\d\s*[^\d\s.,]", claim.left) and claim.left[-1:] != "=")
+    claims = [Claim(left.strip(), right.strip()) for left, right in _ANNOTATION.findall(step)]
+    if claims:
+        return tuple(claim for claim in claims if re.search(r"\d\s*[^\d\s.,]", claim.left) and claim.left[-1:] != "=")
     text = step
     for sign, plain in _SIGNS.items():
         text = text.replace(sign, plain)
     text = re.sub(r"[ \t]+", " ", _CROSS.sub("*", _MARKS.sub("", text)))
-    found = [Claim(mark["left"].strip(), mark["right"].strip()) for mark in _EQUATION.finditer(text)]
-    return tuple(claim for claim in found if claim.left.count("(") == claim.left.count(")"))
+    claims = [Claim(mark["left"].strip(), mark["right"].strip()) for mark in _EQUATION.finditer(text)]
+    return tuple(claim for claim in claims if claim.left.count("(") == claim.left.count(")"))
 
 
 def number_of(text: str) -> Fraction | None:
@@ -85,7 +76,7 @@ _CLOSE = Fraction(1, 200)  # two decimals, as money is rounded
 
 def results_of(text: str) -> frozenset[Fraction]:
     """Return the numbers that a text works out."""
-    return frozenset(number for claim in claims_of(text) if (number := claim.number) is not None)
+    return frozenset(number for claim in claims_of(text) if (number := number_of(claim.right)) is not None)
 
 
 def worked_labels(
@@ -93,12 +84,8 @@ def worked_labels(
 ) -> tuple[tuple[Label, ...], int | None]:
     """Return labels of a solution's steps, and the place of its first error: -1 for none, None if that is not known.
 
-    It is not known where a step that works nothing out stands before the first departure, for that step may be wrong.
-
-    Args:
-        steps: at least one.
-        worked: results of the worked solution, from `results_of`.
-        outcome: whether the solution's answer is right; None where unknown, and then nothing is.
+    It is not known where a step that works nothing out stands before the first departure, for that step may be wrong,
+    and nothing is where nobody knows the outcome.  `worked` are the results of the worked solution, from `results_of`.
     """
     if outcome is None or not worked:
         return (None,) * len(steps), None
@@ -107,30 +94,20 @@ def worked_labels(
     labels: list[Label] = []
     for at, step in enumerate(steps):
         results = results_of(step)
-        departs = any(not _among(result, worked) for result in results)
+        departs = any(all(abs(result - one) > _CLOSE for one in worked) for result in results)
         if departs or at == len(steps) - 1:
-            found = (*labels, 0.0, *[None] * (len(steps) - at - 1))
-            return found, first_error_of(found)
+            known = (*labels, 0.0, *[None] * (len(steps) - at - 1))
+            return known, first_error_of(known)
         labels.append(1.0 if results else None)
     return tuple(labels), None
-
-
-def _among(result: Fraction, worked: frozenset[Fraction]) -> bool:
-    return result in worked or any(abs(result - one) <= _CLOSE for one in worked)
 
 
 ROUNDED = '{"math": {"abs_tol": 0.005}}'
 """A scorer that lets results be rounded to two decimals, as money is; the default where none is named."""
 
 
-async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> tuple[tuple[Label, ...], list[Estimate]]:
-    """Return a label for each step, and how many of its equations hold, of those that were judged.
-
-    Args:
-        ends: its scorer compares the right side with the left as the reference.
-        steps: of a solution.
-        spending: the row's account.
-    """
+async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> StepLabels:
+    """Return a label for each step, and how many of its equations hold, of those that were judged."""
     claims = [claims_of(step) for step in steps]
     samples = [Sample(prompt="", response=claim.right, reference=claim.left) for mine in claims for claim in mine]
     verdicts = iter(await ends.right(samples, spending))
@@ -140,8 +117,5 @@ async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> tuple
         said = [next(verdicts) for _ in mine]
         holds = [verdict for verdict in said if verdict is not None]
         estimates.append(Estimate(right=sum(holds), judged=len(holds)))
-        if False in said:
-            labels.append(0.0)
-        else:
-            labels.append(1.0 if said and None not in said else None)
-    return tuple(labels), estimates
+        labels.append(0.0 if False in said else 1.0 if said and None not in said else None)
+    return StepLabels(labels=tuple(labels), estimates=tuple(estimates), first_error=first_error_of(labels))

@@ -150,7 +150,6 @@ class StepsConfig(JobConfig):
         if self.rollouts * (1 + self.verify) > 1 and self.temperature == 0:
             raise ValueError("--temperature is 0, so that all rollouts would be the same; give one above 0")
         self._check_method()
-        self.tree()
 
     def _check_method(self) -> None:
         if self.method == "pav" and self.rollouts < self.best_of:

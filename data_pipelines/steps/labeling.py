@@ -103,8 +103,8 @@ def _completer(config: StepsConfig, named: str, flag: str, given: Engine | None)
     sampling = Sampling(
         max_tokens=config.max_tokens, temperature=config.temperature, top_p=config.top_p, seed=config.seed
     )
-    found = given if given is not None else engine_named(named, flag)
-    return EngineCompleter(engine=found, sampling=sampling, chat=config.chat)
+    engine = given if given is not None else engine_named(named, flag)
+    return EngineCompleter(engine=engine, sampling=sampling, chat=config.chat)
 
 
 def _scorer(spec: Any) -> Scorer:

@@ -1,47 +1,44 @@
 """One solution, one method: the searches put to work on what a row holds.
 
-Each method returns labels, or a reason in a word why the solution has none.
-
 Quality values are those of ReST-MCTS* (arXiv 2406.03816): how far a prefix has come on the way to a right answer.
 
     v_0 = 0,  v_k = max(0, v_{k-1} + (1 - v_{k-1}) / m_k * s_k)
 
 s_k is 1 if a right answer lies below prefix k, else -1.  m_k is the fewest steps from there to a right answer, step k
-included, so that the last step of a right solution has 1; a prefix with no right answer below it has the m of the last
-one that has.  Rollouts from longer prefixes, and the solution itself, lie below shorter ones.  The paper writes m_k for
-the steps that are left and divides by m_k + 1; its code counts step k, as here.
+included; a prefix with no right answer below it has the m of the last one that has.  Rollouts from longer prefixes, and
+the solution itself, lie below shorter ones.  The paper writes m_k for the steps that are left and divides by m_k + 1;
+its code counts step k, as here.
 
-Solutions can be kept on whose first error rollouts and a judge agree (arXiv 2501.07301).  Rollouts call a wrong step
-right where the answer can still be guessed; a judge overlooks things.  Where both name the same first error, hard
-labels teach more than either does.
+By consensus, solutions are kept on whose first error rollouts and a judge agree (arXiv 2501.07301): rollouts call a
+wrong step right where the answer can still be guessed, and a judge overlooks things.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from adjudge.data_pipelines.steps.arithmetic import checked, results_of, worked_labels
-from adjudge.data_pipelines.steps.config import StepsConfig
+from adjudge.data_pipelines.steps.config import Opinion, StepsConfig
 from adjudge.data_pipelines.steps.rollouts import (
-    Completer,
     Ends,
-    Estimate,
+    EngineCompleter,
     Label,
-    Labelled,
     Oracle,
     Prefix,
     Rollout,
     Spending,
+    StepLabels,
     certain,
     estimate_of,
     first_error_of,
+    first_unreached,
     label_of,
     labels_until,
     monte_carlo,
-    number_of,
+    shares,
 )
 from adjudge.data_pipelines.steps.searches import advantages, binary_search
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution
@@ -54,21 +51,8 @@ Disagreement: TypeAlias = Literal["disagreed", "rollouts_unclear", "judge_unclea
 """Why a solution is left out: two different places, or one side leaves the place open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """What two opinions on one solution come to.
-
-    Attributes:
-        first_error: the place both name, from 0; -1 if both find no error.
-        labels: 1 before it, 0 at it, None behind it.
-    """
-
-    first_error: int
-    labels: tuple[Label, ...]
-
-
-def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float = 0.5) -> Agreement | Disagreement:
-    """Return what both say, or why there is nothing."""
+def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float = 0.5) -> StepLabels | Disagreement:
+    """Return hard labels up to the first error that rollouts and a judge both name, or why there are none."""
     if rollouts is None:
         return "rollouts_unclear"
     place = first_error_of(judge, threshold=threshold)
@@ -76,28 +60,15 @@ def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float 
         return "judge_unclear"
     if place != rollouts:
         return "disagreed"
-    return Agreement(first_error=place, labels=labels_until(place, len(judge)))
+    return StepLabels(first_error=place, labels=labels_until(place, len(judge)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """Values of a solution's steps.
-
-    Attributes:
-        values: v_k; None from the first prefix on of which nothing is known.
-        estimates: the votes behind each step.
-    """
-
-    values: tuple[float | None, ...]
-    estimates: tuple[Estimate, ...]
-
-
-async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> Quality:
+async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> StepLabels:
     """Return the quality values of a solution; n k calls for n steps, one prefix of them before the first step."""
-    found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(len(pieces))])
-    estimates = (*map(estimate_of, found[1:]), certain(outcome))
-    whole = Rollout(pieces=(), right=outcome)
-    return Quality(values=values_of([*found, [whole]]), estimates=estimates)
+    drawn = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(len(pieces))])
+    estimates = (*map(estimate_of, drawn[1:]), certain(outcome))
+    values = values_of([*drawn, [Rollout(pieces=(), right=outcome)]])
+    return StepLabels(labels=values, estimates=estimates, start=0.0, first_error=first_unreached(estimates))
 
 
 def values_of(rollouts: Sequence[Sequence[Rollout]]) -> tuple[float | None, ...]:
@@ -128,57 +99,43 @@ def _steps_left(rollouts: Sequence[Sequence[Rollout]]) -> list[int | None]:
     return left[::-1]
 
 
-class ProblemOracle:
+class _ProblemOracle:
     """See `rollouts.Oracle`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        completer: Completer,
-        ends: Ends,
-        cut: Callable[[str], Prefix],
-        spending: Spending,
-    ):
+    def __init__(self, problem: Problem, completer: EngineCompleter, tools: Tools, spending: Spending):
         self._problem = problem
         self._completer = completer
-        self._ends = ends
-        self._cut = cut
+        self._tools = tools
         self._spending = spending
         self._kept: dict[Prefix, list[Rollout]] = {}
         self._unreadable: set[Prefix] = set()
 
     async def rollouts(self, prefix: Prefix, n: int) -> Sequence[Rollout]:
-        """Return the first `n` rollouts of a prefix; see `rollouts.Oracle`."""
         kept = self._kept.setdefault(prefix, [])
         lacking = n - len(kept)
         if lacking > 0 and prefix not in self._unreadable and self._spending.take(lacking):
-            found = await self._completer.complete(self._problem.prompt, "".join(prefix), first=len(kept), n=lacking)
-            if isinstance(found, Fault):
-                self._spending.counts["too_long" if found.too_long else "engine_errors"] += 1
+            drawn = await self._completer.complete(self._problem.prompt, "".join(prefix), first=len(kept), n=lacking)
+            if isinstance(drawn, Fault):
+                self._spending.counts["too_long" if drawn.too_long else "engine_errors"] += 1
                 self._unreadable.add(prefix)
             else:
-                kept += await self._judged(prefix, found)
+                kept += await self._judged(prefix, drawn)
         return kept[:n]
 
-    async def _judged(self, prefix: Prefix, found: Generation) -> list[Rollout]:
-        self._spending.cost += found.cost
-        self._spending.counts["cut_off"] += sum(one.finish_reason == "length" for one in found.completions)
+    async def _judged(self, prefix: Prefix, drawn: Generation) -> list[Rollout]:
+        self._spending.cost += drawn.cost
+        self._spending.counts["cut_off"] += sum(one.finish_reason == "length" for one in drawn.completions)
         begun = "".join(prefix)
-        samples = [self._problem.sample(begun + one.text, finish_reason=one.finish_reason) for one in found.completions]
-        right = await self._ends.right(samples, self._spending)
+        samples = [self._problem.sample(begun + one.text, finish_reason=one.finish_reason) for one in drawn.completions]
+        right = await self._tools.ends.right(samples, self._spending)
         return [
-            Rollout(pieces=self._cut(one.text), right=verdict, length=one.tokens)
-            for one, verdict in zip(found.completions, right, strict=True)
+            Rollout(pieces=self._tools.cut(one.text), right=verdict, length=one.tokens)
+            for one, verdict in zip(drawn.completions, right, strict=True)
         ]
 
 
 async def critique(critic: Scorer, solution: Solution, spending: Spending) -> tuple[Label, ...] | None:
-    """Return a judge's value of each step; None for a step it did not judge, and for all if it judged other steps.
-
-    Raises:
-        JobError: the judge is broken, or the model behind it is gone.
-    """
+    """Return a judge's value of each step; None for a step it did not judge, and for all if it judged other steps."""
     sample = solution.problem.sample(solution.text, extra={"steps": list(solution.cut.steps)})
     (score,) = await scores_of(critic, [sample])
     spending.cost += score.cost
@@ -193,15 +150,15 @@ class Tools:
 
     config: StepsConfig
     ends: Ends
-    completer: Completer | None = None
-    prover: Completer | None = None
+    completer: EngineCompleter | None = None
+    prover: EngineCompleter | None = None
     critic: Scorer | None = None
 
-    def oracle(self, problem: Problem, spending: Spending, *, of_prover: bool = False) -> ProblemOracle:
-        """Return an oracle for a problem."""
-        completer = self.prover if of_prover and self.prover is not None else self.completer
+    def oracle(self, problem: Problem, spending: Spending) -> _ProblemOracle:
+        """Return who goes on from prefixes of a problem: the prover, where there is one."""
+        completer = self.prover or self.completer
         assert completer is not None, "a method with rollouts has an engine"
-        return ProblemOracle(problem, completer=completer, ends=self.ends, cut=self.cut, spending=spending)
+        return _ProblemOracle(problem, completer, self, spending)
 
     def cut(self, text: str) -> Prefix:
         """Return a text's pieces."""
@@ -217,131 +174,68 @@ class Case:
     oracle: Oracle | None
     spending: Spending
 
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps' texts."""
-        return self.solution.cut.steps
 
-    @property
-    def pieces(self) -> Prefix:
-        """The solution's pieces."""
-        return self.solution.cut.pieces
-
-    @property
-    def rollouts(self) -> Oracle:
-        """The oracle of a method that has one."""
-        assert self.oracle is not None, "a method with rollouts has an oracle"
-        return self.oracle
-
-    def labelled(
-        self,
-        labels: tuple[Label, ...],
-        *,
-        first_error: int | None,
-        values: tuple[float | None, ...] | None = None,
-        estimates: tuple[Estimate, ...] = (),
-        start: float | None = None,
-    ) -> Labelled:
-        """Return the solution with its labels; they are the values too where the method computes no others."""
-        return Labelled(
-            steps=self.steps,
-            labels=labels,
-            outcome=number_of(self.outcome),
-            values=labels if values is None else values,
-            estimates=estimates,
-            start=start,
-            first_error=first_error,
-        )
-
-
-async def labelled(case: Case, tools: Tools) -> Labelled | str:
+async def labelled(case: Case, tools: Tools) -> StepLabels | str:
     """Return the labels of a solution, or why there are none."""
-    match tools.config.method:
-        case "mc":
-            return await _mc(case, tools.config)
-        case "binary":
-            return await _binary(case, tools.config)
-        case "pav":
-            return await _pav(case, tools.config)
-        case "rest_mcts":
-            return await _rest_mcts(case, tools.config)
-        case "consensus":
-            return await _consensus(case, tools)
+    config, cut = tools.config, case.solution.cut
+    match config.method:
         case "arithmetic":
-            return await _arithmetic(case, tools.ends)
+            return await checked(tools.ends, cut.steps, case.spending)
         case "worked":
             return _worked(case)
-    raise AssertionError(f"no solution is labelled by {tools.config.method}")
+        case "consensus":
+            return await _consensus(case, tools)
+        case "pav":
+            return await advantages(
+                _oracle(case),
+                cut.pieces,
+                k=config.rollouts,
+                best_of=config.best_of,
+                outcome=case.outcome,
+                first_pit=config.first_pit,
+            )
+        case "rest_mcts":
+            return await quality(_oracle(case), cut.pieces, k=config.rollouts, outcome=case.outcome)
+        case "mc" | "binary":
+            return await _searched(case, config, config.method)
+    raise AssertionError(f"no solution is labelled by {config.method}")
 
 
-def error_in(estimates: Sequence[Estimate]) -> int | None:
-    """Return the place of the first step from which no rollout ended right; see `first_error_of`."""
-    return first_error_of([label_of(estimate, "hard") for estimate in estimates])
+def _oracle(case: Case) -> Oracle:
+    assert case.oracle is not None, "a method with rollouts has an oracle"
+    return case.oracle
 
 
-async def _mc(case: Case, config: StepsConfig) -> Labelled:
-    estimates = await monte_carlo(case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome)
-    return case.labelled(
-        tuple(label_of(estimate, config.labels) for estimate in estimates),
-        values=tuple(estimate.value for estimate in estimates),
+async def _searched(case: Case, config: StepsConfig, method: Opinion) -> StepLabels:
+    oracle, pieces, k = _oracle(case), case.solution.cut.pieces, config.rollouts
+    if method == "binary":
+        return await binary_search(oracle, pieces, k=k, outcome=case.outcome, verify=config.verify)
+    estimates = await monte_carlo(oracle, pieces, k=k, outcome=case.outcome)
+    return StepLabels(
+        labels=tuple(label_of(estimate, config.labels) for estimate in estimates),
+        values=shares(estimates),
         estimates=estimates,
-        first_error=error_in(estimates),
+        first_error=first_unreached(estimates),
     )
 
 
-async def _binary(case: Case, config: StepsConfig) -> Labelled:
-    found = await binary_search(
-        case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome, verify=config.verify
-    )
-    values = tuple(estimate.value for estimate in found.estimates)
-    return case.labelled(found.labels, values=values, estimates=found.estimates, first_error=found.first_error)
-
-
-async def _pav(case: Case, config: StepsConfig) -> Labelled:
-    found = await advantages(
-        case.rollouts,
-        case.pieces,
-        k=config.rollouts,
-        best_of=config.best_of,
-        outcome=case.outcome,
-        first_pit=config.first_pit,
-    )
-    return case.labelled(
-        found.chances,
-        values=found.advantages,
-        estimates=found.estimates,
-        start=found.start,
-        first_error=error_in(found.estimates),
-    )
-
-
-async def _rest_mcts(case: Case, config: StepsConfig) -> Labelled:
-    found = await quality(case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome)
-    first = error_in(found.estimates)
-    return case.labelled(found.values, estimates=found.estimates, start=0.0, first_error=first)
-
-
-async def _consensus(case: Case, tools: Tools) -> Labelled | str:
+async def _consensus(case: Case, tools: Tools) -> StepLabels | str:
     assert tools.critic is not None, "consensus has a critic"
+    threshold = tools.config.critic_threshold
     said = await critique(tools.critic, case.solution, case.spending)
-    if said is None or first_error_of(said, threshold=tools.config.critic_threshold) is None:
+    if said is None or first_error_of(said, threshold=threshold) is None:
         return "judge_unclear"  # no rollout is spent on what cannot agree
-    search = await (_binary if tools.config.opinion == "binary" else _mc)(case, tools.config)
-    found = agreement(search.first_error, said, threshold=tools.config.critic_threshold)
-    if not isinstance(found, Agreement):
-        return found
-    return case.labelled(found.labels, values=search.values, estimates=search.estimates, first_error=found.first_error)
+    search = await _searched(case, tools.config, tools.config.opinion)
+    agreed = agreement(search.first_error, said, threshold=threshold)
+    if isinstance(agreed, str):
+        return agreed
+    return replace(search, labels=agreed.labels, first_error=agreed.first_error)
 
 
-async def _arithmetic(case: Case, ends: Ends) -> Labelled:
-    labels, estimates = await checked(ends, case.steps, case.spending)
-    return case.labelled(labels, estimates=tuple(estimates), first_error=first_error_of(labels))
-
-
-def _worked(case: Case) -> Labelled | str:
+def _worked(case: Case) -> StepLabels | str:
     reference = case.solution.problem.reference
     worked = results_of(reference) if isinstance(reference, str) else frozenset()
     if not worked:
         return "no_worked_results"
-    labels, place = worked_labels(case.steps, worked, outcome=case.outcome)
-    return case.labelled(labels, first_error=place)
+    labels, place = worked_labels(case.solution.cut.steps, worked, outcome=case.outcome)
+    return StepLabels(labels=labels, first_error=place)

@@ -12,11 +12,11 @@ An end is right from a score of `pass_at` on; a score that is no number has no v
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
-from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
+from adjudge.engines.interface import Engine, Fault, Generation, Prompt, Sampling
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import scores_of, stop_if_gone
 from adjudge.io.jobs.row_maker import Account
@@ -91,8 +91,8 @@ def certain(outcome: bool | None) -> Estimate:
 
 async def monte_carlo(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> tuple[Estimate, ...]:
     """Return an estimate for each step, in order; (n - 1) k calls for n steps."""
-    found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(1, len(pieces))])
-    return (*map(estimate_of, found), certain(outcome))
+    drawn = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(1, len(pieces))])
+    return (*map(estimate_of, drawn), certain(outcome))
 
 
 Label: TypeAlias = float | None
@@ -104,46 +104,22 @@ NO_ERROR = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
-    """Labels of one solution.
+class StepLabels:
+    """What a method says about the steps of one solution, in order.
 
     Attributes:
-        steps: their texts; none is blank.
-        labels: one for each.
-        outcome: 1 if the final answer is right, 0 if not, None where unknown.
-        values: what the method computes, one for each step, in its own units; None where unknown.
+        labels: one for each step.
+        values: what the method computes, in its own units, None where unknown; () where that is the labels.
         estimates: the votes behind each step, where there are any.
         start: the value before the first step; None where the method does not ask for it.
         first_error: place of the first wrong step, from 0; -1 for none; None where that is not known.
     """
 
-    steps: tuple[str, ...]
     labels: tuple[Label, ...]
-    outcome: Label = None
     values: tuple[float | None, ...] = ()
     estimates: tuple[Estimate, ...] = ()
     start: float | None = None
     first_error: int | None = None
-
-    @property
-    def known(self) -> int:
-        """How many steps have a label."""
-        return sum(label is not None for label in self.labels)
-
-    def row(self) -> Mapping[str, Any]:
-        """Return the columns that are this solution's own."""
-        blank = [None] * len(self.steps)
-        return {
-            "steps": list(self.steps),
-            "labels": list(self.labels),
-            "outcome": self.outcome,
-            "values": list(self.values) or blank,
-            "start": self.start,
-            "first_error": self.first_error,
-            "right": [estimate.right for estimate in self.estimates] or blank,
-            "judged": [estimate.judged for estimate in self.estimates] or blank,
-            "unknown": len(self.steps) - self.known,
-        }
 
 
 def label_of(estimate: Estimate, hardness: Hardness) -> Label:
@@ -174,9 +150,14 @@ def labels_until(first_error: int, steps: int) -> tuple[Label, ...]:
     return (*[1.0] * first_error, 0.0, *[None] * (steps - first_error - 1))
 
 
-def number_of(outcome: bool | None) -> Label:
-    """Return an outcome as a number."""
-    return None if outcome is None else float(outcome)
+def shares(estimates: Iterable[Estimate]) -> tuple[float | None, ...]:
+    """Return the share of rollouts from each prefix that ended right."""
+    return tuple(estimate.value for estimate in estimates)
+
+
+def first_unreached(estimates: Iterable[Estimate]) -> int | None:
+    """Return the place of the first step from which no rollout ended right; see `first_error_of`."""
+    return first_error_of([label_of(estimate, "hard") for estimate in estimates])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,28 +183,9 @@ class Spending(Account):
 _DRAWS = 1 << 16  # of one prefix; the seeds of two configurations stay apart
 
 
-class Completer(Protocol):
-    """Writes the rest of a solution."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the same prefix could get other completions."""
-        ...
-
-    async def complete(self, prompt: str | Sequence[Message], prefix: str, *, first: int, n: int) -> Generation | Fault:
-        """Return draws `first` to `first + n - 1` of a prefix; the text of each goes on behind the prefix.
-
-        They depend on the prompt, the prefix and these numbers alone.
-
-        Raises:
-            JobError: the model is gone.
-        """
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class EngineCompleter:
-    """An engine that continues.
+    """An engine that writes the rest of a solution.
 
     Attributes:
         engine: the language model.
@@ -241,33 +203,27 @@ class EngineCompleter:
         return f"{self.engine.fingerprint} {self.sampling} chat={self.chat}"
 
     async def complete(self, prompt: str | Sequence[Message], prefix: str, *, first: int, n: int) -> Generation | Fault:
-        """Return completions behind the prefix.
+        """Return draws `first` to `first + n - 1` of a prefix; they depend on prompt, prefix and these numbers alone.
 
-        Blanks at the prefix's end are not shown to the model, whose tokens begin with them; where it writes them, they
-        are taken off.
+        The text of each goes on behind the prefix.  Blanks at the prefix's end are not shown to the model, whose tokens
+        begin with them; where it writes them, they are taken off.
         """
         shown = prefix.rstrip(" \t")
         seed = self.sampling.seed * _DRAWS + first
         try:
-            (found,) = await self.engine.generate([self._asked(prompt, shown)], replace(self.sampling, n=n, seed=seed))
+            (drawn,) = await self.engine.generate([self._asked(prompt, shown)], replace(self.sampling, n=n, seed=seed))
         except ValueError as error:  # the engine says that it cannot do this at all
             raise JobError(f"the engine {self.engine.name!r} cannot go on from a prefix: {error}") from error
-        if isinstance(found, Fault):
-            stop_if_gone(self.engine, found)
-            return found
-        if shown == prefix:
-            return found
-        return replace(found, completions=tuple(map(_without_blanks, found.completions)))
+        stop_if_gone(self.engine, drawn)
+        if isinstance(drawn, Fault) or shown == prefix:
+            return drawn
+        return replace(drawn, completions=tuple(replace(one, text=one.text.lstrip(" \t")) for one in drawn.completions))
 
     def _asked(self, prompt: str | Sequence[Message], prefix: str) -> Prompt:
         if not self.chat:
             return f"{prompt}{prefix}"
         turns: list[Any] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         return [*turns, {"role": "assistant", "content": prefix}] if prefix else turns
-
-
-def _without_blanks(completion: Completion) -> Completion:
-    return replace(completion, text=completion.text.lstrip(" \t"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,11 +234,7 @@ class Ends:
     pass_at: float = 1.0
 
     async def right(self, samples: Sequence[Sample], spending: Spending) -> list[bool | None]:
-        """Return whether each solution is right; None where the scorer gave no number.
-
-        Raises:
-            JobError: the scorer is broken, or the model behind it is gone.
-        """
+        """Return whether each solution is right; None where the scorer gave no number."""
         scores = await scores_of(self.scorer, samples)
         spending.cost = sum((score.cost for score in scores), spending.cost)
         spending.counts["unjudged"] += sum(score.value is None for score in scores)

@@ -1,17 +1,10 @@
 """Searches for the first error of a solution, and what a step adds to another policy's chance.
 
 Halving needs log2(n) prefixes in place of n (OmegaPRM, arXiv 2406.06592).  It keeps two prefixes: the longest from
-which a rollout ended right, and the shortest from which none did.  That the first error lies between them takes two
-things for granted.
-
-- What is reached from a prefix is reached from every shorter one.  This is so: the steps between and the rollout are a
-  way.  So a right rollout is a proof, and all steps up to there are good in the sense of hard labels.
-- What is not reached from a prefix is not reached from a longer one.  This fails where k rollouts missed the way,
-  which happens with (1 - p)^k if one finds it with p; the search then stops too early.  `verify` asks again where the
-  search stopped, and goes on behind if the answer changes.  It also fails in fact where a later step repairs an
-  earlier one.
-
-A solution that is right proves all its prefixes, and is not searched.  Errors behind the first one are not looked for.
+which a rollout ended right, which proves all steps up to there in the sense of hard labels, and the shortest from which
+none did.  What is not reached from a prefix is taken to be reached from no longer one, which fails where k rollouts
+missed the way ((1 - p)^k if one finds it with p), and where a later step repairs an earlier one; `verify` asks again
+where the search stopped.  A solution that is right is not searched, and neither is what is behind the first error.
 
 OmegaPRM's tree: a state is a prefix with k rollouts; MC(s) is the share of them that ended right.  Wrong rollouts r of
 states with 0 < MC(s) < 1 wait in a pool.  In each round the one with the largest Q(s, r) + U(s) is taken out and its
@@ -20,28 +13,22 @@ first error is searched by halving, which makes new states, whose wrong rollouts
     Q(s, r) = alpha^(1 - MC(s)) * beta^(len(r) / L)
     U(s)    = c_puct * sqrt(sum of N over all states) / (1 + N(s))
 
-N(s) counts how often a rollout of s was taken, and len(r) its tokens.  The defaults are the paper's.  So rollouts that
-should have been right are searched first, short ones before long ones.  Right rollouts count in MC alone.
+N(s) counts how often a rollout of s was taken, and len(r) its tokens.  The defaults are the paper's.
 
-Process advantages under a prover (PAV, arXiv 2410.08146) say how much a step adds to another policy's chance.
-
-    A(k) = Q(k) - Q(k-1), with Q(k) the prover's chance of a right answer after step k, and Q(0) before the first
-
-The prover is best-of-K of some policy: it draws K rollouts and takes a right one if there is one.  From n judged
-rollouts with c right ones its chance is estimated without bias by 1 - C(n - c, K) / C(n, K); K = 1 is the policy
-itself.  K = 4 of the base policy worked best in the paper; a prover must be neither too weak nor too strong.
-`first_pit` looks at prefixes in order and stops at the first from which no rollout ends right, so that rollouts are
-spent where advantages are learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes
-of it is `adjudge.responses.refine.advantage_rewards`.
+Process advantages under a prover (PAV, arXiv 2410.08146) are differences of its chance of a right answer after and
+before a step.  The prover takes the best of K rollouts of some policy.  From n judged rollouts with c right ones its
+chance is estimated without bias by 1 - C(n - c, K) / C(n, K); K = 4 of the base policy worked best in the paper.
+`first_pit` stops at the first prefix from which no rollout ends right, so that rollouts are spent where advantages are
+learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes of it is
+`adjudge.responses.refine.advantage_rewards`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from adjudge.data_pipelines.steps.rollouts import (
     NO_ERROR,
@@ -51,47 +38,20 @@ from adjudge.data_pipelines.steps.rollouts import (
     Oracle,
     Prefix,
     Rollout,
+    StepLabels,
     certain,
     estimate_of,
+    first_unreached,
     monte_carlo,
+    shares,
 )
-from adjudge.options import Options, Range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Where a search ended.
+async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, verify: int = 0) -> StepLabels:
+    """Return hard labels up to the first error of a solution; what is behind it stays unknown.
 
-    Attributes:
-        steps: of the solution.
-        good: so many first steps are known to lead to the right answer.
-        first_error: place of the first error, from 0; -1 for none; None where it could not be told.
-        asked: the estimates, by the length of the prefix.
-    """
-
-    steps: int
-    good: int
-    first_error: int | None
-    asked: Mapping[int, Estimate]
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Hard labels: 1 for good steps, 0 for the first error, None for all others."""
-        labels: list[Label] = [1.0] * self.good + [None] * (self.steps - self.good)
-        if self.first_error is not None and self.first_error >= 0:
-            labels[self.first_error] = 0.0
-        return tuple(labels)
-
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """The votes behind each step; none where its prefix was not asked."""
-        return tuple(self.asked.get(length, Estimate()) for length in range(1, self.steps + 1))
-
-
-async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, verify: int = 0) -> Found:
-    """Return the first error of a solution; at most ceil(log2(n)) + 1 + `verify` prefixes are asked for n steps.
-
-    Where a good prefix is overturned by `verify`, halving goes on behind it, and more are asked.
+    At most ceil(log2(n)) + 1 + `verify` prefixes are asked for n steps.  Where a good prefix is overturned by `verify`,
+    halving goes on behind it, and more are asked.
 
     Args:
         oracle: goes on from prefixes.
@@ -101,80 +61,81 @@ async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool
         verify: how often k more rollouts are asked where the search ended.
     """
     steps = len(pieces)
-    if outcome is None:
-        return Found(steps=steps, good=0, first_error=None, asked={})
-    if outcome:
-        return Found(steps=steps, good=steps, first_error=NO_ERROR, asked={steps: certain(outcome)})
-    search = _Search(oracle, pieces, k)
-    place = await search.halved()
+    if outcome is not False:
+        estimates = (*[UNKNOWN] * (steps - 1), certain(outcome))
+        labels: tuple[Label, ...] = (1.0 if outcome else None,) * steps
+        error = NO_ERROR if outcome else None
+        return StepLabels(labels=labels, values=shares(estimates), estimates=estimates, first_error=error)
+    search = _Halving(oracle, pieces, k)
+    place = await search.shortest_bad()
     again = 0
     while place is not None and place < steps and again < verify:
         again += 1
-        if await search.overturned(place, k * (again + 1)):
-            place, again = await search.halved(), 0
+        if (await search.ask(place, k * (again + 1))).reached:
+            search.good = place
+            place, again = await search.shortest_bad(), 0
     if place == 1 and not (await search.ask(0, k)).reached:
         place = None  # the first step is to blame only if the problem itself can be solved
-    return Found(
-        steps=steps,
-        good=search.low,
-        first_error=None if place is None else place - 1,
-        asked={length: estimate for length, estimate in search.asked.items() if length},
+    error = None if place is None else place - 1
+    estimates = tuple(search.asked.get(length, UNKNOWN) for length in range(1, steps + 1))
+    return StepLabels(
+        labels=tuple(1.0 if at < search.good else 0.0 if at == error else None for at in range(steps)),
+        values=shares(estimates),
+        estimates=estimates,
+        first_error=error,
     )
 
 
-class _Search:
-    """The two prefixes, and all answers so far."""
+class _Halving:
+    """The longest prefix that is known to be good, and the votes on all lengths that were asked."""
 
     def __init__(self, oracle: Oracle, pieces: Prefix, k: int):
         self._oracle = oracle
         self._pieces = pieces
         self._k = k
-        self.low = 0
+        self.good = 0
         self.asked: dict[int, Estimate] = {len(pieces): certain(False)}
 
     async def ask(self, length: int, n: int) -> Estimate:
-        found = self.asked[length] = estimate_of(await self._oracle.rollouts(self._pieces[:length], n))
-        return found
+        estimate = self.asked[length] = estimate_of(await self._oracle.rollouts(self._pieces[:length], n))
+        return estimate
 
-    async def halved(self) -> int | None:
+    async def shortest_bad(self) -> int | None:
         """Return the length of the shortest prefix with the error; None where unknown prefixes hide it."""
         while True:
-            high = min(length for length, found in self.asked.items() if found.reached is False and length > self.low)
-            between = [length for length in range(self.low + 1, high) if length not in self.asked]
-            if not between:
-                return high if high == self.low + 1 else None
-            middle = (self.low + high) / 2
-            length = min(between, key=lambda one: (abs(one - middle), one))
+            bad = min(length for length, votes in self.asked.items() if votes.reached is False and length > self.good)
+            length = _middle(self.good, bad, self.asked)
+            if length is None:
+                return bad if bad == self.good + 1 else None
             if (await self.ask(length, self._k)).reached:
-                self.low = length
+                self.good = length
 
-    async def overturned(self, length: int, n: int) -> bool:
-        """Ask a prefix more often, and return whether it is good after all."""
-        if not (await self.ask(length, n)).reached:
-            return False
-        self.low = length
-        return True
+
+def _middle(low: int, high: int, known: Collection[int]) -> int | None:
+    """Return the length nearest to the middle between two that is not known yet; None if there is none."""
+    between = [length for length in range(low + 1, high) if length not in known]
+    return min(between, key=lambda one: (abs(one - (low + high) / 2), one), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeOptions(Options, what="tree option"):
-    """How a tree grows.
+class TreeOptions:
+    """How a tree grows; `StepsConfig` says what each may be.
 
     Attributes:
         rollouts: k, from each state.
         searches: most rollouts that are searched.
-        alpha: in (0, 1]; the smaller, the more states with a high share come first.
-        beta: in (0, 1]; the smaller, the more short rollouts come first.
+        alpha: the smaller, the more states with a high share come first.
+        beta: the smaller, the more short rollouts come first.
         length: L, in tokens.
         c_puct: weight of states that were seldom chosen.
     """
 
-    rollouts: Annotated[int, Range(ge=1)] = 8
-    searches: Annotated[int, Range(ge=1)] = 100
-    alpha: Annotated[float, Range(gt=0, le=1)] = 0.5
-    beta: Annotated[float, Range(gt=0, le=1)] = 0.9
-    length: Annotated[int, Range(ge=1)] = 500
-    c_puct: Annotated[float, Range(ge=0)] = 0.125
+    rollouts: int = 8
+    searches: int = 100
+    alpha: float = 0.5
+    beta: float = 0.9
+    length: int = 500
+    c_puct: float = 0.125
 
     def merit(self, share: float, length: int) -> float:
         """Return Q of a rollout of `length` tokens from a state with this share."""
@@ -211,48 +172,46 @@ class Path:
     error: int | None
 
 
-@dataclass(slots=True)
-class Tree:
-    """What grew."""
-
-    states: dict[Prefix, State] = field(default_factory=dict)
-    paths: list[Path] = field(default_factory=list)
-
-
 async def grow(oracle: Oracle, options: TreeOptions, *, given: Sequence[Rollout] = ()) -> Tree:
-    """Return the tree of a problem.
+    """Return the tree of a problem, with given solutions in its pool; no prefix is asked twice.
 
-    No prefix is asked twice.  The tree ends early when the pool is empty: where the problem is always or never solved,
-    it is a root.
+    It ends early when the pool is empty: where the problem is always or never solved, it is a root.
     """
-    grower = _Grower(oracle, options)
-    await grower.state(())
+    tree = Tree(oracle, options)
+    root = await tree.state(())
     for rollout in given:
-        grower.offer(grower.tree.states[()], rollout)
-    for _ in range(options.searches):
-        if not grower.pool:
-            break
-        await grower.search()
-    return grower.tree
+        tree.offer(root, rollout)
+    while tree.pool and sum(state.visits for state in tree.states.values()) < options.searches:
+        await tree.search()
+    return tree
 
 
-class _Grower:
+class Tree:
+    """What grows.
+
+    Attributes:
+        states: by their prefixes.
+        paths: the wrong solutions that were searched.
+        pool: wrong rollouts that wait, with their states.
+    """
+
     def __init__(self, oracle: Oracle, options: TreeOptions):
         self._oracle = oracle
         self._options = options
-        self.tree = Tree()
+        self.states: dict[Prefix, State] = {}
+        self.paths: list[Path] = []
         self.pool: list[tuple[State, Rollout]] = []
         self._offered: set[Prefix] = set()
         self._shown: set[Prefix] = set()
 
     async def state(self, prefix: Prefix) -> State:
         """Return the state of a prefix, made when it is first reached."""
-        if prefix not in self.tree.states:
+        if prefix not in self.states:
             rollouts = await self._oracle.rollouts(prefix, self._options.rollouts)
-            made = self.tree.states[prefix] = State(prefix=prefix, estimate=estimate_of(rollouts))
+            made = self.states[prefix] = State(prefix=prefix, estimate=estimate_of(rollouts))
             for rollout in rollouts:
                 self.offer(made, rollout)
-        return self.tree.states[prefix]
+        return self.states[prefix]
 
     def offer(self, state: State, rollout: Rollout) -> None:
         """Put a wrong rollout into the pool, once, if its state is neither hopeless nor sure."""
@@ -264,15 +223,13 @@ class _Grower:
 
     async def search(self) -> None:
         """Take the best rollout out of the pool, and halve it."""
-        visits = sum(state.visits for state in self.tree.states.values())
+        visits = sum(state.visits for state in self.states.values())
         at = max(range(len(self.pool)), key=lambda one: (self._merit(*self.pool[one], visits), -one))
         state, rollout = self.pool.pop(at)
         state.visits += 1
         pieces = (*state.prefix, *rollout.pieces)
         low, high, unknown = len(state.prefix), len(pieces), set[int]()
-        while between := [length for length in range(low + 1, high) if length not in unknown]:
-            middle = (low + high) / 2
-            length = min(between, key=lambda one: (abs(one - middle), one))
+        while (length := _middle(low, high, unknown)) is not None:
             reached = (await self.state(pieces[:length])).estimate.reached
             if reached is None:
                 unknown.add(length)
@@ -290,30 +247,13 @@ class _Grower:
         estimates = {
             length: state.estimate
             for length in range(1, len(pieces))
-            if (state := self.tree.states.get(pieces[:length])) is not None and state.estimate.judged
+            if (state := self.states.get(pieces[:length])) is not None and state.estimate.judged
         }
         estimates[len(pieces)] = certain(False)
         fresh = frozenset(length for length in estimates if pieces[:length] not in self._shown)
         self._shown.update(pieces[:length] for length in fresh)
         if fresh:
-            self.tree.paths.append(Path(pieces=pieces, estimates=estimates, fresh=fresh, error=error))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advantages:
-    """What a prover says about a solution.
-
-    Attributes:
-        start: its chance before the first step; None where unknown.
-        chances: after each step.
-        advantages: of each step; None where one of the two chances is unknown.
-        estimates: the votes behind each step.
-    """
-
-    start: float | None
-    chances: tuple[float | None, ...]
-    advantages: tuple[float | None, ...]
-    estimates: tuple[Estimate, ...]
+            self.paths.append(Path(pieces=pieces, estimates=estimates, fresh=fresh, error=error))
 
 
 def chance_of(estimate: Estimate, best_of: int) -> float | None:
@@ -326,35 +266,28 @@ def chance_of(estimate: Estimate, best_of: int) -> float | None:
 
 async def advantages(
     oracle: Oracle, pieces: Prefix, *, k: int, best_of: int, outcome: bool | None, first_pit: bool = False
-) -> Advantages:
-    """Return the advantages of a solution's steps; n k calls for n steps, fewer with `first_pit`."""
+) -> StepLabels:
+    """Return the prover's chance after each step; the values are its advantages, None where a chance is unknown.
+
+    It takes n k calls for n steps, fewer with `first_pit`.
+    """
     start = estimate_of(await oracle.rollouts((), k))
     if first_pit:
-        estimates = await _until_pit(oracle, pieces, k=k, outcome=outcome, start=start)
+        asked = [start]
+        while len(asked) < len(pieces) and asked[-1].reached is not False:
+            asked.append(estimate_of(await oracle.rollouts(pieces[: len(asked)], k)))
+        estimates = (*asked[1:], *[UNKNOWN] * (len(pieces) - len(asked)), certain(outcome))
     else:
         estimates = await monte_carlo(oracle, pieces, k=k, outcome=outcome)
-    inner = [chance_of(estimate, best_of) for estimate in estimates[:-1]]
-    return differences(chance_of(start, best_of), [*inner, estimates[-1].value], estimates)
-
-
-def differences(start: float | None, chances: Sequence[float | None], estimates: Sequence[Estimate]) -> Advantages:
-    """Return each chance less the one before it."""
-    steps = tuple(
-        None if before is None or after is None else after - before
-        for before, after in itertools.pairwise([start, *chances])
+    first = chance_of(start, best_of)
+    chances = (*[chance_of(estimate, best_of) for estimate in estimates[:-1]], estimates[-1].value)
+    return StepLabels(
+        labels=chances,
+        values=tuple(
+            None if before is None or after is None else after - before
+            for before, after in itertools.pairwise([first, *chances])
+        ),
+        estimates=estimates,
+        start=first,
+        first_error=first_unreached(estimates),
     )
-    return Advantages(start=start, chances=tuple(chances), advantages=steps, estimates=tuple(estimates))
-
-
-async def _until_pit(
-    oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, start: Estimate
-) -> tuple[Estimate, ...]:
-    found: list[Estimate] = []
-    before = start
-    for length in range(1, len(pieces)):
-        if before.reached is False:
-            break
-        before = estimate_of(await oracle.rollouts(pieces[:length], k))
-        found.append(before)
-    unasked = len(pieces) - 1 - len(found)
-    return (*found, *[UNKNOWN] * unasked, certain(outcome))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge.data_pipelines.pairs.answers import number_of
@@ -35,8 +35,8 @@ class Pieces:
     @classmethod
     def given(cls, text: str, steps: Sequence[str]) -> Self | None:
         """Return the pieces of a text whose steps are given; None if these are not the whole text in this order."""
-        found = given_steps(text, steps)
-        return None if found is None else cls._cut(text, found)
+        cut = given_steps(text, steps)
+        return None if cut is None else cls._cut(text, cut)
 
     @classmethod
     def _cut(cls, text: str, steps: Sequence[Step]) -> Self:
@@ -52,14 +52,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is to be solved.
-
-    Attributes:
-        prompt: text or chat turns.
-        reference: what ends are checked against; None for none.
-        id: of the row.
-        group: family of problems; "" for the prompt's own.
-    """
+    """What is to be solved; `group` names a family of problems, "" the prompt's own."""
 
     prompt: str | Sequence[Message]
     reference: Any
@@ -92,9 +85,7 @@ class Solution:
     """One answer to a problem.
 
     Attributes:
-        problem: that it answers.
         id: the row's, with "/k" if the row holds several solutions.
-        text: all of it.
         cut: its steps.
         outcome: what the data say about it, a number; None if they say nothing.
     """
@@ -106,15 +97,11 @@ class Solution:
     outcome: float | None
 
 
-@dataclass(frozen=True, slots=True)
 class SolutionReader:
-    """Reads the solutions of rows; frozen, and so cheap to share."""
+    """Reads the solutions of rows."""
 
-    config: StepsConfig
-    _responses: tuple[Column, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_responses", tuple(map(Column, self.config.response_column)))
+    def __init__(self, config: StepsConfig) -> None:
+        self.config = config
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> None:
         """Raise `ValueError` naming a column that is needed and not there."""
@@ -152,16 +139,17 @@ class SolutionReader:
 
     def solutions(self, row: Mapping[str, Any], problem: Problem) -> Iterable[Solution | str]:
         """Yield the solutions of a row, or the reason why one cannot be used."""
-        found = list(self._texts(row))
-        for index, (text, outcome) in enumerate(found):
-            name = problem.id if len(found) == 1 else f"{problem.id}/{index}"
+        texts = list(self._texts(row))
+        for index, (text, outcome) in enumerate(texts):
+            name = problem.id if len(texts) == 1 else f"{problem.id}/{index}"
             yield self._solution(row, problem, name, text, outcome)
 
     def _texts(self, row: Mapping[str, Any]) -> Iterable[tuple[Any, Any]]:
         """Responses with what the data say of them: of a list, a list of as many."""
-        outcomes = self.config.outcome_column or ("",) * len(self._responses)
-        for column, outcome_name in zip(self._responses, outcomes, strict=True):
-            value = column.of(row)
+        responses = self.config.response_column
+        outcomes = self.config.outcome_column or ("",) * len(responses)
+        for name, outcome_name in zip(responses, outcomes, strict=True):
+            value = Column(name).of(row)
             outcome = Column(outcome_name).of(row) if outcome_name else None
             if isinstance(value, list) and not is_chat(value):
                 if not isinstance(outcome, list) or len(outcome) != len(value):

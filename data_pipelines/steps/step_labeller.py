@@ -5,33 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from adjudge.data_pipelines.steps.config import StepsConfig
+from adjudge.data_pipelines.steps.config import Method, StepsConfig
 from adjudge.data_pipelines.steps.methods import Case, Tools, labelled
-from adjudge.data_pipelines.steps.rollouts import Estimate, Labelled, Rollout, Spending, label_of
+from adjudge.data_pipelines.steps.rollouts import UNKNOWN, Estimate, Rollout, Spending, StepLabels, label_of, shares
 from adjudge.data_pipelines.steps.searches import Path, grow
-from adjudge.data_pipelines.steps.solutions_in_rows import Problem, Solution, SolutionReader
+from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution, SolutionReader
 from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
 from adjudge.io.jobs.row_maker import fingerprint_of
 from adjudge.runtime.contract import validate_sample
 
 FIELDS: Final[Mapping[str, Kind]] = {
-    "id": "text",
-    "prompt": "chat",
-    "response": "text",
-    "steps": "texts",
-    "labels": "numbers",
-    "outcome": "number",
-    "first_error": "whole",
-    "unknown": "whole",
-    "start": "number",
-    "values": "numbers",
-    "right": "wholes",
-    "judged": "wholes",
-    "calls": "whole",
-    "method": "text",
-    "group": "text",
-    "source": "text",
-}
+    "id": "text", "prompt": "chat", "response": "text", "steps": "texts", "labels": "numbers", "outcome": "number",
+    "first_error": "whole", "unknown": "whole", "start": "number", "values": "numbers", "right": "wholes",
+    "judged": "wholes", "calls": "whole", "method": "text", "group": "text", "source": "text",
+}  # fmt: skip
 """The columns of step data; `adjudge train prm` reads `prompt`, `steps`, `labels`, `outcome`, `group` and `source`."""
 
 _VERSION = "2"  # goes up whenever the same row could get other labels
@@ -61,8 +48,8 @@ class StepLabeller:
         config = self._tools.config
         if config.method == "arithmetic" or (config.method == "worked" and config.outcome_column):
             return ()
-        found = [self._reader.problem(row, number) for number, row in enumerate(first)]
-        if first and not any(isinstance(one, Problem) and one.reference is not None for one in found):
+        problems = [self._reader.problem(row, number) for number, row in enumerate(first)]
+        if first and not any(isinstance(one, Problem) and one.reference is not None for one in problems):
             bare = Problem(prompt="", reference=None, id="", group="")
             validate_sample(self._tools.ends.scorer, bare.sample(""))  # raises if it needs what no row has
         return ()
@@ -76,48 +63,40 @@ class StepLabeller:
             spending.drop(problem)
             return made_of([], spending)
         solutions: list[Solution] = []
-        for found in self._solutions(row, problem):
-            if isinstance(found, str):
-                spending.drop(found)
-            else:
-                solutions.append(found)
+        for solution in self._reader.solutions(row, problem):
+            if not isinstance(solution, str):
+                solutions.append(solution)
+            elif solution != "bad_response" or self._tools.config.method != "tree":  # a tree needs none
+                spending.drop(solution)
         try:
-            rows = await self._rows(problem, solutions, spending)
+            return made_of(await self._rows(problem, solutions, spending), spending)
         except DroppedError as error:
             spending.drop(error.reason)
             return made_of([], spending)
-        return made_of(rows, spending)
-
-    def _solutions(self, row: Mapping[str, Any], problem: Problem) -> Sequence[Solution | str]:
-        found = list(self._reader.solutions(row, problem))
-        optional = self._tools.config.method == "tree"
-        return [one for one in found if one != "bad_response"] if optional else found
 
     async def _rows(
         self, problem: Problem, solutions: Sequence[Solution], spending: Spending
     ) -> list[Mapping[str, Any]]:
-        tools = self._tools
+        tools, method = self._tools, self._tools.config.method
         outcomes = await self._outcomes(problem, solutions, spending)
-        if tools.config.method == "tree":
+        if method == "tree":
             return await self._tree_rows(problem, list(zip(solutions, outcomes, strict=True)), spending)
-        oracle = None
-        if tools.completer is not None:
-            oracle = tools.oracle(problem, spending, of_prover=True)
+        oracle = tools.oracle(problem, spending) if tools.completer is not None else None
         rows: list[Mapping[str, Any]] = []
         for solution, outcome in zip(solutions, outcomes, strict=True):
-            if outcome is None and tools.config.method != "arithmetic":
+            if outcome is None and method != "arithmetic":
                 spending.drop("outcome_unknown")
                 continue
             before = int(spending.counts["calls"])
             case = Case(solution=solution, outcome=outcome, oracle=oracle, spending=spending)
-            found = await labelled(case, tools)
-            if isinstance(found, str):
-                spending.drop(found)
-                continue
-            if not found.known:
+            steps = await labelled(case, tools)
+            if isinstance(steps, str):
+                spending.drop(steps)
+            elif all(label is None for label in steps.labels):
                 spending.drop("no_label")
-                continue
-            rows.append(self._row(problem, solution.id, solution.text, found, int(spending.counts["calls"]) - before))
+            else:
+                calls = int(spending.counts["calls"]) - before
+                rows.append(row_of(solution, steps, outcome=outcome, calls=calls, method=method))
         return rows
 
     async def _outcomes(self, problem: Problem, solutions: Sequence[Solution], spending: Spending) -> list[bool | None]:
@@ -148,46 +127,55 @@ class StepLabeller:
         if not tree.paths:
             reasons = {1.0: "always_solved", 0.0: "never_solved", None: "no_label"}
             spending.drop(reasons.get(root.value, "nothing_to_search"))  # wrong rollouts without a step, say
-        calls = _shared_out(int(spending.counts["calls"]), len(tree.paths))
-        return [
-            self._row(problem, f"{problem.id}/{at}", "".join(path.pieces), self._of(path, root), calls[at])
-            for at, path in enumerate(tree.paths)
-        ]
+        calls, parts, rows = int(spending.counts["calls"]), len(tree.paths), []
+        for at, path in enumerate(tree.paths):
+            cut = Pieces(steps=tuple(piece.strip() for piece in path.pieces), pieces=path.pieces)
+            solution = Solution(
+                problem=problem, id=f"{problem.id}/{at}", text="".join(path.pieces), cut=cut, outcome=None
+            )
+            mine = calls * (at + 1) // parts - calls * at // parts  # rollouts of a tree belong to all its paths
+            rows.append(row_of(solution, self._of(path, root), outcome=0.0, calls=mine, method="tree"))
+        return rows
 
-    def _of(self, path: Path, root: Estimate) -> Labelled:
-        """A path as a solution; steps that an earlier path shows have values and no labels, so none counts twice."""
+    def _of(self, path: Path, root: Estimate) -> StepLabels:
+        """The labels of a path; steps that an earlier path shows have values and no labels, so none counts twice."""
         places = range(1, len(path.pieces) + 1)
-        estimates = [path.estimates.get(length, Estimate()) for length in places]
-        return Labelled(
-            steps=tuple(piece.strip() for piece in path.pieces),
+        estimates = tuple(path.estimates.get(length, UNKNOWN) for length in places)
+        return StepLabels(
             labels=tuple(
                 label_of(estimate, self._tools.config.labels) if length in path.fresh else None
                 for length, estimate in zip(places, estimates, strict=True)
             ),
-            outcome=0.0,
-            values=tuple(estimate.value for estimate in estimates),
-            estimates=tuple(estimates),
+            values=shares(estimates),
+            estimates=estimates,
             start=root.value,
             first_error=path.error,
         )
 
-    def _row(self, problem: Problem, id: str, response: str, found: Labelled, calls: int) -> Mapping[str, Any]:
-        return row_of(problem, id, response, found, calls=calls, method=self._tools.config.method)
 
-
-def row_of(problem: Problem, id: str, response: str, found: Labelled, *, calls: int, method: str) -> Mapping[str, Any]:
+def row_of(
+    solution: Solution, labels: StepLabels, *, outcome: float | None, calls: int, method: Method
+) -> Mapping[str, Any]:
     """Return a solution's row, with exactly `FIELDS`."""
-    made: Mapping[str, Any] = {
-        "id": id,
-        "prompt": problem.prompt,
-        "response": response,
-        **found.row(),
+    blank = [None] * len(solution.cut)
+    return {
+        "id": solution.id,
+        "prompt": solution.problem.prompt,
+        "response": solution.text,
+        "steps": list(solution.cut.steps),
+        "labels": list(labels.labels),
+        "outcome": None if outcome is None else float(outcome),
+        "first_error": labels.first_error,
+        "unknown": labels.labels.count(None),
+        "start": labels.start,
+        "values": list(labels.values or labels.labels),
+        "right": [estimate.right for estimate in labels.estimates] or blank,
+        "judged": [estimate.judged for estimate in labels.estimates] or blank,
         "calls": calls,
         "method": method,
-        "group": problem.group or None,
+        "group": solution.problem.group or None,
         "source": f"adjudge steps, {method}",
     }
-    return {name: made[name] for name in FIELDS}
 
 
 def made_of(rows: Sequence[Mapping[str, Any]], spending: Spending) -> Made:
@@ -210,8 +198,3 @@ def steps_fingerprint(config: StepsConfig, models: Sequence[str]) -> str:
     named = ("engine", "prover", "scorer", "critic")  # as `models`
     options = {name: value for name, value in config.own_options().items() if name not in named}
     return fingerprint_of("steps", _VERSION, options, list(models))
-
-
-def _shared_out(calls: int, parts: int) -> list[int]:
-    """Whole numbers that sum to `calls`: the rollouts of a tree belong to all its paths."""
-    return [calls * (at + 1) // parts - calls * at // parts for at in range(parts)]

@@ -1,18 +1,17 @@
 """The maker of SPA-RL's contributions: final rewards, explained turn by turn; it must see all rows first.
 
-`values` are the contributions.  By regression, the sum of those up to a turn is the reward that the trajectory so far
-lets expect; where all rewards lie in [0, 1] it is the turn's label, cut off at 0 and 1.  Of other rewards, as of -1 and
-1, it is no probability, and neither is what `centred` gives; those have no labels.
-
 What each turn contributed is found by regression over many trajectories (SPA-RL, arXiv 2505.20732):
 
     reward of a trajectory = sum over its turns of w . x(turn)
 
-`w` is found by least squares with a small ridge, and w . x is the turn's contribution.  x counts a turn's words in
-hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the same sum
-and the same loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text, so that no
-trajectory explains its own reward.  The released data step gives every turn of a trajectory the reward less the mean
-reward of the prompt's other trajectories instead.  That is `centred`.
+`w` is found by least squares with a small ridge, and w . x is the turn's contribution, its value.  x counts a turn's
+words in hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the
+same sum and loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text.  The sum
+of the values up to a turn is the reward that the trajectory so far lets expect; where all rewards lie in [0, 1] it is
+the turn's label, cut off at 0 and 1, and else there is none.
+
+The released data step gives every turn of a trajectory the reward less the mean reward of the prompt's other
+trajectories instead.  That is `centred`, which has no labels.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.data_pipelines.steps.config import StepsConfig
-from adjudge.data_pipelines.steps.rollouts import Labelled, Spending
-from adjudge.data_pipelines.steps.solutions_in_rows import Problem, Solution, SolutionReader
+from adjudge.data_pipelines.steps.rollouts import Spending, StepLabels
+from adjudge.data_pipelines.steps.solutions_in_rows import Solution, SolutionReader
 from adjudge.data_pipelines.steps.step_labeller import FIELDS, made_of, row_of, steps_fingerprint
 from adjudge.io.jobs.maker import Made, Unit
 
@@ -41,12 +40,14 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 def features(turn: str) -> Numbers:
     """Return (CELLS + 1,) numbers of a turn: a constant, and log(1 + count) of the words in each cell."""
-    found = np.zeros(CELLS + 1)
+    counts = np.zeros(CELLS + 1)
     for word in _WORD.findall(turn.casefold()):
-        found[1 + int.from_bytes(hashlib.blake2s(word.encode("utf-8", "replace"), digest_size=4).digest()) % CELLS] += 1
-    found = np.log1p(found)
-    found[0] = 1.0
-    return found
+        counts[
+            1 + int.from_bytes(hashlib.blake2s(word.encode("utf-8", "replace"), digest_size=4).digest()) % CELLS
+        ] += 1
+    counts = np.log1p(counts)
+    counts[0] = 1.0
+    return counts
 
 
 def fold_of(prompt: str) -> int:
@@ -145,57 +146,45 @@ class TurnLabeller:
         """Learn from all trajectories that have a reward."""
         self._begin()
         for unit in units:
-            for problem, solution in self._found(unit):
-                if isinstance(problem, str) or isinstance(solution, str) or solution.outcome is None:
+            for solution in self._solutions(unit):
+                if isinstance(solution, str) or solution.outcome is None:
                     continue
                 self._shares = self._shares and 0 <= solution.outcome <= 1
                 if self._config.rule == "centred":
-                    self._centred.add(problem.text, solution.outcome)
+                    self._centred.add(solution.problem.text, solution.outcome)
                 else:
-                    self._contributions.add(problem.text, solution.cut.steps, solution.outcome)
+                    self._contributions.add(solution.problem.text, solution.cut.steps, solution.outcome)
 
     async def make(self, unit: Unit) -> Made:
         """Return a row's trajectories with what each turn contributed."""
         spending = Spending()
         rows: list[Mapping[str, Any]] = []
-        for problem, solution in self._found(unit):
-            if isinstance(problem, str) or isinstance(solution, str):
-                spending.drop(problem if isinstance(problem, str) else str(solution))
+        for solution in self._solutions(unit):
+            labels = solution if isinstance(solution, str) else self._labelled(solution)
+            if isinstance(solution, str) or isinstance(labels, str):
+                spending.drop(str(labels))
                 continue
-            found = self._labelled(problem, solution)
-            if isinstance(found, str):
-                spending.drop(found)
-            else:
-                rows.append(row_of(problem, solution.id, solution.text, found, calls=0, method="spa"))
+            reward = solution.outcome
+            outcome = reward if reward is not None and 0 <= reward <= 1 else None
+            rows.append(row_of(solution, labels, outcome=outcome, calls=0, method="spa"))
         return made_of(rows, spending)
 
-    def _found(self, unit: Unit) -> Iterable[tuple[Problem | str, Solution | str]]:
-        (row,) = unit.rows
-        problem = self._reader.problem(row, unit.first)
-        if isinstance(problem, str):
-            yield problem, ""
-            return
-        for solution in self._reader.solutions(row, problem):
-            yield problem, solution
+    def _solutions(self, unit: Unit) -> Iterable[Solution | str]:
+        problem = self._reader.problem(unit.rows[0], unit.first)
+        return [problem] if isinstance(problem, str) else self._reader.solutions(unit.rows[0], problem)
 
-    def _labelled(self, problem: Problem, solution: Solution) -> Labelled | str:
-        reward, steps = solution.outcome, solution.cut.steps
+    def _labelled(self, solution: Solution) -> StepLabels | str:
+        reward, steps, prompt = solution.outcome, solution.cut.steps, solution.problem.text
         if reward is None:
             return "no_reward"
-        outcome = reward if 0 <= reward <= 1 else None
         if self._config.rule == "centred":
-            gained = self._centred.of(problem.text, reward)
+            gained = self._centred.of(prompt, reward)
             if gained is None:
                 return "alone"
-            return Labelled(steps=steps, labels=(None,) * len(steps), outcome=outcome, values=(gained,) * len(steps))
-        values = self._contributions.of(problem.text, steps)
+            return StepLabels(labels=(None,) * len(steps), values=(gained,) * len(steps))
+        values = self._contributions.of(prompt, steps)
         if values is None:
             return "alone"
         progress = itertools.accumulate(values)
-        return Labelled(
-            steps=steps,
-            labels=tuple(min(max(one, 0.0), 1.0) if self._shares else None for one in progress),
-            outcome=outcome,
-            values=tuple(values),
-            start=0.0,
-        )
+        labels = tuple(min(max(one, 0.0), 1.0) if self._shares else None for one in progress)
+        return StepLabels(labels=labels, values=tuple(values), start=0.0)

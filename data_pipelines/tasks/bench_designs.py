@@ -4,14 +4,12 @@ A mutant has one change: another operator, a negation dropped, a condition or an
 a number changed.  Changes are made at the places that the syntax tree names, in the text as it was written.  Some
 mutants behave as the design does; a comparison of both must say so.
 
-The rows of a recorded bench are those of the `verilog` scorer's own comparison: all combinations of few bits, else
-corners, constants of the design and random values; clocks and resets in segments of many kinds.  The bench reads rows
-and expected values from two files, so that its text stays short.  A bit that the reference leaves unknown, or at high
-impedance, is not compared.
+The rows of a recorded bench are those of the `verilog` scorer's own comparison; the bench reads them and the expected
+values from two files.  A bit that the reference leaves unknown, or at high impedance, is not compared.
 
-A bench counts its checks and prints `Mismatches: E in N samples` once, at its end.  The `verilog` scorer wants the N of
-the reference design's own run, gives whatever the bench prints a secret key, and lets no design print; so the line
-cannot be forged by what is tested.
+A bench prints `Mismatches: E in N samples` once, at its end.  The `verilog` scorer wants the N of the reference
+design's own run, gives whatever the bench prints a secret key, and lets no design print; so what is tested cannot forge
+the line.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from adjudge.io.jobs.maker import DroppedError
 from adjudge.verifiers.verilog.driver import STEP, driver_source, wiring
 from adjudge.verifiers.verilog.front_end import SyntaxFaultError, integers, is_token, parse
 from adjudge.verifiers.verilog.interface import Interface, InterfaceError, read_interface
-from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
+from adjudge.verifiers.verilog.stimulus import Stimulus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MAX_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,026
@@ -68,11 +66,7 @@ class Design:
 
 
 def read_design(source: Any, top: Any = "", files: Any = None) -> Design:
-    """Return a reference design.
-
-    Raises:
-        DroppedError: it is none, or one that a bench of vectors cannot drive.
-    """
+    """Return a reference design; one that a bench of vectors cannot drive is dropped."""
     if not isinstance(source, str) or not source.strip():
         raise DroppedError("no_design", "the row has no design")
     if files and not (isinstance(files, Mapping) and all(isinstance(text, str) for text in files.values())):
@@ -196,7 +190,6 @@ class Bench:
     """A test bench.
 
     Attributes:
-        source: its text.
         module: its top module.
         files: data files that it reads, by name.
         checks: how many samples it compares; 0 before it ran.
@@ -222,14 +215,8 @@ def counted(printed: str) -> tuple[int, int] | None:
 
 _RECORDER = "recorder"
 SAMPLES = f"{_RECORDER}.samples"
-"""The file into which the recorder writes what the design answers."""
-_END = "end"
+"""The file into which the recorder writes what the design answers, and "end" behind it."""
 _ROWS, _EXPECTED = "stimulus.hex", "expected.bin"
-
-
-def rows_for(design: Design, effort: int, seed: str) -> Stimulus:
-    """Return what a design is shown."""
-    return make_stimulus(design.interface, design.integers, seed, effort)
 
 
 def recorder(design: Design, stimulus: Stimulus) -> Bench:
@@ -244,7 +231,7 @@ def recorder(design: Design, stimulus: Stimulus) -> Bench:
 def read_samples(text: str | None, rows: int) -> list[str] | None:
     """Return the recorded samples, one string of 0, 1, x and z for each row; None if the run did not come to them."""
     lines = (text or "").split("\n")
-    return lines[:rows] if lines[rows:] == [_END, ""] else None
+    return lines[:rows] if lines[rows:] == ["end", ""] else None
 
 
 def recorded_bench(design: Design, stimulus: Stimulus, samples: Sequence[str]) -> Bench:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design, counted
+from adjudge.data_pipelines.tasks.config import TestbenchesConfig
 from adjudge.engines.interface import Engine, Fault, Sampling
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import GONE
@@ -31,18 +32,12 @@ SIMULATION = "adjudge.verifiers.verilog.simulation:SimulationVerifier"
 _FENCE = "~" * 12  # no design has so many in a line
 
 
-class NotTriedError(DroppedError):
-    """A bench or design that a scorer could not try."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Trials:
     """The scorers that try things.
 
-    Attributes:
-        simulation: runs a bench and tells what came of it.
-        in_bench: judges designs in a bench.
-        beside: judges designs beside the reference, on other rows than any bench has.
+    `simulation` runs a bench and tells what came of it, `in_bench` judges designs in a bench, and `beside` judges them
+    beside the reference, on other rows than any bench has.
     """
 
     simulation: Scorer
@@ -51,11 +46,7 @@ class Trials:
 
     @classmethod
     def of(cls, isolation: Literal["bubblewrap", "none"], seconds: float, seed: int) -> Trials:
-        """Return the trials of a job.
-
-        Raises:
-            ValueError: a tool is not installed; the message says how to get it.
-        """
+        """Return the trials of a job; raise `ValueError` where a tool is not installed."""
 
         def verilog(**options: Any) -> Scorer:
             return registry.load(
@@ -91,14 +82,13 @@ class Trials:
     async def measured(self, bench: Bench, design: Design) -> Bench:
         """Return a bench with its coverage."""
         done = await self.run(bench, design, coverage=True)
-        found: Mapping[str, Any] = done.get("coverage") or {"error": "the bench does not run"}
-        if "error" in found:
-            return replace(bench, coverage=None, note=str(found["error"]))
-        missed = tuple(found["missed"])
-        total = found["reached"] + len(missed)
+        lines: Mapping[str, Any] = done.get("coverage") or {"error": "the bench does not run"}
+        missed = tuple(lines.get("missed", ()))
+        total = lines.get("reached", 0) + len(missed)
         if not total:
-            return replace(bench, coverage=None, note="Verilator counts no line of the design")
-        return replace(bench, coverage=found["reached"] / total, missed=missed)
+            note = str(lines.get("error", "Verilator counts no line of the design"))
+            return replace(bench, coverage=None, note=note)
+        return replace(bench, coverage=lines["reached"] / total, missed=missed)
 
     async def wrong(self, design: Design, others: Sequence[str]) -> list[str]:
         """Return those of some designs that behave differently from the reference."""
@@ -130,7 +120,7 @@ def _tried(scores: list[Score], refused: str) -> list[Score]:
             said = str(score.evidence.get("error", ""))
             if score.reason == "engine_unavailable":
                 raise JobError(f"the simulator cannot be used: {said}")
-            raise NotTriedError("reference_too_slow" if score.reason == "gold_timeout" else refused, said)
+            raise DroppedError("reference_too_slow" if score.reason == "gold_timeout" else refused, said)
     return scores
 
 
@@ -148,31 +138,15 @@ def template(name: str) -> Any:
     return load_template(f"data_pipelines/tasks/{name}")
 
 
-class NotWrittenError(DroppedError):
-    """A bench that the model did not come to."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """How often a model may go round each loop, and when its bench reaches enough lines (0 does not measure)."""
-
-    compiling: int
-    aligning: int
-    covering: int
-    coverage: float
-
-
 @dataclass(kw_only=True)
 class BenchWriter:
     """Writes one bench."""
 
+    config: TestbenchesConfig
     engine: Engine
-    sampling: Sampling
-    retry: Retry
     trials: Trials
     design: Design
     specification: str
-    budget: Budget
     cost: Cost = NO_COST
     calls: int = 0
     rounds: int = 0
@@ -182,34 +156,28 @@ class BenchWriter:
         """Return a bench that the reference design passes.
 
         Raises:
-            NotWrittenError: the model did not come to one.
-            JobError: the model or the simulator is gone.
+            DroppedError: the model did not come to one.
         """
-        told: dict[str, Any] = {"specification": self.specification, "design": self.design.source}
-        points = await self._asked("function_points", told, _texts)
-        self.cases = await self._asked("test_cases", {**told, "points": _listed(points)}, _texts)
-        shape = {"specification": self.specification, "interface": _shape(self.design), "top": self.design.top}
+        config, top = self.config, self.design.top
+        given: dict[str, Any] = {"specification": self.specification, "design": self.design.source}
+        points = await self._asked("function_points", given, _texts)
+        self.cases = await self._asked("test_cases", {**given, "points": _listed(points)}, _texts)
+        shape = {"specification": self.specification, "interface": _shape(self.design), "top": top}
         bench = await self._asked("testbench", {**shape, "cases": _listed(self.cases)}, self._bench)
-        left = {"compile": self.budget.compiling, "align": self.budget.aligning, "cover": self.budget.covering}
+        left = {"compile": config.compile_rounds, "align": config.align_rounds, "cover": config.rounds}
         best: Bench | None = None
         while True:
             try:
-                tried, loop, problem, said = await self._after_run(bench)
-            except NotTriedError:
-                if best is None:
-                    raise
-                return best
-            if tried.checks and (best is None or (tried.coverage or 0.0) > (best.coverage or 0.0)):
-                best = tried
-            if not loop or not left[loop]:
-                if best is None:
-                    raise NotWrittenError({"compile": "bench_does_not_run", "align": "misaligned"}[loop])
-                return best
-            left[loop] -= 1
-            self.rounds += 1
-            try:
-                bench = await self._asked("repair", {**told, **self._repair(bench, problem, said)}, self._bench)
-            except NotWrittenError:
+                tried, loop, problem, seen = await self._after_run(bench)
+                if tried.checks and (best is None or (tried.coverage or 0.0) > (best.coverage or 0.0)):
+                    best = tried
+                if not loop or not left[loop]:
+                    raise DroppedError("bench_does_not_run" if loop == "compile" else "misaligned")
+                left[loop] -= 1
+                self.rounds += 1
+                asked = {"testbench": bench.source, "said": seen or "nothing", "top": top, "problem": problem}
+                bench = await self._asked("repair", {**given, **asked}, self._bench)
+            except DroppedError:
                 if best is None:
                     raise
                 return best
@@ -221,28 +189,24 @@ class BenchWriter:
             return bench, "compile", "It does not compile.", done["stderr"][:_SHOWN]
         if done["ending"] != "exited" or done["code"] != 0:
             return bench, "compile", "It does not come to its end.", f"it ended by {done['ending']}"
-        found = counted(done["stdout"])
-        if found is None or not found[1]:
+        wrong, samples = counted(done["stdout"]) or (0, 0)
+        if not samples:
             return bench, "compile", "It does not print the line that counts its checks.", done["stdout"][-_SHOWN:]
-        wrong, samples = found
         if wrong:
             problem = f"{wrong} of its {samples} checks expect what the reference design does not do."
             return bench, "align", problem, done["stdout"][:_SHOWN]
         good = replace(bench, checks=samples)
-        if not self.budget.coverage:
-            return good, "", "", ""
-        good = await self.trials.measured(good, self.design)
-        if good.coverage is None or good.coverage >= self.budget.coverage:
+        if self.config.coverage:  # 0 does not measure it
+            good = await self.trials.measured(good, self.design)
+        if good.coverage is None or good.coverage >= self.config.coverage:
             return good, "", "", ""
         return good, "cover", "It does not reach all lines of the reference design.", _missed(self.design, good.missed)
 
-    def _repair(self, bench: Bench, problem: str, said: str) -> dict[str, Any]:
-        return {"testbench": bench.source, "said": said or "nothing", "top": self.design.top, "problem": problem}
-
     async def _asked(self, name: str, values: Mapping[str, Any], read: Reader[T]) -> T:
-        special = getattr(self.engine, "special_tokens", ())
-        rendered: Rendered = template(name).render(values, special=special)
-        (answer,) = await ask(self.engine, [rendered], self.sampling, read, retry=self.retry)
+        config = self.config
+        rendered: Rendered = template(name).render(values, special=getattr(self.engine, "special_tokens", ()))
+        sampling = Sampling(max_tokens=config.max_tokens, temperature=config.temperature, seed=config.seed)
+        (answer,) = await ask(self.engine, [rendered], sampling, read, retry=Retry(attempts=config.attempts))
         if isinstance(answer, Answer | NoVerdict):
             self.calls += answer.attempts
             self.cost += answer.cost
@@ -252,7 +216,6 @@ class BenchWriter:
 
     def _bench(self, text: str, nonce: str = "", /) -> Bench | None:
         """Read the one code block of an answer as a bench; None if it is none."""
-        del nonce
         blocks = [body for label, body in _BLOCK.findall(text) if label.lower() in _LABELS]
         if len(blocks) != 1:
             return None
@@ -273,18 +236,17 @@ def _stopped(name: str, fault: Fault) -> Exception:
     if fault.reason in GONE:
         return JobError(f"the model cannot be asked ({fault.reason}): {fault.detail}. The same call goes on")
     if fault.too_long:
-        return NotWrittenError("prompt_too_long")
-    return NotWrittenError(f"{name}_unparsable" if isinstance(fault, NoVerdict) else "model_fault")
+        return DroppedError("prompt_too_long")
+    return DroppedError(f"{name}_unparsable" if isinstance(fault, NoVerdict) else "model_fault")
 
 
 def _texts(text: str, nonce: str = "", /) -> list[str] | None:
     """Read a JSON array of texts, none of them blank; None if there is none."""
-    del nonce
-    found = json_value(text, list)
-    if not found or len(found) > _MAX_POINTS:
+    items = json_value(text, list)
+    if not items or len(items) > _MAX_POINTS:
         return None
-    texts = [item.strip() for item in found if isinstance(item, str) and item.strip()]
-    return texts if len(texts) == len(found) else None
+    texts = [item.strip() for item in items if isinstance(item, str) and item.strip()]
+    return texts if len(texts) == len(items) else None
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -278,8 +278,7 @@ class TestbenchesConfig(JobConfig):
     """Column of the id; without one, the number of the row, from 0."""
 
     engine: str = ""
-    """Model that writes the benches, such as openai:NAME; without one they are
-    recorded from the reference design."""
+    """Model that writes the benches, such as openai:NAME; without one they are recorded from the reference design."""
 
     max_tokens: Annotated[int, Range(ge=64, le=1_000_000)] = 4096
     """Most tokens of one answer of the model."""
@@ -301,12 +300,10 @@ class TestbenchesConfig(JobConfig):
     lets wrong designs pass; with a model, repairs for lines that are not reached."""
 
     coverage: Annotated[float, Range(ge=0, le=1)] = 0.9
-    """Share of the reference's lines to reach, measured by Verilator (10 s a
-    round); 0 does not measure it."""
+    """Share of the reference's lines to reach, measured by Verilator (10 s a round); 0 does not measure it."""
 
     effort: Annotated[int, Range(ge=16, le=20_000)] = 300
-    """Clock cycles, or rows of inputs, of the first recorded bench; each further
-    round has four times as many."""
+    """Clock cycles, or rows of inputs, of the first recorded bench; each further round has four times as many."""
 
     mutants: Annotated[int, Range(ge=0, le=200)] = 12
     """Wrong designs made of each reference by changing one thing."""
@@ -345,8 +342,7 @@ class DatabasesConfig(JobConfig):
     """
 
     schema_column: str = "schema"
-    """Column of the schema: CREATE TABLE statements, {table: {column: type}},
-    or the form of BIRD's schema files."""
+    """Column of the schema: CREATE TABLE statements, {table: {column: type}}, or the form of BIRD's schema files."""
 
     values_column: str = "values"
     """Column of sample values: {table: {column: [value, ...]}}."""
@@ -356,8 +352,7 @@ class DatabasesConfig(JobConfig):
     no schema, and beside which the made databases are measured."""
 
     database_folder: str = ""
-    """Folder of those files; a name stands for NAME, NAME.sqlite or
-    NAME/NAME.sqlite in it."""
+    """Folder of those files; a name stands for NAME, NAME.sqlite or NAME/NAME.sqlite in it."""
 
     schemas: str = ""
     """JSON file of schemas by name, such as BIRD's."""

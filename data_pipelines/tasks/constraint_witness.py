@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.verifiers.instructions.constraint import Constraint, all_met
@@ -30,18 +29,13 @@ _MAX_OTHERS: Final = 500
 _STEPS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What constraints ask for, gathered."""
+    """What constraints ask for, gathered by their kinds."""
 
-    by: dict[str, list[Any]]
-
-    @classmethod
-    def of(cls, constraints: Sequence[Constraint]) -> _Wanted:
-        by: dict[str, list[Any]] = {}
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        self.by: dict[str, list[Any]] = {}
         for one in constraints:
-            by.setdefault(one.kind, []).append(one.args)
-        return cls(by)
+            self.by.setdefault(one.kind, []).append(one.args)
 
     def has(self, kind: str) -> bool:
         return kind in self.by
@@ -64,11 +58,11 @@ class _Wanted:
         often = {phrase: 1 for args in self.by.get("keywords", ()) for phrase in args["phrases"]}
         for args in self.by.get("keyword_count", ()):
             often[args["phrase"]] = max(often.get(args["phrase"], 0), args.get("min", 0))
-        found: list[str] = []
+        needed: list[str] = []
         for phrase, count in sorted(often.items(), key=lambda item: -len(item[0])):
-            there = sum(occurrences(phrase, other) for other in found)
-            found += [phrase] * max(0, count - there)
-        return found
+            there = sum(occurrences(phrase, other) for other in needed)
+            needed += [phrase] * max(0, count - there)
+        return needed
 
 
 def witness(constraints: Sequence[Constraint]) -> str | None:
@@ -78,7 +72,7 @@ def witness(constraints: Sequence[Constraint]) -> str | None:
     """
     if any(_large(one) for one in constraints):
         return None
-    wanted = _Wanted.of(constraints)
+    wanted = _Wanted(constraints)
     held = tuple(constraints)
     for vocabulary in _vocabularies(wanted):
         for sentences, paragraphs in _shapes(wanted):

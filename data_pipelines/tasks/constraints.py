@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final
 
 from adjudge.data_pipelines.tasks.config import LEVELS, ConstraintsConfig
 from adjudge.data_pipelines.tasks.constraint_witness import witness
-from adjudge.io.columns import Choice
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
@@ -42,24 +41,24 @@ def drawn(level: int, prompt: str, random: Random) -> list[Constraint] | None:
     least, most = LEVELS[level]
     topics = _topics(prompt)
     groups: list[Group] = random.sample(CLASSES, level)
-    found: list[Constraint] = []
+    chosen: list[Constraint] = []
     for place in range(random.randint(least, most)):
         group = groups[place] if place < level else random.choice(groups)
-        one = _fitting(group, found, topics, random)
+        one = _fitting(group, chosen, topics, random)
         if one is not None:
-            found.append(one)
+            chosen.append(one)
         elif place < level:
             return None
-    return found if len(found) >= least else None
+    return chosen if len(chosen) >= least else None
 
 
-def _fitting(group: Group, found: Sequence[Constraint], topics: list[str], random: Random) -> Constraint | None:
-    taken = {one.kind for one in found}
+def _fitting(group: Group, chosen: Sequence[Constraint], topics: list[str], random: Random) -> Constraint | None:
+    taken = {one.kind for one in chosen}
     kinds = [kind for kind, rule in COMPOSED.items() if rule.group == group and kind not in taken]
     for _ in range(_TRIES if kinds else 0):
         kind = random.choice(kinds)
         one = Constraint(kind, _ARGS[kind](random, topics))
-        if not conflicts([*found, one]) and not _senseless([*found, one]):
+        if not conflicts([*chosen, one]) and not _senseless([*chosen, one]):
             return one
     return None
 
@@ -72,10 +71,9 @@ def _senseless(constraints: Sequence[Constraint]) -> bool:
 
 
 def _topics(prompt: str) -> list[str]:
-    found = [
-        word for word in dict.fromkeys(word.casefold() for word in words(prompt)) if len(word) > 3 and word.isalpha()
-    ]
-    return [word for word in found if word not in _COMMON] or list(_GENERAL)
+    distinct = dict.fromkeys(word.casefold() for word in words(prompt))
+    topics = [word for word in distinct if len(word) > 3 and word.isalpha() and word not in _COMMON]
+    return topics or list(_GENERAL)
 
 
 def _range(random: Random, low: int, high: int, step: int) -> dict[str, int]:
@@ -151,8 +149,8 @@ _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 def phrase_of(constraint: Constraint, random: Random) -> str:
     """Return a constraint as a request in the imperative: "write at most 50 words"."""
     form = random.choice(_FORMS[constraint.kind])
-    text = form.format_map({name: _shown(name, value) for name, value in _values(constraint.args).items()})
-    return _ONE.sub(r"1 \1", text)
+    values = {**constraint.args, "range": constraint.args}
+    return _ONE.sub(r"1 \1", form.format_map({name: _shown(name, value) for name, value in values.items()}))
 
 
 def stated(
@@ -163,7 +161,7 @@ def stated(
     prompt = prompt.strip()
     if pattern == "incorporation":
         return f"{prompt} {_woven(phrases, random)}"
-    rules = "\n".join(f"{number}. {_sentence(phrase)}" for number, phrase in enumerate(phrases, 1))
+    rules = "\n".join(f"{number}. {phrase[0].upper()}{phrase[1:]}." for number, phrase in enumerate(phrases, 1))
     if pattern == "listing":
         return f"{prompt}\n\nThe response must follow these rules:\n{rules}"
     request, response = example
@@ -184,14 +182,6 @@ def _woven(phrases: Sequence[str], random: Random) -> str:
     return " ".join(woven)
 
 
-def _sentence(phrase: str) -> str:
-    return f"{phrase[0].upper()}{phrase[1:]}."
-
-
-def _values(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {**args, "range": args}
-
-
 def _shown(name: str, value: Any) -> str:
     if name == "phrases":
         quoted = [f'"{phrase}"' for phrase in value]
@@ -210,9 +200,8 @@ def _shown(name: str, value: Any) -> str:
 def _range_in_words(args: Mapping[str, Any]) -> str:
     times = " times" if "phrase" in args else ""
     if "min" in args and "max" in args:
-        return (
-            f"{args['min']} to {args['max']}{times}" if args["min"] != args["max"] else f"exactly {args['min']}{times}"
-        )
+        same = args["min"] == args["max"]
+        return f"exactly {args['min']}{times}" if same else f"{args['min']} to {args['max']}{times}"
     return f"at least {args['min']}{times}" if "min" in args else f"at most {args.get('max')}{times}"
 
 
@@ -227,41 +216,27 @@ _REQUESTS = (
 )  # fmt: skip
 
 
-class ConstraintMaker(RowMaker[ConstraintsConfig]):
-    """Makes prompts of a prompt."""
-
+class _ConstraintMaker(RowMaker[ConstraintsConfig]):
     name = "constraints"
     reads = ("prompt", "constraints")
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "text",
-        "reference": "any",
-        "scorer": "text",
-        "kinds": "texts",
-        "classes": "texts",
-        "level": "whole",
-        "pattern": "text",
-        "verdict": "text",
-        "witness": "text",
-        "source_prompt": "text",
-    }
+        "prompt": "text", "reference": "any", "scorer": "text", "kinds": "texts", "classes": "texts",
+        "level": "whole", "pattern": "text", "verdict": "text", "witness": "text", "source_prompt": "text",
+    }  # fmt: skip
 
     @property
     def fingerprint(self) -> str:
-        """The options."""
         config = self.config
         options = [list(config.pattern), list(config.level), config.per_prompt, config.witness, config.seed]
         return fingerprint_of(self.name, _VERSION, options, config.prompt_column, config.constraints_column)
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """See that the columns are there."""
-        config = self.config
-        Choice(columns, first).check({"prompt": config.prompt_column, "constraints": config.constraints_column})
-        if config.constraints_column:
+        self.check_columns(columns, first)
+        if self.config.constraints_column:
             return ("constraints are looked at, none are added",)
-        return (f"levels {', '.join(map(str, config.level))}; {', '.join(config.pattern)}",)
+        return (f"levels {', '.join(map(str, self.config.level))}; {', '.join(self.config.pattern)}",)
 
     async def rows_of(self, unit: Unit, account: Account) -> Sequence[Mapping[str, Any]]:
-        """Return the new prompts of a prompt."""
         (row,) = unit.rows
         prompt = self.cell(row, "prompt")
         if not isinstance(prompt, str) or not prompt.strip():
@@ -282,14 +257,14 @@ class ConstraintMaker(RowMaker[ConstraintsConfig]):
         level, pattern = levels[number % len(levels)], patterns[number // len(levels) % len(patterns)]
         random = Random(f"{config.seed} {number} {prompt}".encode("utf-8", "surrogatepass"))
         for _ in range(_DRAWS):
-            found = drawn(level, prompt, random)
-            if found is None:
+            constraints = drawn(level, prompt, random)
+            if constraints is None:
                 continue
-            example = witness(found)
+            example = witness(constraints)
             if example is None and (config.witness == "required" or pattern == "example"):
                 continue
-            text = stated(prompt, found, pattern, random, (random.choice(_REQUESTS), example or ""))
-            return _row(text, found, example, prompt, level, pattern)
+            text = stated(prompt, constraints, pattern, random, (random.choice(_REQUESTS), example or ""))
+            return _row(text, constraints, example, prompt, level, pattern)
         return None
 
     def _looked_at(self, prompt: str, given: Any) -> Mapping[str, Any]:
@@ -297,28 +272,33 @@ class ConstraintMaker(RowMaker[ConstraintsConfig]):
             items = given.get("constraints") if isinstance(given, Mapping) else given
             if not isinstance(items, list) or not 0 < len(items) <= _MAX_CONSTRAINTS:
                 raise ValueError("there are no constraints, or too many")
-            found = [Constraint.read(item) for item in items]
-            if sum(len(str(one.args)) for one in found) > _MAX_ARGS:
+            constraints = [Constraint.read(item) for item in items]
+            if sum(len(str(one.args)) for one in constraints) > _MAX_ARGS:
                 raise ValueError("the arguments are too long")
         except ValueError as error:
             raise DroppedError("bad_constraints") from error
-        if conflicts(found):
+        if conflicts(constraints):
             raise DroppedError("conflict")
-        example = witness(found)
+        example = witness(constraints)
         if example is None and self.config.witness == "required":
             raise DroppedError("no_witness")
-        return _row(prompt, found, example, prompt, None, None)
+        return _row(prompt, constraints, example, prompt, None, None)
 
 
 def _row(
-    text: str, found: Sequence[Constraint], example: str | None, source: str, level: int | None, pattern: str | None
+    text: str,
+    constraints: Sequence[Constraint],
+    example: str | None,
+    source: str,
+    level: int | None,
+    pattern: str | None,
 ) -> Mapping[str, Any]:
     return {
         "prompt": text,
-        "reference": {"constraints": [one.to_dict() for one in found]},
+        "reference": {"constraints": [one.to_dict() for one in constraints]},
         "scorer": "instructions",
-        "kinds": [one.kind for one in found],
-        "classes": sorted({one.group for one in found}),
+        "kinds": [one.kind for one in constraints],
+        "classes": sorted({one.group for one in constraints}),
         "level": level,
         "pattern": pattern,
         "verdict": "open" if example is None else "satisfiable",
@@ -329,4 +309,4 @@ def _row(
 
 def make_constraints(config: ConstraintsConfig, *, progress: JobProgress | None = None) -> JobReport:
     """Add constraints to the prompts of a file, or look at those they have."""
-    return run_job(config, ConstraintMaker(config), progress=progress)
+    return run_job(config, _ConstraintMaker(config), progress=progress)

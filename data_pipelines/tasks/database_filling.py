@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.maker import DroppedError
@@ -45,6 +45,10 @@ class ForeignKey:
     parent: str
     parent_columns: tuple[str, ...]
 
+    def same(self) -> str:
+        """Return the condition of a row with given values, as parameters."""
+        return " AND ".join(f"{quoted(name)} = ?" for name in self.columns)
+
     def orphans(self) -> str:
         """Return the condition of a row, called c, that points nowhere."""
         known = " AND ".join(f"c.{quoted(name)} IS NOT NULL" for name in self.columns)
@@ -58,7 +62,7 @@ class ForeignKey:
 def foreign_keys(connection: sqlite3.Connection, schema: Schema) -> list[ForeignKey]:
     """Return the foreign keys of a database's tables, those to tables that are not there left out."""
     tables = {table.name.lower(): table for table in schema.tables}
-    found = []
+    keys = []
     for table in schema.tables:
         parts: dict[int, list[tuple[str, str, str | None]]] = {}
         for number, _, parent, here, there, *_ in connection.execute(f"PRAGMA foreign_key_list({quoted(table.name)})"):
@@ -67,14 +71,14 @@ def foreign_keys(connection: sqlite3.Connection, schema: Schema) -> list[Foreign
             target = tables.get(columns[0][0].lower())
             if target is None:
                 continue
-            keys = [column.name for column in target.columns if column.key]
-            there = [name or (keys[at] if at < len(keys) else "") for at, (_, _, name) in enumerate(columns)]
+            own = [column.name for column in target.columns if column.key]
+            there = [name or (own[at] if at < len(own) else "") for at, (_, _, name) in enumerate(columns)]
             known = {column.name.lower() for column in target.columns}
             if all(name.lower() in known for name in there):
                 here = tuple(name for _, name, _ in columns)
                 key = ForeignKey(table=table.name, columns=here, parent=target.name, parent_columns=tuple(there))
-                found.append(key)
-    return found
+                keys.append(key)
+    return keys
 
 
 def repair(connection: sqlite3.Connection, schema: Schema, seed: str) -> int:
@@ -93,7 +97,7 @@ def repair(connection: sqlite3.Connection, schema: Schema, seed: str) -> int:
 
 
 def _repaired(connection: sqlite3.Connection, key: ForeignKey, chooser: random.Random, *, last: bool) -> int:
-    rows = list(_orphans(connection, key))
+    rows = _orphans(connection, key)
     if not rows:
         return 0
     there = ", ".join(quoted(name) for name in key.parent_columns)
@@ -101,32 +105,27 @@ def _repaired(connection: sqlite3.Connection, key: ForeignKey, chooser: random.R
     parents = connection.execute(
         f"SELECT DISTINCT {there} FROM {quoted(key.parent)} WHERE {known} ORDER BY {there}"
     ).fetchall()
-    for values in rows:
+    put = ", ".join(f"{quoted(name)} = ?" for name in key.columns)
+    # All rows with the old values are pointed elsewhere; those that a constraint forbids stay as they are.
+    update = f"UPDATE OR IGNORE {quoted(key.table)} SET {put} WHERE {key.same()}"
+    for old in rows:
         new = chooser.choice(parents) if parents and not last else (None,) * len(key.columns)
-        _update(connection, key, values, new)
+        connection.execute(update, (*new, *old))
     return len(rows)
 
 
-def _orphans(connection: sqlite3.Connection, key: ForeignKey) -> Iterator[tuple[Any, ...]]:
-    """Yield the different values of the columns that point nowhere."""
+def _orphans(connection: sqlite3.Connection, key: ForeignKey) -> list[tuple[Any, ...]]:
+    """Return the different values of the columns that point nowhere."""
     here = ", ".join(f"c.{quoted(name)}" for name in key.columns)
-    yield from connection.execute(
+    return connection.execute(
         f"SELECT DISTINCT {here} FROM {quoted(key.table)} AS c WHERE {key.orphans()} ORDER BY {here}"
     ).fetchall()
 
 
-def _update(connection: sqlite3.Connection, key: ForeignKey, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
-    """Point all rows with the old values elsewhere; those that a constraint forbids stay as they are."""
-    put = ", ".join(f"{quoted(name)} = ?" for name in key.columns)
-    where = " AND ".join(f"{quoted(name)} = ?" for name in key.columns)
-    connection.execute(f"UPDATE OR IGNORE {quoted(key.table)} SET {put} WHERE {where}", (*new, *old))
-
-
 def _deleted(connection: sqlite3.Connection, key: ForeignKey) -> int:
     """Delete the rows that still point nowhere."""
-    where = " AND ".join(f"{quoted(name)} = ?" for name in key.columns)
-    rows = list(_orphans(connection, key))
-    return sum(connection.execute(f"DELETE FROM {quoted(key.table)} WHERE {where}", row).rowcount for row in rows)
+    delete = f"DELETE FROM {quoted(key.table)} WHERE {key.same()}"
+    return sum(connection.execute(delete, row).rowcount for row in _orphans(connection, key))
 
 
 _DATES: Final = ("2024-02-29", "2024-12-31", "2025-01-01", "2023-12-31")
@@ -207,17 +206,8 @@ class FillingError(ValueError):
     """A schema that takes no rows; the message is SQLite's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
-    """A database that was made."""
-
-    path: Path
-    number: int
-    rows: int
-
-
-def fill(path: Path, schema: Schema, maker: RowMaker, number: int, edges: Collection[str], seed: str) -> Filled:
-    """Make a SQLite file; the same arguments make the same bytes.
+def fill(path: Path, schema: Schema, maker: RowMaker, number: int, edges: Collection[str], seed: str) -> int:
+    """Make a SQLite file, and return how many rows it has; the same arguments make the same bytes.
 
     Raises:
         FillingError: SQLite refuses the schema or its rows.
@@ -234,15 +224,12 @@ def fill(path: Path, schema: Schema, maker: RowMaker, number: int, edges: Collec
             connection.execute("BEGIN")
             repair(connection, schema, f"{seed}:{number}")
             connection.execute("COMMIT")
-            counts = [
-                connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchone()[0]
-                for table in schema.tables
-            ]
+            counts = [f"SELECT COUNT(*) FROM {quoted(table.name)}" for table in schema.tables]
+            return sum(connection.execute(count).fetchone()[0] for count in counts)
         except (sqlite3.Error, ValueError, OverflowError) as error:  # ValueError: a NUL or a lone surrogate
             if _disk_fails(path, error):
                 raise JobError(f"the disk refuses ({error}) while a database is made in {path.parent}") from error
             raise FillingError(f"SQLite refuses the schema's rows: {error}") from error
-    return Filled(path=path, number=number, rows=sum(counts))
 
 
 def _disk_fails(path: Path, error: Exception) -> bool:
@@ -253,49 +240,40 @@ def _disk_fails(path: Path, error: Exception) -> bool:
     return code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GivenSchema:
-    """A schema as `schema_shape.read_schema` takes it, and the SQLite file that it belongs to."""
+class GivenSchema(NamedTuple):
+    """A schema as `schema_shape.read_schema` takes it, and the SQLite file that it belongs to, or ""."""
 
     schema: Mapping[str, Any]
-    file: str = ""
+    file: str
 
 
 def read_schemas(path: str) -> Mapping[str, Any]:
-    """Return the schemas of a JSON file, by name.
-
-    Raises:
-        ValueError: there is no such file, or it maps no names to schemas.
-    """
+    """Return the schemas of a JSON file, by name; raise `ValueError` where it holds none."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        schemas = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"--schemas {path} cannot be read as JSON: {error}") from error
-    if not isinstance(found, dict) or not found:
+    if not isinstance(schemas, dict) or not schemas:
         raise ValueError(f"--schemas {path} holds no mapping of names to schemas")
-    return found
+    return schemas
 
 
 def given_schema(
     schema: Any, values: Any, named: Any, file: Any, *, schemas: Mapping[str, Any], folder: str
 ) -> GivenSchema:
-    """Return the schema of a row; the row's own comes first, then the named one, then the file's.
-
-    Raises:
-        DroppedError: there is none.
-    """
+    """Return the schema of a row; the row's own comes first, then the named one, then the file's."""
     path = find_file(file, folder)
     if schema is None and isinstance(named, str) and named in schemas:
         schema = schemas[named]
     if schema is not None:
         if not isinstance(schema, str | Mapping):
             raise DroppedError("bad_schema", f"the schema is a {type(schema).__name__}")
-        return GivenSchema(schema={"schema": schema, **({"values": values} if values else {})}, file=path)
+        return GivenSchema({"schema": schema, **({"values": values} if values else {})}, path)
     if not path:
         raise DroppedError("no_schema", "the row names no schema and no file that is there")
     try:
         stat = Path(path).stat()
-        return GivenSchema(schema=_of_file(path, stat.st_mtime_ns, stat.st_size), file=path)
+        return GivenSchema(_of_file(path, stat.st_mtime_ns, stat.st_size), path)
     except (SchemaError, OSError) as error:
         raise DroppedError("bad_database", str(error)) from error
 

@@ -1,11 +1,10 @@
 """From a schema, and an accepted query where there is one, to databases that are worth keeping.
 
-A database's file is named by the digest of its bytes and is put in its place in one step.  So a job that was
-interrupted makes the same files again, and no file of another row is touched.
+A database's file is named by the digest of its bytes and is put in its place in one step, so a job that was interrupted
+makes the same files again, and no file of another row is touched.
 
-Queries run through the scorer `sql`, which shuts out what a query must not do.  A query counts as told apart on a
-database when it runs there and gives another result than every accepted one.  A mutant that never is may mean the same
-as the accepted query; so a share below 1 is no fault by itself.
+_Queries run through the scorer `sql`.  A query counts as told apart on a database when it runs there and gives another
+result than every accepted one.  A mutant that never is may mean the same as the accepted query.
 
 Not covered: queries that differ only in time; cleaning up files that no row names, which a job leaves that was begun
 anew with other options.
@@ -22,18 +21,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from adjudge.data_pipelines.tasks.config import DatabasesConfig
-from adjudge.data_pipelines.tasks.database_filling import (
-    Filled,
-    FillingError,
-    GivenSchema,
-    fill,
-    given_schema,
-    read_schemas,
-)
-from adjudge.io.columns import MISSING, Choice, no_column
+from adjudge.data_pipelines.tasks.database_filling import FillingError, GivenSchema, fill, given_schema, read_schemas
+from adjudge.io.columns import MISSING, no_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
@@ -56,14 +48,14 @@ class Aim:
     Attributes:
         runs: whether an accepted query runs on it.
         finds: whether an accepted query finds something on it.
-        told: the numbers of the other queries that it tells apart.
+        apart: the numbers of the other queries that it tells apart.
         ran: the numbers of those that run on it.
         fault: why no accepted query runs.
     """
 
     runs: bool
     finds: bool
-    told: frozenset[int] = frozenset()
+    apart: frozenset[int] = frozenset()
     ran: frozenset[int] = frozenset()
     fault: str = ""
 
@@ -77,11 +69,7 @@ class Judges:
 
     @classmethod
     def of(cls, moment: str, seconds: float) -> Judges:
-        """Return the judges of a job.
-
-        Raises:
-            ValueError: a package that the scorer needs is not installed.
-        """
+        """Return the judges of a job."""
         options = {"moment": moment, "seconds": seconds, "rows": _MAX_CELLS, "variations": 0}
         return cls(
             strict=registry.load({"sql": {**options, "empty": "refuse"}}),
@@ -94,11 +82,7 @@ class Judges:
         return self.strict.fingerprint
 
     async def aims(self, files: Sequence[str], accepted: Sequence[str], others: Sequence[str]) -> list[Aim]:
-        """Return what each database is good for.
-
-        Raises:
-            JobError: the engine is gone.
-        """
+        """Return what each database is good for."""
         references: list[Mapping[str, Any]] = [{"sql": list(accepted), "database": file} for file in files]
         first = _response(accepted[0])
         finds = await self._scored(self.strict, [(first, reference) for reference in references])
@@ -106,12 +90,13 @@ class Judges:
         pairs = [(_response(other), reference) for reference in references for other in others]
         verdicts = await self._scored(self.lenient, pairs)
         aims = []
-        for at, (found, ran) in enumerate(zip(finds, runs, strict=True)):
+        for at, (finding, running) in enumerate(zip(finds, runs, strict=True)):
             mine = verdicts[at * len(others) : (at + 1) * len(others)]
-            told = frozenset(number for number, verdict in enumerate(mine) if verdict.reason == "wrong")
+            apart = frozenset(number for number, verdict in enumerate(mine) if verdict.reason == "wrong")
             same = frozenset(number for number, verdict in enumerate(mine) if verdict.value == 1.0)
-            fault = "" if ran.value == 1.0 else str(ran.evidence.get("error", ran.reason))
-            aims.append(Aim(runs=ran.value == 1.0, finds=found.value == 1.0, told=told, ran=told | same, fault=fault))
+            fault = "" if running.value == 1.0 else str(running.evidence.get("error", running.reason))
+            aim = Aim(runs=running.value == 1.0, finds=finding.value == 1.0, apart=apart, ran=apart | same, fault=fault)
+            aims.append(aim)
         return aims
 
     async def _scored(self, scorer: Scorer, pairs: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Score]:
@@ -139,14 +124,17 @@ def chosen(aims: Sequence[Aim], most: int, *, distill: bool) -> list[int]:
     while len(kept) < most:
         left = [at for at, aim in enumerate(aims) if at not in kept and aim.runs and (aim.finds or kept)]
         best = max(
-            left, key=lambda at: (len(aims[at].told - reached), aims[at].finds, len(aims[at].told), -at), default=None
+            left, key=lambda at: (len(aims[at].apart - reached), aims[at].finds, len(aims[at].apart), -at), default=None
         )
-        if best is None or (distill and kept and not aims[best].told - reached):
+        if best is None or (distill and kept and not aims[best].apart - reached):
             break
         kept.append(best)
-        reached |= aims[best].told
+        reached |= aims[best].apart
     return kept
 
+
+Filled: TypeAlias = tuple[Path, int]
+"""A database that was made, and how many rows it has."""
 
 VERSION = "1"
 _MAX_QUERIES = 64
@@ -154,7 +142,7 @@ _MAX_CHARACTERS = 10_000  # of a query; trying its mutants takes time with the s
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queries:
+class _Queries:
     """What a row asks: accepted queries, mutants of the first, and candidates."""
 
     accepted: tuple[str, ...]
@@ -163,11 +151,10 @@ class Queries:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Mutants and candidates, in this order."""
         return (*self.mutants, *self.candidates)
 
 
-class DatabaseMaker(RowMaker[DatabasesConfig]):
+class _DatabaseMaker(RowMaker[DatabasesConfig]):
     """Makes databases for each row; see the module.
 
     Raises:
@@ -177,18 +164,10 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
     name = "databases"
     reads = ("schema", "values", "database", "name", "sql", "candidates", "prompt", "id")
     fields: ClassVar[Mapping[str, Kind]] = {
-        "id": "text",
-        "prompt": "chat",
-        "reference": "any",
-        "databases": "texts",
-        "rows": "wholes",
-        "mutants": "whole",
-        "told_apart": "whole",
-        "given_told_apart": "whole",
-        "candidates": "whole",
-        "candidates_told_apart": "whole",
-        "alike": "texts",
-    }
+        "id": "text", "prompt": "chat", "reference": "any", "databases": "texts", "rows": "wholes",
+        "mutants": "whole", "told_apart": "whole", "given_told_apart": "whole", "candidates": "whole",
+        "candidates_told_apart": "whole", "alike": "texts",
+    }  # fmt: skip
 
     def __init__(self, config: DatabasesConfig, judges: Judges) -> None:
         super().__init__(config)
@@ -197,24 +176,18 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the options, the scorer and the schemas."""
         return fingerprint_of(self.name, VERSION, self.config.own_options(), self._judges.fingerprint, self._schemas)
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Look for the columns; see `Maker`."""
-        choice = Choice(columns, first)
+        known = self.check_columns(columns, first, optional=self.reads).known
 
         def there(name: str) -> bool:
             column = self._columns.get(name)
-            return column is not None and (
-                column.name in choice.known or any(column.of(row) is not MISSING for row in first)
-            )
+            return column is not None and (column.name in known or any(column.of(row) is not MISSING for row in first))
 
-        named = {name: column.name for name, column in self._columns.items()}
-        choice.check({name: said for name, said in named.items() if said != getattr(DatabasesConfig, f"{name}_column")})
         if not (there("schema") or there("database") or (self._schemas and there("name"))):
             raise ValueError(
-                no_column("schema", choice.known, usual=[self.config.schema_column or "schema"])
+                no_column("schema", known, usual=[self.config.schema_column or "schema"])
                 + " A SQLite file will do (--database-column), or a name in a file of schemas (--schemas)"
             )
         if there("sql"):
@@ -222,7 +195,6 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         return ("accepted queries: no such column, so the databases aim at nothing (--sql-column names one)",)
 
     async def rows_of(self, unit: Unit, account: Account) -> Sequence[Mapping[str, Any]]:
-        """Return the databases of a row."""
         (row,) = unit.rows
         head = {"id": self.id_of(unit), "prompt": self.chat(row)}
         given = given_schema(
@@ -243,8 +215,7 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         except FillingError as error:
             raise DroppedError("schema_takes_no_rows") from error
 
-    def _filled(self, given: GivenSchema, queries: Queries | None, folder: Path) -> list[Filled]:
-        """Return the databases to choose from."""
+    def _filled(self, given: GivenSchema, queries: _Queries | None, folder: Path) -> list[Filled]:
         schema = read_schema(given.schema)
         accepted = queries.accepted if queries else ()
         said = json.dumps([self.config.seed, given.schema, accepted], sort_keys=True, default=str)
@@ -252,17 +223,18 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         maker = aimed_rows(schema, accepted, seed, self.config.moment, through_keys=True)
         count = self.config.count * (self.config.tries if queries else 1)
         edges = self.config.wanted_edges
-        return [fill(folder / f"{at}.sqlite", schema, maker, at, edges, seed) for at in range(count)]
+        paths = [folder / f"{at}.sqlite" for at in range(count)]
+        return [(path, fill(path, schema, maker, at, edges, seed)) for at, path in enumerate(paths)]
 
     async def _chosen(
-        self, given: GivenSchema, queries: Queries | None, filled: Sequence[Filled], account: Account
+        self, given: GivenSchema, queries: _Queries | None, filled: Sequence[Filled], account: Account
     ) -> dict[str, Any]:
         if queries is None:
             paths = self._kept(filled)
             nothing = dict.fromkeys([name for name in self.fields if name not in ("id", "prompt")])
             account.counts["databases"] += float(len(paths))
-            return {**nothing, "databases": paths, "rows": [one.rows for one in filled]}
-        files = [*map(str, (one.path for one in filled)), *([given.file] if given.file else [])]
+            return {**nothing, "databases": paths, "rows": [rows for _, rows in filled]}
+        files = [*(str(path) for path, _ in filled), *([given.file] if given.file else [])]
         aims = await self._judges.aims(files, queries.accepted, queries.others)
         own = aims.pop() if given.file else Aim(runs=False, finds=False)
         if not any(aim.runs for aim in aims):
@@ -270,23 +242,23 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         if not any(aim.finds for aim in aims):
             raise DroppedError("query_finds_nothing")
         kept = chosen(aims, self.config.count, distill=self.config.distill)
-        told = frozenset[int]().union(*(aims[at].told for at in kept))
+        apart = frozenset[int]().union(*(aims[at].apart for at in kept))
         ran = frozenset[int]().union(*(aim.ran for aim in aims))
         wrong = frozenset(range(len(queries.mutants)))
-        if len(told & wrong) < self.config.min_told * len(ran & wrong):
+        if len(apart & wrong) < self.config.min_told * len(ran & wrong):
             raise DroppedError("told_too_few_apart")
         paths = self._kept([filled[at] for at in kept])
-        account.counts |= {"databases": len(paths), "mutants": len(ran & wrong), "told_apart": len(told & wrong)}
+        account.counts |= {"databases": len(paths), "mutants": len(ran & wrong), "told_apart": len(apart & wrong)}
         return {
             "reference": {"sql": list(queries.accepted), "database": paths},
             "databases": paths,
-            "rows": [filled[at].rows for at in kept],
+            "rows": [filled[at][1] for at in kept],
             "mutants": len(ran & wrong),
-            "told_apart": len(told & wrong),
-            "given_told_apart": len(own.told & wrong) if own.runs else None,
+            "told_apart": len(apart & wrong),
+            "given_told_apart": len(own.apart & wrong) if own.runs else None,
             "candidates": len(ran - wrong),
-            "candidates_told_apart": len(told - wrong),
-            "alike": [queries.others[at] for at in sorted(ran - told)],
+            "candidates_told_apart": len(apart - wrong),
+            "alike": [queries.others[at] for at in sorted(ran - apart)],
         }
 
     def _kept(self, filled: Sequence[Filled]) -> list[str]:
@@ -294,16 +266,16 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         folder = self.config.made_folder
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
-        for one in filled:
-            path = folder / f"{hashlib.sha256(one.path.read_bytes()).hexdigest()[:24]}.sqlite"
+        for made, _ in filled:
+            path = folder / f"{hashlib.sha256(made.read_bytes()).hexdigest()[:24]}.sqlite"
             if not path.exists():
                 fresh = folder / f".{path.name}.{os.getpid()}"
-                shutil.copyfile(one.path, fresh)
+                shutil.copyfile(made, fresh)
                 fresh.replace(path)
             paths.append(str(path))
         return paths
 
-    def _queries(self, row: Mapping[str, Any]) -> Queries | None:
+    def _queries(self, row: Mapping[str, Any]) -> _Queries | None:
         accepted = _texts(self.cell(row, "sql"), "bad_query")
         if not accepted:
             return None
@@ -311,25 +283,24 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
         wrong = tuple(mutants(tree)) if tree is not None else ()
         candidates = _texts(self.cell(row, "candidates"), "bad_candidates")
         known = {*accepted, *wrong}
-        return Queries(
+        return _Queries(
             accepted=accepted, mutants=wrong, candidates=tuple(text for text in candidates if text not in known)
         )
 
 
 def _texts(value: Any, reason: str) -> tuple[str, ...]:
-    found = texts_in(value, reason)
-    if len(found) > _MAX_QUERIES or not all(map(str.strip, found)):
+    texts = texts_in(value, reason)
+    if len(texts) > _MAX_QUERIES or not all(map(str.strip, texts)):
         raise DroppedError(reason)
-    if any(len(text) > _MAX_CHARACTERS for text in found):
+    if any(len(text) > _MAX_CHARACTERS for text in texts):
         raise DroppedError("query_too_long")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(texts))
 
 
 def make_databases(config: DatabasesConfig, *, progress: JobProgress | None = None) -> JobReport:
     """Make SQLite databases from schemas, or go on with a job that was interrupted.
 
-    Returns:
-        The counts.  `dropped` says why rows came to nothing: "no_schema", "bad_schema", "schema_takes_no_rows",
-        "query_fails", "query_finds_nothing", "told_too_few_apart" and others.
+    `dropped` of the report says why rows came to nothing: "no_schema", "bad_schema", "schema_takes_no_rows",
+    "query_fails", "query_finds_nothing", "told_too_few_apart" and others.
     """
-    return run_job(config, DatabaseMaker(config, Judges.of(config.moment, config.seconds)), progress=progress)
+    return run_job(config, _DatabaseMaker(config, Judges.of(config.moment, config.seconds)), progress=progress)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Final, Literal
@@ -44,11 +44,9 @@ Source = Literal["theorem", "rule", "model"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One statement made of a theorem.
+    """One statement made of a theorem, "proved" if it is true.
 
     Attributes:
-        statement: its text.
-        label: "proved" if it is true.
         source: the theorem itself, a rule, or a model.
         form: which rule; statements of one form come in pairs, one of each label, so that the form says nothing.
     """
@@ -105,23 +103,17 @@ class Conclusion:
     @property
     def number(self) -> Fraction | None:
         """The right side where it is written as a number, else None."""
-        found = _NUMBER.fullmatch(self.right)
-        if found is None:
+        written = _NUMBER.fullmatch(self.right)
+        if written is None:
             return None
-        if found[1] is None:
-            top, _, bottom = self.right.partition("/")
-            return Fraction(int(top), int(bottom or 1)) if int(bottom or 1) else None
-        sign = -1 if self.right.startswith("-") else 1
-        return sign * Fraction(int(found[1]), int(found[2])) if int(found[2]) else None
+        top, _, bottom = self.right.partition("/")
+        if written[1] is not None:
+            top, bottom = ("-" if self.right.startswith("-") else "") + written[1], written[2]
+        return Fraction(int(top), int(bottom or 1)) if int(bottom or 1) else None
 
     def stated(self, left: str, sign: str, right: str) -> str:
         """Return the statement with another relation."""
         return f"{self.before}{left} {sign} {right}{self.after}"
-
-    def turned(self) -> Conclusion:
-        """Return the same relation read from right to left."""
-        sign = {"<": ">", ">": "<"}.get(self.sign, self.sign)
-        return replace(self, left=self.right, sign=sign, right=self.left)
 
 
 def conclusion_of(statement: str) -> Conclusion | None:
@@ -141,14 +133,12 @@ def conclusion_of(statement: str) -> Conclusion | None:
     relations = list(_RELATION.finditer(inner))
     if len(relations) != 1 or _OTHER.search(inner):
         return None
-    found = relations[0]
-    left, right = inner[: found.start()].strip(), inner[found.end() :].strip()
-    closing = re.search(r"[.\s]*$", right)
-    tail = closing[0] if closing else ""
-    right = right[: len(right) - len(tail)]
+    (sign,) = relations
+    left, whole = inner[: sign.start()].strip(), inner[sign.end() :].strip()
+    right = re.sub(r"[.\s]*$", "", whole)
     if not left or not right or not _balanced(left) or not _balanced(right):
         return None
-    return Conclusion(statement[:start], left, found[0], right, tail + statement[start + len(inner) :])
+    return Conclusion(statement[:start], left, sign[0], right, whole[len(right) :] + statement[start + len(inner) :])
 
 
 def _balanced(text: str) -> bool:
@@ -180,7 +170,7 @@ class Ruled:
     Attributes:
         pairs: a true and a false statement each.
         refused: why there are none, "" where there are.
-        label: "proved" or "disproved" where `math` decided about the theorem itself, else "".
+        label: "proved" where `math` confirmed the theorem itself, else "".
         cost: what the scorer took.
     """
 
@@ -190,19 +180,15 @@ class Ruled:
     cost: Cost = NO_COST
 
 
-async def variants_by_rule(found: Conclusion, proved: bool, math: Scorer, random: Random) -> Ruled:
-    """Return the pairs that the rules make of a conclusion.
-
-    Raises:
-        JobError: the scorer is gone.
-    """
-    if not proved and not (found.sign == "=" and found.closed):
+async def variants_by_rule(conclusion: Conclusion, proved: bool, math: Scorer, random: Random) -> Ruled:
+    """Return the pairs that the rules make of a conclusion."""
+    if not proved and not (conclusion.sign == "=" and conclusion.closed):
         return Ruled(refused="not_known")
-    if found.sign != "=":
-        return Ruled(pairs=_of_inequality(found))
-    other = _other_number(found.number, random) if found.number is not None else None
-    asked = [found.right, latex_number(other) if other is not None else f"{found.right} + 1"]
-    samples = [Sample(prompt="", response=f"\\boxed{{{found.left}}}", reference=right) for right in asked]
+    if conclusion.sign != "=":
+        return Ruled(pairs=_of_inequality(conclusion))
+    other = _other_number(conclusion.number, random) if conclusion.number is not None else None
+    asked = [conclusion.right, latex_number(other) if other is not None else f"{conclusion.right} + 1"]
+    samples = [Sample(prompt="", response=f"\\boxed{{{conclusion.left}}}", reference=right) for right in asked]
     same, changed = await score_checked(math, samples)
     cost = same.cost + changed.cost
     for score in (same, changed):
@@ -214,7 +200,9 @@ async def variants_by_rule(found: Conclusion, proved: bool, math: Scorer, random
         return Ruled(refused="undecided", cost=cost)
     step = random.randint(1, 9)
     pairs = (
-        _of_number(found, other, step) if other is not None else _of_identity(found, step, step + random.randint(1, 9))
+        _of_number(conclusion, other, step)
+        if other is not None
+        else _of_identity(conclusion, step, step + random.randint(1, 9))
     )
     return Ruled(pairs=pairs, label="proved", cost=cost)
 
@@ -226,43 +214,45 @@ def _other_number(number: Fraction, random: Random) -> Fraction:
 
 
 def _pair(
-    found: Conclusion, form: str, true: tuple[str, str, str], false: tuple[str, str, str]
+    conclusion: Conclusion, form: str, true: tuple[str, str, str], false: tuple[str, str, str]
 ) -> tuple[Variant, Variant]:
     return (
-        Variant(found.stated(*true), "proved", "rule", form),
-        Variant(found.stated(*false), "disproved", "rule", form),
+        Variant(conclusion.stated(*true), "proved", "rule", form),
+        Variant(conclusion.stated(*false), "disproved", "rule", form),
     )
 
 
-def _of_number(found: Conclusion, other: Fraction, step: int) -> tuple[tuple[Variant, Variant], ...]:
-    number = found.number
+def _of_number(conclusion: Conclusion, other: Fraction, step: int) -> tuple[tuple[Variant, Variant], ...]:
+    number = conclusion.number
     assert number is not None
-    left, right, wrong = found.left, found.right, latex_number(other)
+    left, right, wrong = conclusion.left, conclusion.right, latex_number(other)
     more, less = latex_number(number + step), latex_number(number - step)
     return (
-        _pair(found, "equal", (left, "=", right), (left, "=", wrong)),
-        _pair(found, "unequal", (left, "\\neq", wrong), (left, "\\neq", right)),
-        _pair(found, "below", (left, "<", more), (left, "<", less)),
-        _pair(found, "above", (left, ">", less), (left, ">", more)),
+        _pair(conclusion, "equal", (left, "=", right), (left, "=", wrong)),
+        _pair(conclusion, "unequal", (left, "\\neq", wrong), (left, "\\neq", right)),
+        _pair(conclusion, "below", (left, "<", more), (left, "<", less)),
+        _pair(conclusion, "above", (left, ">", less), (left, ">", more)),
     )
 
 
-def _of_identity(found: Conclusion, few: int, many: int) -> tuple[tuple[Variant, Variant], ...]:
-    left, right = f"{found.left} + {few}", f"{found.right} + {few}"
-    other, more = f"{found.right} + {many}", f"{found.left} + {many}"
+def _of_identity(conclusion: Conclusion, few: int, many: int) -> tuple[tuple[Variant, Variant], ...]:
+    left, right = f"{conclusion.left} + {few}", f"{conclusion.right} + {few}"
+    other, more = f"{conclusion.right} + {many}", f"{conclusion.left} + {many}"
     return (
-        _pair(found, "equal", (left, "=", right), (left, "=", other)),
-        _pair(found, "unequal", (left, "\\neq", other), (left, "\\neq", right)),
-        _pair(found, "below", (left, "<", other), (more, "<", right)),
-        _pair(found, "above", (more, ">", right), (left, ">", other)),
+        _pair(conclusion, "equal", (left, "=", right), (left, "=", other)),
+        _pair(conclusion, "unequal", (left, "\\neq", other), (left, "\\neq", right)),
+        _pair(conclusion, "below", (left, "<", other), (more, "<", right)),
+        _pair(conclusion, "above", (more, ">", right), (left, ">", other)),
     )
 
 
-def _of_inequality(found: Conclusion) -> tuple[tuple[Variant, Variant], ...]:
-    small, large = (found.left, found.right) if found.sign == "<" else (found.right, found.left)
+def _of_inequality(conclusion: Conclusion) -> tuple[tuple[Variant, Variant], ...]:
+    small, large = (
+        (conclusion.left, conclusion.right) if conclusion.sign == "<" else (conclusion.right, conclusion.left)
+    )
     return (
-        _pair(found, "below", (small, "<", large), (large, "<", small)),
-        _pair(found, "above", (large, ">", small), (small, ">", large)),
-        _pair(found, "at_least", (large, "\\geq", small), (small, "\\geq", large)),
-        _pair(found, "at_most", (small, "\\leq", large), (large, "\\leq", small)),
+        _pair(conclusion, "below", (small, "<", large), (large, "<", small)),
+        _pair(conclusion, "above", (large, ">", small), (small, ">", large)),
+        _pair(conclusion, "at_least", (large, "\\geq", small), (small, "\\geq", large)),
+        _pair(conclusion, "at_most", (small, "\\leq", large), (large, "\\leq", small)),
     )

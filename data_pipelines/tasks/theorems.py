@@ -22,7 +22,6 @@ from adjudge.data_pipelines.tasks.theorem_rules import (
     variants_by_rule,
 )
 from adjudge.engines.interface import Engine, Fault, Sampling
-from adjudge.io.columns import Choice
 from adjudge.io.jobs.engines import engine_named, stop_if_gone
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
@@ -41,7 +40,7 @@ _MAX_REPEATED = 300  # length over distinct characters; DeepTheorem's gate again
 
 
 @dataclass(frozen=True, kw_only=True)
-class VariantWriter:
+class _VariantWriter:
     """A model that writes variants and votes on them."""
 
     engine: Engine
@@ -51,24 +50,13 @@ class VariantWriter:
 
     @property
     def fingerprint(self) -> str:
-        """The model and the prompts."""
         prompts = [load_template(f"data_pipelines/tasks/{name}").digest for name in ("variants", "verdict")]
         return f"{self.engine.fingerprint} {prompts} {self.count} {self.votes} {self.sampling}"
 
-    @property
-    def _special(self) -> tuple[str, ...]:
-        """The control tokens of the model, which no theorem may hold."""
-        return tuple(getattr(self.engine, "special_tokens", ()))
-
     async def write(self, theorem: str, account: Account) -> list[Variant]:
-        """Return the variants of a theorem.
-
-        Raises:
-            JobError: the model is gone.
-        """
-        rendered = load_template("data_pipelines/tasks/variants").render(
-            {"theorem": theorem, "count": str(self.count)}, special=self._special
-        )
+        special = tuple(getattr(self.engine, "special_tokens", ()))  # which no theorem may hold
+        values = {"theorem": theorem, "count": str(self.count)}
+        rendered = load_template("data_pipelines/tasks/variants").render(values, special=special)
         ((answer,),) = await ask_often(self.engine, [rendered], self.sampling, _read, retry=_ONCE)
         account.cost += cost_of([answer])
         stop_if_gone(self.engine, answer)
@@ -83,14 +71,14 @@ class VariantWriter:
                 account.drop(fault)
             else:
                 distinct[one.key] = one
-        return await self._agreed(list(distinct.values()), account)
+        return await self._agreed(list(distinct.values()), special, account)
 
-    async def _agreed(self, variants: list[Variant], account: Account) -> list[Variant]:
+    async def _agreed(self, variants: list[Variant], special: tuple[str, ...], account: Account) -> list[Variant]:
         """Return the variants whose label all votes share."""
         if not self.votes or not variants:
             return variants
         template = load_template("data_pipelines/tasks/verdict")
-        prompts = [template.render({"statement": one.statement}, special=self._special) for one in variants]
+        prompts = [template.render({"statement": one.statement}, special=special) for one in variants]
         sampling = Sampling(
             n=self.votes,
             max_tokens=self.sampling.max_tokens,
@@ -123,19 +111,14 @@ def _reason(fault: Fault) -> str:
 
 
 def _read(text: str, nonce: str = "", /) -> list[Variant] | None:
-    """Read the list of statements and labels; None where one item is of another form."""
-    del nonce
-    items: Any = json_value(text, list)
-    if not items:
-        return None
-    found = []
-    for item in items:
+    variants = []
+    for item in json_value(text, list) or ():
         if not isinstance(item, dict) or set(item) != {"statement", "label"} or item["label"] not in LABELS:
             return None
         if not isinstance(item["statement"], str):
             return None
-        found.append(Variant(item["statement"].strip(), item["label"], "model"))
-    return found
+        variants.append(Variant(item["statement"].strip(), item["label"], "model"))
+    return variants or None
 
 
 def _fault(one: Variant, theorem: str, template: set[str]) -> str:
@@ -162,43 +145,34 @@ _TRUE = {"proved", "true", "1"}
 _FALSE = {"disproved", "false", "0"}
 
 
-class TheoremMaker(RowMaker[TheoremsConfig]):
-    """Makes the statements of a theorem."""
+class _TheoremMaker(RowMaker[TheoremsConfig]):
+    """Makes the statements of a theorem.
+
+    Raises:
+        ValueError: the engine's spec is malformed, or there are neither rules nor an engine.
+    """
 
     name = "theorems"
     reads = ("theorem", "label")
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "text",
-        "reference": "text",
-        "scorer": "text",
-        "group": "text",
-        "group_size": "whole",
-        "statement": "text",
-        "source": "text",
-        "form": "text",
-        "theorem": "text",
-    }
+        "prompt": "text", "reference": "text", "scorer": "text", "group": "text", "group_size": "whole",
+        "statement": "text", "source": "text", "form": "text", "theorem": "text",
+    }  # fmt: skip
 
     def __init__(self, config: TheoremsConfig, *, engine: Engine | None = None) -> None:
-        """Load the scorer, and the engine if one is named and none is given.
-
-        Raises:
-            ValueError: the engine's spec is malformed, or there are neither rules nor an engine.
-        """
         super().__init__(config)
         self._math = registry.load({"math": {"undecided": "failed"}})
         if engine is None and config.engine:
             engine = engine_named(config.engine)
         sampling = Sampling(max_tokens=config.max_tokens, temperature=config.temperature, seed=config.seed)
-        self._writer: VariantWriter | None = None
+        self._writer: _VariantWriter | None = None
         if engine is None and config.no_rules:
             raise ValueError("--no-rules without an --engine leaves nothing that could make variants; name a model")
         if engine is not None:
-            self._writer = VariantWriter(engine=engine, count=config.variants, votes=config.votes, sampling=sampling)
+            self._writer = _VariantWriter(engine=engine, count=config.variants, votes=config.votes, sampling=sampling)
 
     @property
     def fingerprint(self) -> str:
-        """Options, the scorer and the model."""
         config = self.config
         options = [
             config.theorem_column, config.label_column, config.no_rules, config.max_statements,
@@ -208,13 +182,11 @@ class TheoremMaker(RowMaker[TheoremsConfig]):
         return fingerprint_of(self.name, _VERSION, options, self._math.fingerprint, asked)
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """See that the columns are there."""
-        Choice(columns, first).check({"theorem": self.config.theorem_column, "label": self.config.label_column})
+        self.check_columns(columns, first)
         made_by = [*([] if self.config.no_rules else ["rules"]), *([self._writer.engine.model] if self._writer else [])]
         return (f"variants by {' and '.join(made_by)}",)
 
     async def rows_of(self, unit: Unit, account: Account) -> Sequence[Mapping[str, Any]]:
-        """Return the statements of a theorem."""
         (row,) = unit.rows
         theorem = self.cell(row, "theorem")
         if not isinstance(theorem, str) or not theorem.strip():
@@ -228,19 +200,19 @@ class TheoremMaker(RowMaker[TheoremsConfig]):
         random = Random(f"{self.config.seed} {theorem}".encode("utf-8", "surrogatepass"))
         ruled = await self._ruled(theorem, label, random, account)
         label = ruled.label or label
-        told: list[Variant] = []
+        written: list[Variant] = []
         if self._writer and label != "disproved":
-            told = await self._writer.write(theorem, account)
-        chosen = _chosen(ruled.pairs, told, theorem, label, self.config, random)
+            written = await self._writer.write(theorem, account)
+        chosen = _chosen(ruled.pairs, written, theorem, label, self.config, random)
         if {one.label for one in chosen} != set(LABELS):
             raise DroppedError("one_label")
         return _rows(chosen, theorem)
 
     async def _ruled(self, theorem: str, label: str, random: Random, account: Account) -> Ruled:
-        found = conclusion_of(theorem) if not self.config.no_rules and label != "disproved" else None
-        if found is None:
+        conclusion = conclusion_of(theorem) if not self.config.no_rules and label != "disproved" else None
+        if conclusion is None:
             return Ruled()
-        ruled = await variants_by_rule(found, label == "proved", self._math, random)
+        ruled = await variants_by_rule(conclusion, label == "proved", self._math, random)
         if ruled.refused:
             account.drop(f"rules_{ruled.refused}")
         account.cost += ruled.cost
@@ -256,7 +228,7 @@ class TheoremMaker(RowMaker[TheoremsConfig]):
 
 def _chosen(
     pairs: Sequence[tuple[Variant, Variant]],
-    told: Sequence[Variant],
+    written: Sequence[Variant],
     theorem: str,
     label: str,
     config: TheoremsConfig,
@@ -268,20 +240,19 @@ def _chosen(
     theorem itself is one of them where its label is known and no rule states it.
     """
     picked = random.sample(list(pairs), min(len(pairs), config.max_statements // 2))
-    found = [one for pair in picked for one in pair]
-    keys = {one.key for one in found}
-    others = [one for one in told if one.key not in keys]
+    kept = [one for pair in picked for one in pair]
+    keys = {one.key for one in kept}
+    others = [one for one in written if one.key not in keys]
     if label in LABELS and statement_key(theorem) not in {*keys, *(one.key for one in others)}:
-        original: Variant = Variant(theorem, "proved" if label == "proved" else "disproved", "theorem")
-        others.insert(0, original)
-    room = config.max_statements - len(found)
+        others.insert(0, Variant(theorem, "proved" if label == "proved" else "disproved", "theorem"))
+    room = config.max_statements - len(kept)
     if not config.unbalanced:
         by_label = [[one for one in others if one.label == label] for label in LABELS]
         size = min(room // 2, *map(len, by_label))
         others = [one for mine in by_label for one in mine[:size]]
-    found += others[:room]
-    random.shuffle(found)
-    return found
+    kept += others[:room]
+    random.shuffle(kept)
+    return kept
 
 
 def _rows(chosen: Sequence[Variant], theorem: str) -> tuple[Mapping[str, Any], ...]:
@@ -306,4 +277,4 @@ def make_theorems(
     config: TheoremsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
 ) -> JobReport:
     """Make statements to prove or disprove of the theorems of a file."""
-    return run_job(config, TheoremMaker(config, engine=engine), progress=progress)
+    return run_job(config, _TheoremMaker(config, engine=engine), progress=progress)

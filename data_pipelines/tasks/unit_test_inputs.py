@@ -55,16 +55,16 @@ def mutated_calls(known: Sequence[Call], count: int, domain: Domain, random: Ran
     if not known:
         return []
     mutator = _Mutator(known, domain, random)
-    found: dict[str, Call] = {call.text: call for call in known}
+    calls: dict[str, Call] = {call.text: call for call in known}
     for _ in range(_TRIES * count):
-        if len(found) >= len(known) + count:
+        if len(calls) >= len(known) + count:
             break
         call = random.choice(known)
         for _ in range(random.choice((1, 1, 2, 3))):
             call = mutator.call(call, known)
         if call.usable:
-            found.setdefault(call.text, call)
-    return list(found.values())[len({call.text for call in known}) :]
+            calls.setdefault(call.text, call)
+    return list(calls.values())[len({call.text for call in known}) :]
 
 
 class _Mutator:
@@ -97,7 +97,6 @@ class _Mutator:
         return Call(tuple(args), kwargs)
 
     def value(self, value: Any) -> Any:
-        """Return a value of the same type."""
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
@@ -214,8 +213,8 @@ def calls_of_types(sources: Iterable[str], entry_point: str, random: Random) -> 
     for source in sources:
         types = _types(source, name, method="." in entry_point)
         if types:
-            found = [Call(tuple(_value(kind, random) for kind in types)) for _ in range(_CALLS)]
-            return list({call.text: call for call in found}.values())
+            calls = [Call(tuple(_value(kind, random) for kind in types)) for _ in range(_CALLS)]
+            return list({call.text: call for call in calls}.values())
     return []
 
 
@@ -310,23 +309,21 @@ def call_inputs(problem: Problem, more: Sequence[Call], count: int, domain: Doma
 
 def stdin_inputs(problem: Problem, more: Sequence[str], count: int, random: Random) -> list[str]:
     """Return up to `count` texts, each once."""
-    found = dict.fromkeys(text for text in (*known_stdin(list(problem.known)), *more) if len(text) <= _LONGEST_INPUT)
-    seeds = list(found)
+    texts = dict.fromkeys(text for text in (*known_stdin(list(problem.known)), *more) if len(text) <= _LONGEST_INPUT)
+    seeds = list(texts)
     for _ in range(_DRAWS * count):
-        if not seeds or len(found) >= count:
+        if not seeds or len(texts) >= count:
             break
-        found.setdefault(_other_numbers(random.choice(seeds), random))
-    return list(found)[:count]
+        texts.setdefault(_other_numbers(random.choice(seeds), random))
+    return list(texts)[:count]
 
 
 def written_inputs(printed: str, calls: bool) -> tuple[list[Any], int]:
     """Return the inputs that a model's program printed, and how many lines held none.
 
-    Args:
-        printed: one JSON value a line: a list of arguments, or the text of standard input.
-        calls: whether they are arguments.
+    Each line is a JSON value: a list of arguments where `calls`, else the text of standard input.
     """
-    found: list[Any] = []
+    inputs: list[Any] = []
     unread = 0
     for line in filter(str.strip, printed.splitlines()):
         try:
@@ -334,19 +331,19 @@ def written_inputs(printed: str, calls: bool) -> tuple[list[Any], int]:
         except (ValueError, RecursionError):
             value = None
         if calls and isinstance(value, list) and Call(tuple(value)).usable:
-            found.append(Call(tuple(value)))
+            inputs.append(Call(tuple(value)))
         elif not calls and isinstance(value, str):
-            found.append(value)
+            inputs.append(value)
         else:
             unread += 1
-    return found, unread
+    return inputs, unread
 
 
 def _other_numbers(text: str, random: Random) -> str:
     """Change one number, but none that says how many words or lines follow it."""
     lines = text.splitlines()
     counts = {len(line.split()) for line in lines} | {len(lines) - at for at in range(1, len(lines) + 1)}
-    places = [found for found in _NUMBER.finditer(text) if int(found[0]) not in counts]
+    places = [place for place in _NUMBER.finditer(text) if int(place[0]) not in counts]
     if not places:
         return text
     place = random.choice(places)

@@ -10,14 +10,13 @@ import ast
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.data_pipelines.tasks.calls_guest import DEPTH, LONGEST_NUMBER
-from adjudge.data_pipelines.tasks.config import UnitTestsConfig
-from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.maker import DroppedError, Unit
+from adjudge.io.jobs.row_maker import texts_in
 
 _LONGEST_CALL = 4_000  # characters of a call in a prompt
 _MAX_CALLS = 200  # in a prompt; the end of each is looked for
@@ -62,33 +61,27 @@ def _has_literal(value: Any) -> bool:
 
 def known_calls(tests: Any, prompt: str, entry_point: str) -> list[Call]:
     """Return the calls in tests and in the examples of a prompt, each once, in order."""
-    found: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     shown = (call for text in _spoken(prompt, entry_point) for call in _calls_in(text, entry_point))
     for call in itertools.chain(_calls_of(tests, entry_point), shown):
         if call.usable:
-            found.setdefault(call.text, call)
-    return list(found.values())
+            calls.setdefault(call.text, call)
+    return list(calls.values())
 
 
 def known_stdin(tests: Any) -> list[str]:
     """Return what programs read in tests, each once, in order."""
-    found: dict[str, None] = {}
-    for test in _listed(tests):
-        if isinstance(test, Mapping) and isinstance(test.get("stdin"), str):
-            found.setdefault(test["stdin"])
-    return list(found)
+    given = (test.get("stdin") for test in _listed(tests) if isinstance(test, Mapping))
+    return list(dict.fromkeys(text for text in given if isinstance(text, str)))
 
 
 def _listed(tests: Any) -> list[Any]:
     if isinstance(tests, Mapping):
         tests = tests.get("tests", [tests])
-    if isinstance(tests, list | tuple):
-        return [one for test in tests for one in (_listed(test) if isinstance(test, list | tuple) else _inner(test))]
-    return [tests]
-
-
-def _inner(test: Any) -> list[Any]:
-    return _listed(test["tests"]) if isinstance(test, Mapping) and "tests" in test else [test]
+    if not isinstance(tests, list | tuple):
+        return [tests]
+    nested = [isinstance(test, list | tuple) or (isinstance(test, Mapping) and "tests" in test) for test in tests]
+    return [one for test, more in zip(tests, nested, strict=True) for one in (_listed(test) if more else [test])]
 
 
 def _calls_of(tests: Any, entry_point: str) -> Iterator[Call]:
@@ -125,9 +118,9 @@ def _calls_in(source: str, entry_point: str) -> Iterator[Call]:
 def _spoken(prompt: str, entry_point: str) -> Iterator[str]:
     """Yield the calls in a prompt's text, however it writes examples: `>>> f(1)`, "f(1) == 2", "f(1) ➞ 2"."""
     name = re.escape(entry_point.rpartition(".")[2])
-    for found in itertools.islice(re.finditer(rf"(?<!def )(?<!\w){name}\(", prompt), _MAX_CALLS):
+    for call in itertools.islice(re.finditer(rf"(?<!def )(?<!\w){name}\(", prompt), _MAX_CALLS):
         depth, quote = 0, ""
-        for at in range(found.end() - 1, min(len(prompt), found.start() + _LONGEST_CALL)):
+        for at in range(call.end() - 1, min(len(prompt), call.start() + _LONGEST_CALL)):
             letter = prompt[at]
             if quote:
                 quote = "" if letter == quote and prompt[at - 1] != "\\" else quote
@@ -136,7 +129,7 @@ def _spoken(prompt: str, entry_point: str) -> Iterator[str]:
             else:
                 depth += (letter in "([{") - (letter in ")]}")
             if not depth and not quote:
-                yield prompt[found.start() : at + 1]
+                yield prompt[call.start() : at + 1]
                 break
 
 
@@ -163,7 +156,6 @@ class Problem:
     """What there is to make tests from.
 
     Attributes:
-        prompt: the task's text.
         entry_point: the function under test, or "Class().method"; "" for a program that reads standard input.
         solutions: programs that are taken to be right, no two of them the same but for layout and comments.
         wrong: programs that are known to be wrong, likewise.
@@ -179,34 +171,35 @@ class Problem:
     copies: int = 0
 
 
-def read_problem(unit: Unit, config: UnitTestsConfig) -> Problem:
+def read_problem(unit: Unit, cell: Callable[[Mapping[str, Any], str], Any], *, labelled: bool) -> Problem:
     """Return the task of a row, or of the rows of a group.
 
-    Raises:
-        DroppedError: a value is missing or of the wrong type.
+    `cell` returns what a row has in the column of a role; `labelled` says whether a column tells which programs are
+    right.
     """
     right: list[str] = []
     wrong: list[str] = []
     known: list[Any] = []
     for row in unit.rows:
-        programs = _programs(_value(row, config.solutions_column))
-        (right if _is_right(row, config) else wrong).extend(programs)
-        wrong.extend(_programs(_value(row, config.wrong_column)))
-        tests = _value(row, config.tests_column)
+        mine = right if not labelled or _is_right(cell(row, "label")) else wrong
+        mine += texts_in(cell(row, "solutions"), "bad_program")
+        wrong += texts_in(cell(row, "wrong"), "bad_program")
+        tests = cell(row, "tests")
         if any(depth > _DEEPEST for _, depth in inside(tests)):
             raise DroppedError("nested_too_deeply")
         if tests is not None and tests not in known:
             known.append(tests)
-    prompts = {_text(_value(row, config.prompt_column)) for row in unit.rows}
-    entries = {_entry_point(_value(row, config.entry_point_column)) for row in unit.rows}
+    prompts = {_text(cell(row, "prompt")) for row in unit.rows}
+    entries = {_entry_point(cell(row, "entry_point")) for row in unit.rows}
     if len(prompts) > 1 or len(entries) > 1:
         raise DroppedError("tasks_differ")
+    right = list(filter(str.strip, right))
     distinct = distinct_programs(right)
     return Problem(
         prompt=prompts.pop(),
         entry_point=entries.pop(),
         solutions=distinct,
-        wrong=distinct_programs(wrong),
+        wrong=distinct_programs(filter(str.strip, wrong)),
         known=tuple(known),
         copies=len(right) - len(distinct),
     )
@@ -214,10 +207,10 @@ def read_problem(unit: Unit, config: UnitTestsConfig) -> Problem:
 
 def distinct_programs(programs: Iterable[str]) -> tuple[str, ...]:
     """Return programs without those that repeat an earlier one: copies agree, and that says nothing."""
-    found: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for program in programs:
-        found.setdefault(_form(program), program)
-    return tuple(found.values())
+        distinct.setdefault(_form(program), program)
+    return tuple(distinct.values())
 
 
 def _form(program: str) -> str:
@@ -226,8 +219,7 @@ def _form(program: str) -> str:
         tree = ast.parse(program)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef | ast.Module):
-                body = [one for one in node.body if not _is_text(one)]
-                node.body = body or [ast.Pass()]
+                node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
         return ast.dump(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "\n".join(line.rstrip() for line in program.strip().splitlines())
@@ -237,30 +229,11 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _value(row: Mapping[str, Any], column: str) -> Any:
-    value = Column(column).of(row) if column else None
-    return None if value is MISSING else value
-
-
-def _programs(value: Any) -> Sequence[str]:
-    if value is None:
-        return ()
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list) or not all(isinstance(program, str) for program in given):
-        raise DroppedError("bad_program")
-    return [program for program in given if program.strip()]
-
-
-def _is_right(row: Mapping[str, Any], config: UnitTestsConfig) -> bool:
-    if not config.label_column:
-        return True
-    label = _value(row, config.label_column)
+def _is_right(label: Any) -> bool:
     text = str(int(label)) if isinstance(label, bool | float) and label in (0, 1) else str(label).strip().lower()
-    if text in _RIGHT:
-        return True
-    if text in _WRONG:
-        return False
-    raise DroppedError("unknown_label")
+    if text not in _RIGHT | _WRONG:
+        raise DroppedError("unknown_label")
+    return text in _RIGHT
 
 
 def _entry_point(value: Any) -> str:

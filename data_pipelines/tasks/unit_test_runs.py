@@ -62,49 +62,27 @@ class ProgramRunner:
         self.cost = NO_COST
 
     async def calls(self, programs: Sequence[str], entry_point: str, calls: Sequence[str]) -> list[list[Output]]:
-        """Return what each program returns for each call.
-
-        Raises:
-            JobError: the sandbox is gone.
-        """
+        """Return what each program returns for each call."""
         callers = [_Caller(program, _mark(program)) for program in programs]
         while waiting := [one for one in callers if len(one.outputs) < len(calls) and one.runs < _MAX_RUNS]:
-            orders = [
-                json.dumps(
-                    {
-                        "source": one.source,
-                        "entry": entry_point,
-                        "calls": list(calls),
-                        "start": len(one.outputs),
-                        "most": _MAX_RESULT,
-                        "mark": one.mark,
-                    }
-                )
-                for one in waiting
-            ]
-            for one, score in zip(
-                waiting, await self._run([(_guest(), order) for order in orders], "python"), strict=True
-            ):
+            order = {"entry": entry_point, "calls": list(calls), "most": _MAX_RESULT}
+            runs = []
+            for one in waiting:
+                mine = {"source": one.source, "start": len(one.outputs), "mark": one.mark}
+                runs.append((_guest(), json.dumps(order | mine)))
+            for one, score in zip(waiting, await self._run(runs, "python"), strict=True):
                 one.runs += 1
                 _take(one, score, len(calls))
         return [one.outputs + [Output(fault="timeout")] * (len(calls) - len(one.outputs)) for one in callers]
 
     async def prints(self, programs: Sequence[str], inputs: Sequence[str], language: str) -> list[list[Output]]:
-        """Return what each program prints for each input; a fault where it does not exit with status 0.
-
-        Raises:
-            JobError: the sandbox is gone.
-        """
+        """Return what each program prints for each input; a fault where it does not exit with status 0."""
         runs = [(program, given) for program in programs for given in inputs]
         outputs = [_printed(score) for score in await self._run(runs, language)]
         return [outputs[at * len(inputs) : (at + 1) * len(inputs)] for at in range(len(programs))]
 
     async def response(self, text: str) -> str | None:
-        """Return what the program in a model's response prints, or None if it does not end well.
-
-        Raises:
-            JobError: the sandbox is gone.
-        """
+        """Return what the program in a model's response prints, or None if it does not end well."""
         (score,) = await self._run([(text, "")], "python")
         return str(score.evidence["run"]["stdout"]) if score.value == 1.0 else None
 
@@ -121,11 +99,7 @@ class ProgramRunner:
 
 
 def stop_if_sandbox_gone(score: Score) -> None:
-    """Raise if a score says that nothing can be run.
-
-    Raises:
-        JobError: the sandbox is gone.
-    """
+    """Raise `JobError` if a score says that nothing can be run."""
     if score.status == "failed" and score.reason in _STOPPED:
         raise JobError(
             f"programs cannot be run ({score.reason}: {score.evidence.get('error', '')}); "
@@ -146,13 +120,10 @@ def _take(one: _Caller, score: Score, count: int) -> None:
         return
     ending = str(run.get("ending", "")) or score.reason
     if not lines:  # it does not even load
-        one.outputs.extend([Output(fault=_load_fault(ending, run))] * (count - len(one.outputs)))
+        fault = "not_loaded" if ending == "exited" or not run else ending
+        one.outputs.extend([Output(fault=fault)] * (count - len(one.outputs)))
     elif len(one.outputs) == before or ending != "timeout":
         one.outputs.append(Output(fault=ending or "no_result"))
-
-
-def _load_fault(ending: str, run: Mapping[str, Any]) -> str:
-    return "not_loaded" if ending == "exited" or not run else ending
 
 
 def _event(line: str) -> dict[str, Any] | None:
@@ -191,7 +162,6 @@ class InputWriter:
     """Asks a model for programs that print inputs."""
 
     def __init__(self, config: UnitTestsConfig, engine: Engine) -> None:
-        """Load the prompt; the model is loaded when it is asked."""
         self.engine = engine
         self.count = config.inputs
         self.sampling = Sampling(max_tokens=config.max_tokens)
@@ -203,11 +173,7 @@ class InputWriter:
         return f"{self.engine.fingerprint} {self.template.digest} {self.sampling.max_tokens}"
 
     async def write(self, problem: Problem, runner: ProgramRunner, account: Account) -> list[Any]:
-        """Return the inputs for a task; none, with the reason counted, where the model or its program fails.
-
-        Raises:
-            JobError: the model or the sandbox is gone.
-        """
+        """Return the inputs for a task; none, with the reason counted, where the model or its program fails."""
         rendered = self.template.render(
             {
                 "question": problem.prompt,
@@ -231,8 +197,8 @@ class InputWriter:
         if printed is None:
             account.counts["generator_errors"] += 1.0
             return []
-        found, unread = written_inputs(printed, bool(problem.entry_point))
-        account.counts["generated_inputs"] += float(len(found))
+        inputs, unread = written_inputs(printed, bool(problem.entry_point))
+        account.counts["generated_inputs"] += float(len(inputs))
         if unread:
             account.counts["generated_unread"] += float(unread)
-        return found
+        return inputs

@@ -7,11 +7,9 @@
 4. The reference is made, and `code` itself says which solutions pass it and which wrong programs fail it.
 
 Two returned values agree as `code` compares them: type by type, but a list equals a tuple, 2 equals 2.0, and floats
-may differ in the tenth digit; two that straddle a boundary of the rounding count as different, and cost a test.  Two
-printed texts agree line by line, without blanks at the ends.
+may differ in the tenth digit.  Two printed texts agree line by line, without blanks at the ends.
 
-Not covered: tests that check more than the output, and tasks with several right outputs: solutions then disagree, and
-the task is dropped.
+Not covered: tests that check more than the output, and tasks with several right outputs: solutions then disagree.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from adjudge.data_pipelines.tasks.unit_test_inputs import call_inputs, stdin_inp
 from adjudge.data_pipelines.tasks.unit_test_problems import Call, Problem, read_problem
 from adjudge.data_pipelines.tasks.unit_test_runs import InputWriter, Output, ProgramRunner, stop_if_sandbox_gone
 from adjudge.engines.interface import Engine
-from adjudge.io.columns import Choice
 from adjudge.io.jobs.engines import engine_named
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
@@ -50,7 +47,6 @@ class Agreed:
     Attributes:
         given: a `Call`, or standard input.
         output: the literal, or the text, that most of those who agree gave.
-        agreeing: how many agree.
     """
 
     given: Call | str
@@ -61,10 +57,7 @@ class Agreed:
 def agreed(given: Call | str, outputs: Sequence[Output], least: int) -> Agreed | None:
     """Return the test of an input, or None if fewer than `least` solutions give the same.
 
-    Args:
-        given: the input.
-        outputs: what each solution gave.
-        least: more than half of them, so that the order of solutions decides nothing.
+    `outputs` are those of each solution, of which `least` must be more than half, so that their order decides nothing.
     """
     keys = [None if output.value is None else output_key(output.value, isinstance(given, str)) for output in outputs]
     counted = Counter(key for key in keys if key is not None)
@@ -179,32 +172,22 @@ _MAX_PROGRAM: Final = 100_000  # characters
 _CONSTANT: Final = -1  # stands for a program that always gives the commonest output
 
 
-class UnitTestMaker(RowMaker[UnitTestsConfig]):
-    """Makes one row of a task and its solutions."""
+class _UnitTestMaker(RowMaker[UnitTestsConfig]):
+    """Makes one row of a task and its solutions.
+
+    Raises:
+        ValueError: the engine's spec is malformed, or nobody can run the language.
+    """
 
     name = "unit_tests"
+    reads = ("prompt", "solutions", "wrong", "label", "group", "entry_point", "tests")
     fields: ClassVar[Mapping[str, Kind]] = {
-        "prompt": "text",
-        "reference": "any",
-        "scorer": "text",
-        "entry_point": "text",
-        "tests": "whole",
-        "agreement": "wholes",
-        "kills": "wholes",
-        "idle_tests": "whole",
-        "solutions": "whole",
-        "passing": "whole",
-        "wrong": "whole",
-        "killed": "whole",
-        "inputs": "whole",
-    }
+        "prompt": "text", "reference": "any", "scorer": "text", "entry_point": "text", "tests": "whole",
+        "agreement": "wholes", "kills": "wholes", "idle_tests": "whole", "solutions": "whole", "passing": "whole",
+        "wrong": "whole", "killed": "whole", "inputs": "whole",
+    }  # fmt: skip
 
     def __init__(self, config: UnitTestsConfig, *, engine: Engine | None = None) -> None:
-        """Load the scorers, and the engine if one is named and none is given.
-
-        Raises:
-            ValueError: the engine's spec is malformed, or nobody can run the language.
-        """
         super().__init__(config)
         if engine is None and config.engine:
             engine = engine_named(config.engine)
@@ -219,7 +202,6 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
 
     @property
     def fingerprint(self) -> str:
-        """Options, scorers and the model."""
         config = self.config
         options = [
             config.solutions, config.agree, config.passing, config.inputs, config.tests, config.min_tests,
@@ -231,18 +213,13 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         return fingerprint_of(self.name, _VERSION, options, self._run.fingerprint, self._code.fingerprint, asked)
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """See that the columns that are named are there."""
-        config, choice = self.config, Choice(columns, first)
-        needed = ["prompt", "solutions", "wrong", "label", "group"]
-        needed += [role for role in ("entry_point", "tests") if _named(config, role) != _named(UnitTestsConfig, role)]
-        choice.check({role: _named(config, role) for role in needed})
+        config, choice = self.config, self.check_columns(columns, first, optional=("entry_point", "tests"))
         kind = "functions" if config.entry_point_column in choice.known else "programs that read input"
         return (f"{kind}; a test is kept where {config.agree} of {config.solutions} solutions agree",)
 
     async def rows_of(self, unit: Unit, account: Account) -> Sequence[Mapping[str, Any]]:
-        """Return the row of a task."""
         config = self.config
-        problem = read_problem(unit, config)
+        problem = read_problem(unit, self.cell, labelled=bool(config.label_column))
         if problem.copies:
             account.counts["copies"] += float(problem.copies)
         solutions = [one for one in problem.solutions if len(one) <= _MAX_PROGRAM][: config.solutions]
@@ -286,8 +263,8 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         self, problem: Problem, solutions: Sequence[str], inputs: Sequence[Call | str], runner: ProgramRunner
     ) -> list[Agreed]:
         outputs = await self._outputs(problem, solutions, inputs, runner)
-        found = [agreed(given, [mine[at] for mine in outputs], self.config.agree) for at, given in enumerate(inputs)]
-        return [test for test in found if test is not None and has_form(test, problem.entry_point)]
+        tests = [agreed(given, [mine[at] for mine in outputs], self.config.agree) for at, given in enumerate(inputs)]
+        return [test for test in tests if test is not None and has_form(test, problem.entry_point)]
 
     async def _chosen(self, problem: Problem, tests: list[Agreed], runner: ProgramRunner) -> list[Agreed]:
         """Return the tests to keep: each time the one that most wrong programs fail which no test before it told.
@@ -354,15 +331,11 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         for score in scores:
             stop_if_sandbox_gone(score)
             account.cost += score.cost
-            told = [bool(one) for one in score.evidence.get("tests", ())]
-            passed.append((told + [False] * count)[:count])
+            mine = [bool(one) for one in score.evidence.get("tests", ())]
+            passed.append((mine + [False] * count)[:count])
         if any(score.value is None for score in scores):
             raise DroppedError("unjudged")
         return passed
-
-
-def _named(config: UnitTestsConfig | type[UnitTestsConfig], role: str) -> str:
-    return str(getattr(config, f"{role}_column"))
 
 
 def _differs(test: Agreed, output: Output) -> bool:
@@ -377,5 +350,5 @@ def make_unit_tests(
     config: UnitTestsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
 ) -> JobReport:
     """Make unit tests for the tasks of a file."""
-    maker = UnitTestMaker(config, engine=engine)
+    maker = _UnitTestMaker(config, engine=engine)
     return run_job(config, maker, group_column=config.group_column, progress=progress)

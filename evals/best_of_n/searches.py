@@ -24,7 +24,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import assert_never
 
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.steps.rollouts import Completer, EngineCompleter
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Completion, Engine, Fault, Sampling
 from adjudge.evals.best_of_n.candidates import Said, asked_there, said_by
@@ -82,8 +82,8 @@ class Writer:
 
     problem: Problem
     _: KW_ONLY
-    steps: Completer
-    wholes: Completer
+    steps: EngineCompleter
+    wholes: EngineCompleter
     gap: str
     ends: re.Pattern[str]
     max_steps: int
@@ -108,7 +108,7 @@ class Writer:
             for one in await self._draw(self.wholes, path, n, whole=True)
         ]
 
-    async def _draw(self, completer: Completer, path: Path, n: int, *, whole: bool) -> tuple[Completion, ...]:
+    async def _draw(self, completer: EngineCompleter, path: Path, n: int, *, whole: bool) -> tuple[Completion, ...]:
         account = self.account
         count = min(n, account.most - account.draws)
         if count < 1:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.data_pipelines.hygiene.rows import text_columns
-from adjudge.data_pipelines.pairs.balance import told_of
+from adjudge.data_pipelines.pairs.balance import judged_texts
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.pairs import Pairs
@@ -125,7 +125,7 @@ def in_critiques(rows: list[Row]) -> Said:
 
 
 def in_leaks(rows: list[Row]) -> Said:
-    told = [one for row in rows for one in told_of(row, LeaksConfig(train="a", test="b"))]
+    told = [one for row in rows for one in judged_texts(row, LeaksConfig(train="a", test="b"))]
     return [([{"role": "user", "content": one.prompt}], one.chosen or "", one.rejected or "") for one in told]
 
 

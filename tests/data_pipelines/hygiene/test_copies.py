@@ -23,7 +23,7 @@ from adjudge.data_pipelines.hygiene.copies import (
     buckets,
     join_alike,
 )
-from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, Shingles, jaccard, normalised
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard, normalised
 from adjudge.io.errors import JobError
 
 FOLDER = Path(gettempdir())
@@ -47,8 +47,8 @@ def copies_of(
 
 def linked(texts: Sequence[str], threshold: float, ngram: int) -> list[set[int]]:
     """The clusters of all pairs at or above the threshold, without any hash."""
-    shingles = Shingles(ngram=ngram)
-    sets = [shingles.of(text) for text in texts]
+    minhash = MinHash(ngram=ngram)
+    sets = [minhash.shingles(text) for text in texts]
     clusters = [{at} for at in range(len(texts))]
     for one, other in itertools.combinations(range(len(texts)), 2):
         if not sets[one] or not sets[other]:

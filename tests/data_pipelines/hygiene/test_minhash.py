@@ -119,9 +119,11 @@ def test_signatures_change_with_the_seed() -> None:
 
 
 def test_options_out_of_range_are_named() -> None:
-    for permutations, seed, ngram in ((0, 0, 5), (5000, 0, 5), (1, -1, 5), (1, 0, 0)):
+    for permutations, seed, ngram in ((0, 0, 5), (5000, 0, 5), (1, -1, 5), (1, 0, 0), (1, 0, 65)):
         with pytest.raises(ValueError, match="it must be"):
             MinHash(permutations=permutations, seed=seed, ngram=ngram)
+    with pytest.raises(ValueError, match="kind='lines'"):
+        MinHash(kind="lines")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="more permutations"):
         Bands.of(0.01, 16)
     with pytest.raises(ValueError, match="threshold"):

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.items.citations import ProposalReader
-from adjudge.data_pipelines.items.keywords import TermsReader, read_program
-from adjudge.data_pipelines.items.model import RecordsReader, TextsReader, keyed_object
+from adjudge.data_pipelines.items.citations import proposal_reader
+from adjudge.data_pipelines.items.item_maker import keyed_object, records_reader, texts_reader
+from adjudge.data_pipelines.items.keywords import read_program, terms_reader
 
-TEXTS = TextsReader(name="items", most=3)
-RECORDS = RecordsReader(name="facts", fields=("text", "quote"), most=2)
+TEXTS = texts_reader("items", 3)
+RECORDS = records_reader("facts", 2, ("text", "quote"))
 
 
 def said(**fields: Any) -> str:
@@ -61,7 +61,7 @@ def test_one_bad_record_spoils_the_list(records: list[Any]) -> None:
 
 
 def test_labels_and_counts_must_be_as_asked_for() -> None:
-    read = TextsReader(name="labels", most=3, labels=("vital", "okay"), count=2)
+    read = texts_reader("labels", 3, labels=("vital", "okay"), count=2)
     assert read(said(key="k", labels=["vital", "okay"]), "k") == ("vital", "okay")
     assert read(said(key="k", labels=["vital"]), "k") is None
     assert read(said(key="k", labels=["vital", "Vital"]), "k") is None
@@ -82,7 +82,7 @@ def test_labels_and_counts_must_be_as_asked_for() -> None:
     ],
 )
 def test_a_malformed_proposal_is_none(fields: dict[str, Any]) -> None:
-    assert ProposalReader(most=3)(said(key="k", **fields), "k") is None
+    assert proposal_reader(3)(said(key="k", **fields), "k") is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_malformed_proposal_is_none(fields: dict[str, Any]) -> None:
     ],
 )
 def test_malformed_terms_are_none(fields: dict[str, Any]) -> None:
-    assert TermsReader(most=3)(said(key="k", **fields), "k") is None
+    assert terms_reader(3)(said(key="k", **fields), "k") is None
 
 
 def test_a_program_is_a_text() -> None:

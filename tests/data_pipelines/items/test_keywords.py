@@ -11,8 +11,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 import adjudge
 from adjudge.data_pipelines.items.config import KeywordsConfig
+from adjudge.data_pipelines.items.item_maker import Model
 from adjudge.data_pipelines.items.keywords import KeywordMaker, make_keywords
-from adjudge.data_pipelines.items.model import Model
 from adjudge.io.jobs.maker import Unit
 from adjudge.protocol import Sample, Score
 

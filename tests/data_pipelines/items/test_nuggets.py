@@ -10,8 +10,8 @@ from tests.data_pipelines.items.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge.data_pipelines.items.config import NuggetsConfig
+from adjudge.data_pipelines.items.item_maker import Model
 from adjudge.data_pipelines.items.likeness import CountLikeness
-from adjudge.data_pipelines.items.model import Model
 from adjudge.data_pipelines.items.nuggets import NuggetMaker, different_orders, make_nuggets
 from adjudge.engines.interface import Sampling
 from adjudge.io.errors import JobError

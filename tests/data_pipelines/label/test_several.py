@@ -14,9 +14,8 @@ import pytest
 from adjudge.cli import exits
 from adjudge.cli.main import main
 from adjudge.data_pipelines.label import JobError, LabelConfig, LabelReport, run_label
-from adjudge.data_pipelines.label.bench import LocalBench, Written
+from adjudge.data_pipelines.label.bench import LocalBench, Stage, Stages, Written
 from adjudge.data_pipelines.label.report import Tally
-from adjudge.data_pipelines.label.stages import Stage, Stages
 from adjudge.protocol import Cost, Sample, Score, response_text
 
 HERE = Path(__file__).stem

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adjudge.data_pipelines.pairs.answers import side_of
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import layout_of
-from adjudge.data_pipelines.pairs.maker import LearningPairMaker
+from adjudge.data_pipelines.pairs.maker import PairMaker
 from adjudge.data_pipelines.pairs.rule import rule_of
 from adjudge.io.jobs.maker import Made, Unit
 
@@ -48,7 +48,7 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], rule: str, **options: Any) -> Ma
     config = PairsConfig(input="in.jsonl", output="out.jsonl", rule=rule, **options)
     chosen = rule_of(rule)
     shown = full or [{"id": "", "prompt": "Which?", "response": "", "score": 0, "other": 0}]
-    maker = LearningPairMaker(chosen, layout_of(config, chosen, list(shown[0]), shown), config)
+    maker = PairMaker(chosen, layout_of(config, chosen, list(shown[0]), shown), config)
     unit = Unit(rows=tuple(full), first=0, group="Which?")
     maker.prepare([unit])
     return asyncio.run(maker.make(unit))

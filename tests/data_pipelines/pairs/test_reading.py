@@ -126,7 +126,7 @@ def test_scores_by_name_are_chosen_by_name() -> None:
     group, dropped = read(rows, score_column="math")
     assert group is not None
     assert [answer.score for answer in group.answers] == [1.0, 0.0, 0.5]
-    assert group.answers[0].told("evidence.tier") == "x"
+    assert group.answers[0].said("evidence.tier") == "x"
     group, dropped = read(rows, score_column="scores.judge")
     assert group is not None
     assert [answer.score for answer in group.answers] == [0.3]

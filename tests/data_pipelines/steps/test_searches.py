@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_pipelines.steps.oracles import Scripted, pieces, planted, run
 
-from adjudge.data_pipelines.steps.methods import Agreement, agreement, quality, values_of
-from adjudge.data_pipelines.steps.rollouts import Estimate, Prefix, Rollout, first_error_of, label_of, monte_carlo
+from adjudge.data_pipelines.steps.methods import agreement, quality, values_of
+from adjudge.data_pipelines.steps.rollouts import (
+    Estimate,
+    Prefix,
+    Rollout,
+    StepLabels,
+    first_error_of,
+    label_of,
+    monte_carlo,
+)
 from adjudge.data_pipelines.steps.searches import advantages, binary_search, chance_of
 
 VOTES = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=8)
@@ -113,23 +121,23 @@ def test_advantages_are_differences_of_the_provers_chances() -> None:
     found = run(advantages(oracle, pieces(3), k=4, best_of=2, outcome=False))
     # 1 - C(2,2)/C(4,2) = 5/6; 1; 1 - C(3,2)/C(4,2) = 1/2; the whole solution is wrong.
     assert found.start == pytest.approx(5 / 6)
-    assert found.chances == pytest.approx((1.0, 0.5, 0.0))
-    assert found.advantages == pytest.approx((1 / 6, -0.5, -0.5))
-    assert sum(one for one in found.advantages if one is not None) == pytest.approx(0.0 - 5 / 6)
+    assert found.labels == pytest.approx((1.0, 0.5, 0.0))
+    assert found.values == pytest.approx((1 / 6, -0.5, -0.5))
+    assert sum(one for one in found.values if one is not None) == pytest.approx(0.0 - 5 / 6)
 
 
 def test_first_pit_asks_nothing_behind_the_first_hopeless_prefix() -> None:
     oracle = planted(1)
     found = run(advantages(oracle, pieces(6), k=4, best_of=1, outcome=False, first_pit=True))
-    assert found.chances == (1.0, 0.0, None, None, None, 0.0)
-    assert found.advantages == (0.0, -1.0, None, None, None, None)
+    assert found.labels == (1.0, 0.0, None, None, None, 0.0)
+    assert found.values == (0.0, -1.0, None, None, None, None)
     assert max(map(len, oracle.prefixes)) == 2
 
 
 def test_an_unjudged_prefix_leaves_two_advantages_open() -> None:
     oracle = Scripted(lambda prefix, index: None if len(prefix) == 1 else True)
     found = run(advantages(oracle, pieces(3), k=2, best_of=1, outcome=True))
-    assert found.advantages == (None, None, 0.0)
+    assert found.values == (None, None, 0.0)
 
 
 def way(steps: int, *, right: bool | None = True) -> Rollout:
@@ -139,7 +147,7 @@ def way(steps: int, *, right: bool | None = True) -> Rollout:
 def test_quality_values_of_a_right_way_climb_evenly_to_one() -> None:
     oracle = Scripted(lambda prefix, index: way(4 - len(prefix)))
     found = run(quality(oracle, pieces(4), k=1, outcome=True))
-    assert found.values == pytest.approx((0.25, 0.5, 0.75, 1.0))
+    assert found.labels == pytest.approx((0.25, 0.5, 0.75, 1.0))
 
 
 def test_quality_values_by_hand() -> None:
@@ -174,8 +182,8 @@ def test_quality_values_are_probabilities(right: list[int], outcome: bool) -> No
 @pytest.mark.parametrize(
     ("rollouts", "judge", "found"),
     [
-        (1, (1.0, 0.0, None), Agreement(first_error=1, labels=(1.0, 0.0, None))),
-        (-1, (1.0, 1.0, 1.0), Agreement(first_error=-1, labels=(1.0, 1.0, 1.0))),
+        (1, (1.0, 0.0, None), StepLabels(first_error=1, labels=(1.0, 0.0, None))),
+        (-1, (1.0, 1.0, 1.0), StepLabels(first_error=-1, labels=(1.0, 1.0, 1.0))),
         (1, (0.0, 1.0, 1.0), "disagreed"),
         (-1, (1.0, 0.4, 1.0), "disagreed"),
         (None, (1.0, 0.0, None), "rollouts_unclear"),

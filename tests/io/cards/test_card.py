@@ -118,12 +118,8 @@ def test_a_datasets_folder_has_its_card_inside_and_still_loads(labels: Path, tmp
     assert (source["name"], source["made_by"]) == ("folder", "dedup")
 
 
-class Everything(Sieve):
+class Everything(Sieve[DedupConfig]):
     name = "`x` | <b>name"
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        return {}
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         return ()
@@ -156,7 +152,7 @@ def test_what_a_maker_says_and_hostile_names_are_text_and_no_markup(tmp_path: Pa
         notes=("<script>\n# no heading",),
     )
     config = DedupConfig(input="user/dataset", output=str(tmp_path / "o.jsonl"), revision="abc")
-    write_job_card(report, config, Facts(Everything()))
+    write_job_card(report, config, Facts(Everything(config)))
     text = (tmp_path / "o.jsonl.card.md").read_text()
     head = head_of(tmp_path / "o.jsonl.card.md")
     assert head["size_categories"] == ["1K<n<10K"]

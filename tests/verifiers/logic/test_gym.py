@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import wire
-from adjudge.data_pipelines.tasks.gym import GymFamily
+from adjudge.data_pipelines.tasks.procedural import GymFamily
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.scoring import api
 from adjudge.verifiers.logic import gym_forms

@@ -19,7 +19,7 @@ from adjudge.io.jobs.formats import Columns, convert
 from adjudge.io.jobs.groups import Piece, RowSource
 from adjudge.io.jobs.journal import Journal
 from adjudge.io.jobs.lines import ANY, TURNS, Lines, joined, place_of
-from adjudge.io.jobs.maker import Maker, Prepares
+from adjudge.io.jobs.maker import Maker, Prepares, Unit
 from adjudge.io.jobs.opening import Plan, make_plan
 from adjudge.io.jobs.ordered import in_order, run_to_end
 from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, tell
@@ -117,13 +117,16 @@ class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
         maker = self._plan.maker
         if not isinstance(maker, Prepares):
             return
-        tell(self._progress, "looking at the whole input first")
         try:
-            maker.prepare(self._plan.reader.units())
+            maker.prepare(self._units())
         except (ValueError, JobError):
             raise
         except Exception as error:  # the boundary: whatever a maker raises is reported under its name
             raise JobError(f"{self._plan.maker.name} failed in `prepare`: {type(error).__name__}: {error}") from error
+
+    def _units(self) -> Iterator[Unit]:
+        tell(self._progress, "looking at the whole input first")  # not before the maker does
+        yield from self._plan.reader.units()
 
     async def work(self) -> None:
         at_once = self._plan.config.in_flight
@@ -176,22 +179,22 @@ class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
     def _kinds(self, piece: Piece, lines: Lines) -> dict[str, str]:
         """Return the kinds of the columns that these lines have, as wide as all lines so far need them."""
         plan, before = self._plan, self._journal.tally.kinds
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for name, kind in lines.kinds:
-            found[name] = joined(found.get(name, before.get(name, "")), kind)
-            if found[name] == ANY and plan.fields.get(name) == "chat" and piece.unit is not None:
+            kinds[name] = joined(kinds.get(name, before.get(name, "")), kind)
+            if kinds[name] == ANY and plan.fields.get(name) == "chat" and piece.unit is not None:
                 what = {"text": "text", TURNS: "chat turns"}.get(kind, "chat turns of more than a role and a text")
                 raise JobError(
                     f"{plan.maker.name} made the field {name!r} of {place_of(piece.unit)} as {what}, and "
                     f"{plan.config.output} cannot hold that beside what was made before: there it is text in all "
                     "rows, or turns of a role and a text in all rows. Write .jsonl, which holds both"
                 )
-        if len(before) + len(found) > _MAX_COLUMNS and len(before | found) > _MAX_COLUMNS:
+        if len(before) + len(kinds) > _MAX_COLUMNS and len(before | kinds) > _MAX_COLUMNS:
             raise JobError(
                 f"the rows have more than {_MAX_COLUMNS} different columns, and {plan.config.output} would have as "
                 "many; write .jsonl, in which each row has its own"
             )
-        return found
+        return kinds
 
     def _convert(self) -> Callable[[Path, Path], None] | None:
         plan = self._plan
@@ -205,16 +208,9 @@ class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
 
         write_job_card(report, self._plan.config, self._plan.maker)
 
-    def snapshot(self, *, rows_per_second: float, fraction: float | None, eta_seconds: float | None) -> JobSnapshot:
+    def snapshot(self, **pace: Any) -> JobSnapshot:
         tally = self._journal.tally
-        return JobSnapshot(
-            rows=tally.rows,
-            made=tally.made,
-            dropped=dict(tally.dropped),
-            rows_per_second=rows_per_second,
-            fraction=fraction,
-            eta_seconds=eta_seconds,
-        )
+        return JobSnapshot(rows=tally.rows, made=tally.made, dropped=dict(tally.dropped), **pace)
 
     def _report(self) -> JobReport:
         journal, tally = self._journal, self._journal.tally

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from adjudge import wire
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
@@ -86,10 +86,20 @@ class RowMaker(ABC, Generic[C]):
             account.drop(error.reason)
             return account.made([])
 
+    def check_columns(
+        self, columns: Sequence[str], first: Sequence[Mapping[str, Any]], *, optional: Collection[str] = ()
+    ) -> Choice:
+        """Raise `ValueError` unless each role's column is there; of `optional` roles the usual one may be missing."""
+        choice, usual = Choice(columns, first), type(self.config)
+        for role, column in self._columns.items():
+            if role not in optional or column.name != getattr(usual, f"{role}_column"):
+                choice.given(role, column.name)
+        return choice
+
     def cell(self, row: Mapping[str, Any], role: str) -> Any:
         """Return what a row has in the column of a role; None where there is none."""
-        found = self._columns[role].of(row) if role in self._columns else None
-        return None if found is MISSING else found
+        value = self._columns[role].of(row) if role in self._columns else None
+        return None if value is MISSING else value
 
     def chat(self, row: Mapping[str, Any], role: str = "prompt") -> Any:
         """Return text or chat turns of a column, to be handed on; None where there is none."""
@@ -110,7 +120,7 @@ def texts_in(value: Any, reason: str) -> list[str]:
     Raises:
         DroppedError: it is something else.
     """
-    found = [value] if isinstance(value, str) else [] if value is None else value
-    if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
+    texts = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(item, str) for item in texts):
         raise DroppedError(reason)
-    return list(found)
+    return list(texts)

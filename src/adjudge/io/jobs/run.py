@@ -61,8 +61,8 @@ class JobRun(ABC, Generic[T, S, R]):
         """Put the output in its place, and return the report."""
 
     @abstractmethod
-    def snapshot(self, *, rows_per_second: float, fraction: float | None, eta_seconds: float | None) -> S:
-        """Return how far the job is."""
+    def snapshot(self, **pace: Any) -> S:
+        """Return how far the job is; `pace` is `rows_per_second`, `fraction` and `eta_seconds`."""
 
     def run(self) -> R:
         """Do what is left, and return the report."""

@@ -11,6 +11,7 @@ import ray.exceptions
 
 from adjudge.data_pipelines.label import ray_crew as module
 from adjudge.data_pipelines.label.bench import Verdict, Written
+from adjudge.data_pipelines.label.ray_cluster import Demand
 from adjudge.data_pipelines.label.ray_crew import Crew
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
@@ -119,7 +120,11 @@ class Notes(list[str]):
 
 def crew_of(workers: int, in_flight: int = 2, notes: Notes | None = None) -> Crew:
     found = Crew(
-        "toy", {}, workers=workers, cpus=1, gpus=0, in_flight=in_flight, note=Notes() if notes is None else notes
+        Demand(scorer="toy", cpus=1),
+        {},
+        workers=workers,
+        in_flight=in_flight,
+        note=Notes() if notes is None else notes,
     )
     found.open()
     return found

@@ -18,14 +18,14 @@ AIMS = st.lists(
         Aim,
         runs=st.just(True),
         finds=st.booleans(),
-        told=st.frozensets(st.integers(0, 6)),
+        apart=st.frozensets(st.integers(0, 6)),
     ),
     max_size=8,
 )
 
 
 def aim(*told: int, finds: bool = True, runs: bool = True) -> Aim:
-    return Aim(runs=runs, finds=finds, told=frozenset(told))
+    return Aim(runs=runs, finds=finds, apart=frozenset(told))
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_each_database_adds_the_most(aims: list[Aim], most: int, distill: bool, 
 def test_a_distilled_choice_tells_all_apart_that_any_tells_once_one_finds_something(aims: list[Aim]) -> None:
     kept = chosen(aims, len(aims), distill=True)
     assert len(set(kept)) == len(kept)
-    every = frozenset[int]().union(*(one.told for one in aims))
-    told = frozenset[int]().union(*(aims[at].told for at in kept))
+    every = frozenset[int]().union(*(one.apart for one in aims))
+    told = frozenset[int]().union(*(aims[at].apart for at in kept))
     assert told == (every if any(one.finds for one in aims) else frozenset())
 
 
@@ -69,13 +69,18 @@ def test_aims_say_what_runs_what_finds_something_and_what_differs(tmp_path: Path
         "SELECT 1",
     ]
     found = asyncio.run(judges.aims([full, empty], ["SELECT a FROM t"], others))
-    assert (found[0].runs, found[0].finds, found[0].told, found[0].ran) == (
+    assert (found[0].runs, found[0].finds, found[0].apart, found[0].ran) == (
         True,
         True,
         frozenset({0}),
         frozenset({0, 1}),
     )
-    assert (found[1].runs, found[1].finds, found[1].told, found[1].ran) == (True, False, frozenset(), frozenset({0, 1}))
+    assert (found[1].runs, found[1].finds, found[1].apart, found[1].ran) == (
+        True,
+        False,
+        frozenset(),
+        frozenset({0, 1}),
+    )
     (broken,) = asyncio.run(judges.aims([full], ["SELECT b FROM t"], others))
     assert not broken.runs
     assert "no such column" in broken.fault

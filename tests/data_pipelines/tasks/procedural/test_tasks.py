@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from adjudge import wire
 from adjudge.data_pipelines.tasks.config import TasksConfig
-from adjudge.data_pipelines.tasks.gym import GymFamily, seed_of
-from adjudge.data_pipelines.tasks.procedural import FAMILIES, families_of, make_tasks, part_of
+from adjudge.data_pipelines.tasks.procedural import FAMILIES, GymFamily, families_of, make_tasks, part_of, seed_of
 from adjudge.scoring import api
 
 OWN = tuple(FAMILIES)
@@ -157,7 +156,7 @@ def test_entries_of_reasoning_gym_score_by_their_own_check(tmp_path: Path) -> No
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_tasks_of_reasoning_gym_do_not_depend_on_the_order_of_sets(hash_seed: str, tmp_path: Path) -> None:
     program = (
-        "from adjudge.data_pipelines.tasks.gym import GymFamily, gym_families\n"
+        "from adjudge.data_pipelines.tasks.procedural import GymFamily, gym_families\n"
         "print(len(gym_families()))\n"
         "for key in ('chain_sum', 'family_relationships', 'caesar_cipher', 'letter_counting', 'course_schedule'):\n"
         "    for seed in range(5): print(GymFamily(key).task(0, seed))\n"

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
-from adjudge.data_pipelines.tasks.bench_writer import NotTriedError, Trials
+from adjudge.data_pipelines.tasks.bench_writer import Trials
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.tasks.testbenches import make_testbenches
+from adjudge.io.jobs.maker import DroppedError
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Sample
 from adjudge.scoring import registry
@@ -106,7 +107,7 @@ def test_a_larger_bench_that_runs_into_the_limits_does_not_cost_the_smaller_one(
 
     async def limited(trials: Trials, bench: Bench, design: Design, **given: Any) -> Mapping[str, Any]:
         if any(len(text) > 2 * most for text in bench.files.values()):
-            raise NotTriedError("reference_too_slow", "it runs too long")
+            raise DroppedError("reference_too_slow", "it runs too long")
         return await run(trials, bench, design, **given)
 
     monkeypatch.setattr(Trials, "run", limited)

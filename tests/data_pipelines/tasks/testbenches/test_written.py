@@ -12,11 +12,12 @@ import pytest
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
-from adjudge.data_pipelines.tasks.bench_writer import NotTriedError, Trials
+from adjudge.data_pipelines.tasks.bench_writer import Trials
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.tasks.testbenches import make_testbenches
 from adjudge.engines.interface import Completion, Fault, Prompt
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.maker import DroppedError
 from adjudge.io.jobs.report import JobReport
 
 pytestmark = pytest.mark.usefixtures("icarus")
@@ -172,7 +173,7 @@ def test_a_repair_that_cannot_be_tried_does_not_cost_the_bench(tmp_path: Path, m
 
     async def refuses(trials: Trials, bench: Bench, design: Design, **given: Any) -> Mapping[str, Any]:
         if bench.source.strip() == GOOD:
-            raise NotTriedError("bad_files", "no")
+            raise DroppedError("bad_files", "no")
         return await run(trials, bench, design, **given)
 
     monkeypatch.setattr(Trials, "measured", measured)
