@@ -16,3 +16,8 @@ class BadReferenceError(ValueError):
         super().__init__(message)
         self.mistake = mistake
         self.limit = limit
+
+
+def mistake(message: str) -> BadReferenceError:
+    """Return the error of a reference whose type or shape is wrong; see `BadReferenceError.mistake`."""
+    return BadReferenceError(message, mistake=True)
