@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.sandbox.program import ENDINGS, RunLimits, RunResult
+from adjudge.sandbox.program import ENDINGS, RunLimits
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
@@ -136,7 +136,6 @@ def _ports_of(bits: set[int], ports: Sequence[Port]) -> list[str]:
 # What Icarus 11 says when a design drives an input; our bench is free of it, so it is the design's doing.
 _DRIVEN = re.compile(rb"is coerced to inout|row Unable to assign to unresolved wires")
 
-_SOURCES = ("bench.v", "design.v")
 _GOLD = "gold"  # in front of the reference's names; no candidate shares a simulation with it
 _MAX_COMPILED = 4 << 20  # bytes that are kept for a reference; the largest of VerilogEval has 100 KiB
 
@@ -199,12 +198,12 @@ class Differential:
         require("iverilog")
         stimulus = ready.stimulus((), "the reference alone")
         try:
-            samples, compiled = ready._first_samples(runner, stimulus)
+            samples, compiled = ready._simulated(runner, source, names[top], stimulus, _GOLD, keep=True)
         except SimulationError as error:
             raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
         if not known_bits(samples[stimulus.settled :]):
             raise BadReferenceError("the outputs of the reference design are never known")
-        return replace(ready, compiled=compiled)
+        return replace(ready, compiled=compiled if len(compiled) <= _MAX_COMPILED else b"")
 
     def _interface(self, source: str, module: str) -> Interface:
         try:
@@ -245,9 +244,9 @@ class Differential:
             BadReferenceError: the reference's did.
         """
         stimulus = stimulus or self.stimulus(candidate.constants, seed)
-        got = self.samples(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
+        got, _ = self._simulated(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
         try:
-            wanted = self._own_samples(runner, stimulus)
+            wanted, _ = self._simulated(runner, self.source, self.module, stimulus, _GOLD, self.compiled)
         except SimulationError as error:
             raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
         comparison = compare(wanted, got, self.interface.outputs, stimulus.settled)
@@ -257,46 +256,43 @@ class Differential:
         shown = {"row": at, "inputs": stimulus.row(at), "expected": wanted[at][:128], "got": got[at][:128]}
         return comparison, shown
 
-    def samples(self, runner: Sandbox, source: str, module: str, stimulus: Stimulus, secret: str) -> list[str]:
-        """Return what a design answers to a stimulus.
+    def _simulated(
+        self,
+        runner: Sandbox,
+        source: str,
+        module: str,
+        stimulus: Stimulus,
+        secret: str,
+        compiled: bytes = b"",
+        keep: bool = False,
+    ) -> tuple[list[str], bytes]:
+        """Return what a design answers to a stimulus, and, to `keep`, it and its bench as Icarus compiled them.
 
         Raises:
             SimulationError: it does not compile, does not end, or does not let the bench end.
         """
-        files, top, output = self._files(source, module, stimulus, secret), f"{secret}_bench", f"{secret}.samples"
-        result = runner.run(icarus(files, _SOURCES, top, (output,)), self.limits)
-        return _samples(result, stimulus, self._width, secret, output)
-
-    def _first_samples(self, runner: Sandbox, stimulus: Stimulus) -> tuple[list[str], bytes]:
-        """Return the reference's samples, and what was compiled for them where later runs can use it."""
-        files, output = self._files(self.source, self.module, stimulus, _GOLD), f"{_GOLD}.samples"
-        result = runner.run(icarus(files, _SOURCES, f"{_GOLD}_bench", (output, COMPILED)), self.limits)
-        compiled = result.outputs.get(COMPILED, b"")
-        samples = _samples(result, stimulus, self._width, _GOLD, output)
-        return samples, compiled if len(compiled) <= _MAX_COMPILED else b""
-
-    def _own_samples(self, runner: Sandbox, stimulus: Stimulus) -> list[str]:
-        """Return the reference's samples."""
-        if not self.compiled:
-            return self.samples(runner, self.source, self.module, stimulus, _GOLD)
-        files, output = self._data(stimulus, _GOLD), f"{_GOLD}.samples"
-        result = runner.run(icarus_again(self.compiled, files, (output,)), self.limits)
-        return _samples(result, stimulus, self._width, _GOLD, output)
-
-    def _files(self, source: str, module: str, stimulus: Stimulus, secret: str) -> dict[str, bytes]:
-        return {
-            "bench.v": driver_source(self.interface, module, secret).encode(),
-            "design.v": source.encode(),
-            **self._data(stimulus, secret),
-        }
-
-    def _data(self, stimulus: Stimulus, secret: str) -> dict[str, bytes]:
-        shared = {name: self.reference.files[name].encode() for name in self.reference.shared}
-        return {f"{secret}.rows": stimulus.hex_text(), **shared}
-
-    @property
-    def _width(self) -> int:
-        return sum(port.width for port in self.interface.outputs)
+        output, width = f"{secret}.samples", sum(port.width for port in self.interface.outputs)
+        files = {name: self.reference.files[name].encode() for name in self.reference.shared}
+        files[f"{secret}.rows"] = stimulus.hex_text()
+        if compiled:
+            program = icarus_again(compiled, files, (output,))
+        else:
+            files["bench.v"] = driver_source(self.interface, module, secret).encode()
+            files["design.v"] = source.encode()
+            outputs = (output, COMPILED) if keep else (output,)
+            program = icarus(files, ("bench.v", "design.v"), f"{secret}_bench", outputs)
+        result = runner.run(program, self.limits)
+        if result.ending in ENDINGS:
+            raise SimulationError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
+        text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
+        if _DRIVEN.search(result.stderr):
+            raise SimulationError("tampering", "elaborate", "the design drives one of its own inputs")
+        if result.code == REFUSED:
+            raise SimulationError("candidate_error", "elaborate", shorten(text) or "it does not compile")
+        try:
+            return read_samples(result.outputs.get(output), stimulus, width), result.outputs.get(COMPILED, b"")
+        except TraceError as error:
+            raise SimulationError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error
 
 
 def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = True) -> str:
@@ -309,17 +305,3 @@ def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = Tr
         if other.direction != port.direction or (widths and other.width != port.width):
             return f"the port {port.name!r} is {other.direction} [{other.width}], not {port.direction} [{port.width}]"
     return f"the port {min(have)!r} was not asked for" if have else ""
-
-
-def _samples(result: RunResult, stimulus: Stimulus, width: int, secret: str, output: str) -> list[str]:
-    if result.ending in ENDINGS:
-        raise SimulationError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
-    text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
-    if _DRIVEN.search(result.stderr):
-        raise SimulationError("tampering", "elaborate", "the design drives one of its own inputs")
-    if result.code == REFUSED:
-        raise SimulationError("candidate_error", "elaborate", shorten(text) or "it does not compile")
-    try:
-        return read_samples(result.outputs.get(output), stimulus, width)
-    except TraceError as error:
-        raise SimulationError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error

@@ -10,8 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from adjudge.sandbox.program import Program, RunLimits
-from adjudge.sandbox.sandbox import Sandbox
+from adjudge.sandbox.program import Program
 
 _REMEDY = {
     "iverilog": "install Icarus Verilog (Debian, Ubuntu: apt-get install iverilog; macOS: brew install icarus-verilog)",
@@ -41,9 +40,6 @@ REFUSED = 99  # exit status: the compiler refused the sources
 COMPILED = "compiled.vvp"
 _FLAGS = "-g2012"
 _SHELL = ("sh", "-c")
-VERILATED = "--timing -j 1 -Wno-fatal -Wno-lint -Wno-style --Mdir made"
-_LIBRARY = "verilated_library.o"
-_LIBRARIES: dict[str, dict[str, bytes]] = {}
 
 
 def icarus(files: Mapping[str, bytes], sources: Sequence[str], top: str, outputs: Sequence[str]) -> Program:
@@ -67,25 +63,3 @@ def icarus_twice(files: Mapping[str, bytes], sources: Sequence[str], top: str, f
         "exit 0"
     )
     return Program(command=(*_SHELL, script), files=dict(files))
-
-
-def verilator_library(runner: Sandbox, options: str) -> tuple[dict[str, bytes], str]:
-    """Return Verilator's own library, compiled once in a process, as files and the words that have it linked.
-
-    Compiling it takes 6 of the 7 s of a small simulation.  Both are empty where that fails; then each run compiles it.
-    """
-    if options not in _LIBRARIES:
-        script = (
-            f"verilator --binary {VERILATED} {options} -o simulation --top-module empty empty.v >&2 "
-            f"&& ld -r -o {_LIBRARY} made/verilated*.o"
-        )
-        program = Program(
-            command=(*_SHELL, script),
-            files={"empty.v": b"module empty; initial #1 $finish; endmodule\n"},
-            outputs=(_LIBRARY,),
-        )
-        made = runner.run(program, RunLimits(seconds=60.0)).outputs.get(_LIBRARY)
-        if made is None:
-            return {}, ""
-        _LIBRARIES[options] = {_LIBRARY: made}
-    return _LIBRARIES[options], f"-MAKEFLAGS VK_GLOBAL_OBJS= ../{_LIBRARY}"

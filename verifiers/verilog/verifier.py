@@ -98,9 +98,6 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         object.__setattr__(self, "stages", tuple(self.stages))
         if len(self.stages) != 3 or not 0 <= self.stages[0] <= self.stages[1] <= self.stages[2] < 1:
             raise ValueError(f"verilog: stages is {self.stages!r}; give three rising credits from 0 to below 1")
-        self._look_for_tools()
-
-    def _look_for_tools(self) -> None:
         if importlib.util.find_spec("pyslang") is None:
             raise ValueError(f"the verilog scorer parses with pyslang, and it is missing; {install_hint('verilog')}")
         try:
