@@ -51,4 +51,4 @@ def test_version_2_is_used_where_it_is_granted(tmp_path: Path, own: str, subtree
     assert group.killed()
     said = subprocess.run([*group.entering(), "echo", "entered"], capture_output=True, text=True, check=True).stdout
     assert ((folder / "cgroup.procs").read_text(), said) == ("0\n", "entered\n")  # 0 is whoever writes it
-    assert group.peak() is None
+    assert group.peak_mb() is None

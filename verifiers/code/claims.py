@@ -29,9 +29,7 @@ _PATH = re.compile(r"([^\W\d]\w*)(?:(?:\(\))?\.([^\W\d]\w*))?")
 class Target:
     """A function, or a class and one of its methods.
 
-    Attributes:
-        name: of the function or the class.
-        method: of the class; "" for a function.
+    A function has the method "".
     """
 
     name: str
@@ -40,17 +38,13 @@ class Target:
     @classmethod
     def read(cls, text: str) -> Target | None:
         """Return what "f", "Solution().f" or, for the same, "Solution.f" names; None if that is neither."""
-        found = _PATH.fullmatch(text)
-        return None if found is None else cls(found[1], found[2] or "")
+        path = _PATH.fullmatch(text)
+        return None if path is None else cls(path[1], path[2] or "")
 
     def ask(self, peer: Peer, handle: codec.Handle, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it and return what comes back; each call of a method makes an instance of its own.
 
-        Args:
-            peer: the connection to the candidate.
-            handle: of the function or the class.
-            args: positional arguments; what the call changes in them is changed here, too.
-            kwargs: keyword arguments.
+        What it changes in its arguments is changed here, too.
 
         Raises:
             PeerLostError: the candidate is gone or broke the protocol.
@@ -87,14 +81,10 @@ class Claim:
     """One assert.
 
     Attributes:
-        target: what it calls.
-        args: positional arguments.
-        kwargs: keyword arguments.
         relation: what holds between the answer and `value`; "true" and "false" are of the answer alone, "<" and "<="
             of its distance from `value` and `bound`.
         value: see `relation`.
         bound: see `relation`.
-        line: of the test's source.
         message: what the assert says when it fails, where that is a literal.
     """
 
@@ -125,20 +115,17 @@ class Claim:
 def read_claims(sources: Sequence[str], take: Iterable[str], check: str = "") -> tuple[tuple[Claim, ...], ...]:
     """Return the claims of each test, or () if one of them is not made of claims alone.
 
-    Args:
-        sources: the tests, which parse.
-        take: the names that they get from the candidate.
-        check: what of the candidate's `check` is called with, as `Target.read` reads it, for tests that define one; ""
-            for statements.
+    Sources parse; `take` names what they get from the candidate, and `check` what its `check` is called with, as
+    `Target.read` reads it, for tests that define one.
     """
     names = {name: Target(name) for name in take}
     try:
-        found = tuple(tuple(_claims(ast.parse(source), names, check)) for source in sources)
-        for claim in (claim for claims in found for claim in claims):
+        read = tuple(tuple(_claims(ast.parse(source), names, check)) for source in sources)
+        for claim in (claim for claims in read for claim in claims):
             codec.dumps((claim.args, dict(claim.kwargs)))
     except (_OtherError, codec.CodecError, TypeError, ArithmeticError, RecursionError):
         return ()
-    return found if all(found) else ()
+    return read if all(read) else ()
 
 
 def _claims(tree: ast.Module, names: Mapping[str, Target], check: str) -> Iterable[Claim]:

@@ -41,7 +41,6 @@ class Rules:
     Attributes:
         tolerance: relative difference that a number may have from an expected float; 0 for none.
         unordered: whether the order of a list's items matters not, at the top level.
-        output: how printed text is compared.
     """
 
     tolerance: float = 1e-6
@@ -182,10 +181,10 @@ def _same_word(expected: str, actual: str, tolerance: float) -> bool:
         return True
     if max(len(expected), len(actual)) > _LONG:
         return False
-    found = _DECIMAL.fullmatch(expected)
-    if found is None or not _NUMBER.fullmatch(actual):
+    match = _DECIMAL.fullmatch(expected)
+    if match is None or not _NUMBER.fullmatch(actual):
         return False
-    digits = found[1] or ""
+    digits = match[1] or ""
     if digits.endswith("0") and 1 < len(digits) < _FREE and len(actual.partition(".")[2]) < len(digits):
         return False
     wanted, number = Decimal(expected), Decimal(actual)

@@ -29,11 +29,7 @@ from adjudge.verifiers.code.suite import Case, Suite
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """In the place of an answer: the candidate gave none.
-
-    Attributes:
-        reason: a code of `adjudge.reasons`.
-    """
+    """In the place of an answer: the candidate gave none, for a code of `adjudge.reasons`."""
 
     reason: str
 
@@ -50,15 +46,8 @@ def run_data(
 ) -> Verdict:
     """Ask the candidate what each test asks, and judge its answers here.
 
-    Args:
-        warm: the sandboxes.
-        source: the program.
-        suite: tests of the style "calls", or others that have claims.
-        limits: what the candidate may use.
-        rules: what counts as equal for calls; claims say it themselves.
-        seconds: for one test.
-        thorough: whether to go on after a test has failed.
-        budget: seconds for all tests together.
+    Tests are of the style "calls", or others that have claims; the rules are for calls, claims say it themselves.  One
+    test takes so many `seconds`, all of them the `budget`; `thorough` goes on after one has failed.
     """
     verdict = Verdict(total=suite.count)
     flavour = flavour_of(source)
@@ -71,10 +60,9 @@ def run_data(
                 _ask_all(candidate, suite, rules, (seconds, budget), thorough, verdict.outcomes)
                 budget -= candidate.limit.total
                 candidate.close()
-                verdict.memory_mb = max(verdict.memory_mb or 0.0, candidate.memory_mb or 0.0)
+                verdict.note_memory(candidate.memory_mb)
         except NotLoadedError as error:
-            verdict.stage, verdict.reason, verdict.detail = error.stage, error.reason, str(error)
-            return verdict
+            return verdict.stopped(error.stage, error.reason, str(error))
         if not thorough and verdict.outcomes and not verdict.outcomes[-1].passed:
             break
     return verdict

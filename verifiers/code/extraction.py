@@ -59,10 +59,8 @@ _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
 class Extracted:
     """What was found.
 
-    Attributes:
-        source: the program; "" when there is none.
-        fault: the reason for a zero when there is none, else "".
-        blocks: how many code blocks were candidates.
+    There is none where `source` is "", and `fault` is the reason for a zero then; `blocks` are those that were
+    candidates.
     """
 
     source: str
@@ -89,17 +87,15 @@ def extract(
             chosen among those of which it says so, if there are any: a block of usage or of tests is not the answer.
     """
     text = text.removeprefix("\ufeff")
-    found = _blocks(text)
+    blocks = _blocks(text)
     bare = bare and not text.lstrip().startswith(("```", "~~~"))  # no Python begins so
-    if found and bare and "python" in labels and syntax_tree(text) is not None:
+    if blocks and bare and "python" in labels and syntax_tree(text) is not None:
         return Extracted(text)
-    ours = [body for label, body in found if label in labels and body.strip()]
+    filled = [(label, body) for label, body in blocks if body.strip()]
+    ours = [body for label, body in filled if label in labels] or [body for label, body in filled if not label]
+    ours = ours or [body for _, body in filled]
     if not ours:
-        ours = [body for label, body in found if not label and body.strip()]
-    if not ours:
-        ours = [body for _, body in found if body.strip()]
-    if not ours:
-        if found or not bare or not text.strip():
+        if blocks or not bare or not text.strip():
             return Extracted("", "no_answer")
         tagged = _last_tagged(text)
         text = tagged if tagged and syntax_tree(text) is None else text
@@ -124,15 +120,16 @@ def program_in(
     block: Block = "last",
     bare: bool = True,
     whole: Callable[[str], bool] | None = None,
+    most: int = _MAX_SOURCE,
     **evidence: Any,
 ) -> str | Score:
     """Return the program in a text, as `extract` finds it, or the zero for having none or too long a one."""
-    found = extract(text, labels, block, bare, whole)
-    if found.fault:
-        return Score.scored(0.0, found.fault, **evidence, blocks=found.blocks)
-    if len(found.source) > _MAX_SOURCE:
-        return Score.scored(0.0, "too_complex", **evidence, error=f"more than {_MAX_SOURCE} characters")
-    return found.source
+    extracted = extract(text, labels, block, bare, whole)
+    if extracted.fault:
+        return Score.scored(0.0, extracted.fault, **evidence, blocks=extracted.blocks)
+    if len(extracted.source) > most:
+        return Score.scored(0.0, "too_complex", **evidence, error=f"more than {most} characters")
+    return extracted.source
 
 
 def _last_tagged(text: str) -> str:
@@ -185,10 +182,7 @@ def completed(source: str, prompt: str, function: str) -> str:
     that defines the function stays as it is, and so does one to a prompt in which the function has statements: what is
     judged must be the response's.
 
-    Args:
-        source: what the response holds.
-        prompt: the task's text, which ends in the function's header, imports or docstring, bare or in a code block.
-        function: what the tests call.
+    The prompt ends in the function's header, imports or docstring, bare or in a code block.
     """
     if not _has_header(prompt, function):
         return source
@@ -250,17 +244,17 @@ def _is_preamble(node: ast.stmt) -> bool:
 
 def _blocks(text: str) -> list[tuple[str, str]]:
     """Return (label, body) of every code block."""
-    found = []
+    blocks = []
     opened: re.Match[str] | None = None
     for fence in _fences(text):
         if opened is None or (opened["late"] and fence["label"]):
             opened = fence
         elif _closes(fence, opened):
-            found.append(_block(opened, text[opened.end() + 1 : fence.start()]))
+            blocks.append(_block(opened, text[opened.end() + 1 : fence.start()]))
             opened = None
     if opened is not None:
-        found.append(_block(opened, _GLUED_END.sub("", text[opened.end() + 1 :])))
-    return found
+        blocks.append(_block(opened, _GLUED_END.sub("", text[opened.end() + 1 :])))
+    return blocks
 
 
 def _fences(text: str) -> Iterator[re.Match[str]]:

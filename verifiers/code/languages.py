@@ -23,12 +23,9 @@ class Language:
         labels: its names in Markdown fences, in lower case.
         source: the source's file name.
         compile: the compiler's command, or () for none.
-        built: the files that the compiler leaves, which the program needs; a name that ends in "*" is a shell
-            pattern and travels in an archive.
-        run: the command that runs it.
-        tool: the program that must be installed.
-        package: how to get it.
-        environment: further variables, for both.
+        built: the files that the compiler leaves, which the program needs.
+        tool: the program that must be installed; `package` says how to get it.
+        environment: further variables, for compiler and program.
         processes: threads that its run time starts by itself.
         memory_mb: what its run time takes by itself.
         classes: whether the public class names the source's file, and the main class the program; then the compiler's
@@ -96,11 +93,23 @@ LANGUAGES: dict[str, Language] = {
 }  # fmt: skip
 
 
+def language_of(name: str) -> str:
+    """Return the language that goes by a name in Markdown fences: "python", a key of `LANGUAGES`, or "" for none."""
+    if name.lower() in PYTHON_LABELS:
+        return "python"
+    return next((key for key, language in LANGUAGES.items() if name.lower() in language.labels), "")
+
+
+def labels_of(language: str) -> frozenset[str]:
+    """Return the names of a language in Markdown fences, in lower case."""
+    return PYTHON_LABELS if language == "python" else LANGUAGES[language].labels
+
+
 def missing(language: str) -> str:
     """Return what is missing on this host for a language and how to get it, or ""."""
-    found = LANGUAGES[language]
-    if shutil.which(found.tool, path=SYSTEM_PATH) is None and not toolchain(language):
-        return f"{language} programs need `{found.tool}`, which is not there: {found.package}"
+    needed = LANGUAGES[language]
+    if shutil.which(needed.tool, path=SYSTEM_PATH) is None and not toolchain(language):
+        return f"{language} programs need `{needed.tool}`, which is not there: {needed.package}"
     return ""
 
 

@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.names import syntax_tree
 from adjudge.verifiers.code.outcome import shorten
 
@@ -98,39 +98,35 @@ def tests_of(reference: Any) -> dict[str, Any]:
             raise BadReferenceError(f"{what} is empty")
         strict = name not in (*_WRAPPERS, "test")  # other columns are a row's own
         outer = {key: value for key, value in row.items() if key in _KEPT or (strict and key not in CODE_KEYS)}
-    raise BadReferenceError("the code reference has tests in tests in tests; give the innermost ones", mistake=True)
+    raise ReferenceFormError("the code reference has tests in tests in tests; give the innermost ones")
 
 
 def _row(reference: Any, what: str) -> dict[str, Any]:
     """Return a reference as a mapping without the fields that are absent; `what` names it in messages."""
     if isinstance(reference, str):
-        found = _literal(reference)
-        reference = _json(reference, what) if found is None else found
+        literal = _literal(reference)
+        reference = _json(reference, what) if literal is None else literal
     if isinstance(reference, Sequence) and not isinstance(reference, str | bytes):
         reference = {"tests": reference}
     if not isinstance(reference, Mapping):
-        raise BadReferenceError(
-            f'the code reference must be a mapping with "tests", not {_short(reference)}; see docs/code.md',
-            mistake=True,
+        raise ReferenceFormError(
+            f'the code reference must be a mapping with "tests", not {_short(reference)}; see docs/code.md'
         )
     return {str(key): value for key, value in reference.items() if value is not None}
 
 
 def _layout(row: _Row) -> str:
     """Return the key of `_READERS`, or of `_WRAPPERS`, that a mapping's layout goes by."""
-    found = {layout: key for key, layout in (*_LAYOUTS.items(), ("verification_info",) * 2) if key in row}
-    if len(found) == 1:
-        return next(iter(found))
-    if found:
-        one, other = list(found.values())[:2]
-        raise BadReferenceError(
-            f"the code reference has tests in {one!r} and in {other!r}; keep those that count", mistake=True
-        )
+    keys = {layout: key for key, layout in (*_LAYOUTS.items(), ("verification_info",) * 2) if key in row}
+    if len(keys) == 1:
+        return next(iter(keys))
+    if keys:
+        one, other = list(keys.values())[:2]
+        raise ReferenceFormError(f"the code reference has tests in {one!r} and in {other!r}; keep those that count")
     has = ", ".join(sorted(row)[:8]) or "nothing"
-    raise BadReferenceError(
+    raise ReferenceFormError(
         f'the code reference must be a mapping with "tests", or a data set\'s row with {", ".join(CODE_KEYS[1:])}; '
-        f"it has {has}; see docs/code.md",
-        mistake=True,
+        f"it has {has}; see docs/code.md"
     )
 
 
@@ -172,7 +168,7 @@ def _columns(row: _Row) -> dict[str, Any]:
 def _test_cases(row: _Row) -> dict[str, Any]:
     """SYNTHETIC-1, open-r1: test objects; AceCode: asserts."""
     _only(row, {"test_cases", *_NAMES})
-    return _of_objects(_objects(row["test_cases"], "test_cases"), row, _kept(row), contest=False)
+    return _of_objects(_objects(row["test_cases"], "test_cases"), row, _kept(row))
 
 
 def _live_code_bench(row: _Row) -> dict[str, Any]:
@@ -196,10 +192,10 @@ def _mbpp(row: _Row) -> dict[str, Any]:
     imports = row.get("test_imports", [])
     before = [*(imports if _is_list(imports) else [imports]), row.get("test_setup_code", "")]
     if not all(isinstance(source, str) for source in before):
-        raise BadReferenceError("test_imports and test_setup_code must be texts", mistake=True)
+        raise ReferenceFormError("test_imports and test_setup_code must be texts")
     setup = "\n".join(filter(None, before))
-    found = {**_kept(row), "tests": _some(_json(tests, "test_list") if isinstance(tests, str) else tests)}
-    return {**found, "setup": setup} if setup else found
+    reference = {**_kept(row), "tests": _some(_json(tests, "test_list") if isinstance(tests, str) else tests)}
+    return {**reference, "setup": setup} if setup else reference
 
 
 def _source(row: _Row) -> dict[str, Any]:
@@ -245,13 +241,13 @@ def _objects(group: Any, what: str) -> list[Any]:
         group = _json(group, what)
     if not isinstance(group, Mapping):
         if not _is_list(group):
-            raise BadReferenceError(f"{what} is {_short(group)}; it must be a list of tests", mistake=True)
+            raise ReferenceFormError(f"{what} is {_short(group)}; it must be a list of tests")
         return list(group)
     inputs, outputs = (group.get(f"{name}s", group.get(name)) for name in ("input", "output"))
     if unknown := sorted(map(str, group.keys() - {"input", "output", "inputs", "outputs"})):
-        raise BadReferenceError(f"{what} has the field {unknown[0]!r}, which has no meaning there", mistake=True)
+        raise ReferenceFormError(f"{what} has the field {unknown[0]!r}, which has no meaning there")
     if not _is_list(inputs) or not _is_list(outputs):
-        raise BadReferenceError(f"{what} must have a list of inputs and a list of outputs", mistake=True)
+        raise ReferenceFormError(f"{what} must have a list of inputs and a list of outputs")
     if len(inputs) != len(outputs):
         raise BadReferenceError(f"{what} has {len(inputs)} inputs and {len(outputs)} outputs; each test needs both")
     return [{"input": given, "output": wanted} for given, wanted in zip(inputs, outputs, strict=True)]
@@ -260,11 +256,8 @@ def _objects(group: Any, what: str) -> list[Any]:
 def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest: bool = False) -> dict[str, Any]:
     """Return the documented form of test objects.
 
-    Args:
-        tests: as a data set has them, or as documented; asserts are left alone.
-        named: where the function's name may stand beside the tests.
-        rest: the other fields of the documented form.
-        contest: whether the data set's checker imports modules for programs that read standard input, too.
+    Asserts are left alone.  The function's name may stand in `named`, beside the tests; of a contest, the checker
+    imports modules for programs that read standard input, too.
     """
     if not all(isinstance(test, Mapping) for test in _some(tests)):
         return {**rest, "tests": list(tests)}
@@ -272,15 +265,15 @@ def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest
     names = [name] if name else []
     cases: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
-    for number, found in enumerate(map(_without_absent, tests)):
-        if found.keys() & _OURS or not found.keys() & {"input", "output"}:
-            cases.append(found)
+    for number, given_test in enumerate(map(_without_absent, tests)):
+        if given_test.keys() & _OURS or not given_test.keys() & {"input", "output"}:
+            cases.append(given_test)
             continue
-        if unknown := sorted(found.keys() - {"input", "output", "testtype", "type", *_NAMES}):
-            raise BadReferenceError(f"test {number} has the field {unknown[0]!r}, which has no meaning", mistake=True)
-        kind = found.get("testtype", found.get("type", ""))
-        contest = contest or "testtype" in found
-        own = _name(found) or name
+        if unknown := sorted(given_test.keys() - {"input", "output", "testtype", "type", *_NAMES}):
+            raise ReferenceFormError(f"test {number} has the field {unknown[0]!r}, which has no meaning")
+        kind = given_test.get("testtype", given_test.get("type", ""))
+        contest = contest or "testtype" in given_test
+        own = _name(given_test) or name
         if kind not in (*_PRINTED, *_CALLED, ""):
             raise BadReferenceError(
                 f"test {number} is of the type {_short(kind)}; known are {', '.join(sorted(_PRINTED | _CALLED))}"
@@ -289,11 +282,11 @@ def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest
             raise BadReferenceError(f"test {number} is of the type {_short(kind)}, and it names the function {own!r}")
         if kind in _CALLED or own:
             names.append(own)
-            cases.append(_call(number, found))
+            cases.append(_call(number, given_test))
             if kind != "functional":
                 calls.append(cases[-1])
         else:
-            cases.append(_printed(number, found))
+            cases.append(_printed(number, given_test))
     printed = any("stdin" in case for case in cases)
     if names and printed:
         raise BadReferenceError("some tests call a function and some read standard input; they must be of one kind")
@@ -304,13 +297,13 @@ def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest
 
 def _with_name(rest: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return the other fields with the entry point: the function, or that method of a class `Solution`."""
-    found = sorted({*names} - {""}) or [*names][:1]
-    if not found:
+    known = sorted({*names} - {""}) or [*names][:1]
+    if not known:
         return rest
     entry = rest.get("entry_point")
-    if len(found) > 1:
-        raise BadReferenceError(f"the tests are of the functions {found[0]!r} and {found[1]!r}; one reference has one")
-    (name,) = found
+    if len(known) > 1:
+        raise BadReferenceError(f"the tests are of the functions {known[0]!r} and {known[1]!r}; one reference has one")
+    (name,) = known
     if isinstance(entry, str) and (not name or entry.rpartition(".")[2] == name.rpartition(".")[2]):
         return rest
     if entry is not None and name:
@@ -322,14 +315,14 @@ def _with_name(rest: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {**rest, "entry_point": entry or (name if "." in name else [f"Solution().{name}", name])}
 
 
-def _name(found: _Row) -> str:
+def _name(row: _Row) -> str:
     """Return the function that `fn_name`, or `func_name` in LiveCodeBench's metadata, names; "" for none."""
-    name, told = found.get("fn_name"), found.get("metadata")
+    name, told = row.get("fn_name"), row.get("metadata")
     if name is None and told:
         told = _json(told, "metadata") if isinstance(told, str) else told
         name = told.get("func_name") if isinstance(told, Mapping) else None
     if not isinstance(name, str | None):
-        raise BadReferenceError(f"the function's name is {_short(name)}; it must be text", mistake=True)
+        raise ReferenceFormError(f"the function's name is {_short(name)}; it must be text")
     return name or ""
 
 
@@ -338,10 +331,10 @@ def _without_absent(test: _Row) -> dict[str, Any]:
     return {str(key): value for key, value in test.items() if value is not None or (called and key == "expected")}
 
 
-def _printed(number: int, found: _Row) -> dict[str, Any]:
+def _printed(number: int, row: _Row) -> dict[str, Any]:
     texts = {}
     for key, ours in (("input", "stdin"), ("output", "stdout")):
-        value = found.get(key)
+        value = row.get(key)
         if isinstance(value, Mapping):
             value = value.get(ours)
         if _is_list(value) and all(isinstance(line, str) for line in value):
@@ -355,11 +348,11 @@ def _printed(number: int, found: _Row) -> dict[str, Any]:
     return texts
 
 
-def _call(number: int, found: _Row) -> dict[str, Any]:
-    given, what = found.get("input"), f"the input of test {number}, one argument a line,"
-    if "output" not in found:
+def _call(number: int, row: _Row) -> dict[str, Any]:
+    given, what = row.get("input"), f"the input of test {number}, one argument a line,"
+    if "output" not in row:
         raise BadReferenceError(f"test {number} has no output")
-    wanted = found["output"]
+    wanted = row["output"]
     if isinstance(given, str):
         given = [_json(line, what) for line in given.strip().split("\n")]
         wanted = _json(wanted, f"the output of test {number}") if isinstance(wanted, str) else wanted
@@ -395,17 +388,16 @@ def _kept(row: _Row) -> dict[str, Any]:
 def _only(row: _Row, known: set[str]) -> None:
     """Raise for a field of a short reference that has no meaning: it may be a misspelt one that has."""
     if unknown := sorted(row.keys() - known - _KEPT):
-        raise BadReferenceError(
-            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(known | _KEPT))}",
-            mistake=True,
+        raise ReferenceFormError(
+            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(known | _KEPT))}"
         )
 
 
 def _some(tests: Any) -> list[Any]:
     if not _is_list(tests):
-        raise BadReferenceError(f"the tests are {_short(tests)}; they must be a source or a list", mistake=True)
+        raise ReferenceFormError(f"the tests are {_short(tests)}; they must be a source or a list")
     if not tests:
-        raise BadReferenceError("the code reference holds no test; the list of tests must be not empty", mistake=True)
+        raise ReferenceFormError("the code reference holds no test; the list of tests must be not empty")
     return list(tests)
 
 
@@ -438,10 +430,10 @@ def _json(text: str, what: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    read = dict(pairs)
+    if len(read) < len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return read
 
 
 def _short(value: Any) -> str:

@@ -23,11 +23,27 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
+from adjudge.scoring.bad_reference import BadReferenceError
+
 _MAX_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks next; a tree is 100 times as large
 _MISSING: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
 _BELOW: WeakKeyDictionary[ast.Module, list[ast.AST]] = WeakKeyDictionary()
 _WORD = re.compile(r"\w+")
 IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
+
+
+def parsed(source: str, what: str) -> ast.Module:
+    """Return the syntax tree of a reference's Python program, without warnings about it.
+
+    Raises:
+        BadReferenceError: it is none; `what` it is begins the message.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an escape that is none ("\\d") is a habit of generators, and harmless
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadReferenceError(f"{what} is not Python: {error}") from error
 
 
 def syntax_tree(source: str) -> ast.Module | None:
@@ -41,10 +57,8 @@ def syntax_tree(source: str) -> ast.Module | None:
 @functools.lru_cache(maxsize=32)
 def _parsed(source: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return parsed(source, "the program")
+    except BadReferenceError:
         return None
 
 
@@ -58,15 +72,15 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 
 def _walked(tree: ast.AST) -> list[ast.AST]:
-    found = [tree]
-    for node in found:  # it grows as it is read
+    walked = [tree]
+    for node in walked:  # it grows as it is read
         for name in node._fields:
             value = getattr(node, name, None)
             if isinstance(value, ast.AST):
-                found.append(value)
+                walked.append(value)
             elif isinstance(value, list):
-                found.extend(item for item in value if isinstance(item, ast.AST))
-    return found
+                walked.extend(item for item in value if isinstance(item, ast.AST))
+    return walked
 
 
 def defined(tree: ast.AST) -> set[str]:
@@ -94,10 +108,10 @@ def used(tree: ast.AST) -> set[str]:
 
 def missing(tree: ast.AST) -> frozenset[str]:
     """Return the names that a source reads and nobody binds."""
-    if (found := _MISSING.get(tree)) is None:
+    if (unbound := _MISSING.get(tree)) is None:
         read = used(tree) - IMPLICIT - vars(builtins).keys()
-        found = _MISSING[tree] = frozenset(read - defined(tree) if read else read)
-    return found
+        unbound = _MISSING[tree] = frozenset(read - defined(tree) if read else read)
+    return unbound
 
 
 def names_any(source: str, names: Iterable[str]) -> bool:
@@ -169,7 +183,7 @@ def judges(trees: Iterable[ast.AST], names: set[str]) -> set[str]:
 
     Unless other tests show that `g` can deny, as `assert not g(3, 4)` does.
     """
-    found: set[str] = set()
+    judging: set[str] = set()
     denying: set[str] = set()
     for node in (node for tree in trees for node in nodes_of(tree) if isinstance(node, ast.Assert)):
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
@@ -178,10 +192,10 @@ def judges(trees: Iterable[ast.AST], names: set[str]) -> set[str]:
             if not isinstance(call.func, ast.Name) or call.func.id not in names:
                 continue
             if call is test and inner & names - {call.func.id}:
-                found.add(call.func.id)
+                judging.add(call.func.id)
             elif call is not node.test and not inner & names:
                 denying.add(call.func.id)
-    return found - denying
+    return judging - denying
 
 
 _FIXTURES = frozenset(
@@ -224,38 +238,30 @@ def silent(trees: Iterable[ast.AST]) -> bool:
 def reaching(tests: Iterable[ast.Module], context: list[ast.Module], module: str, collected: bool) -> Mapping[str, str]:
     """Return what each test uses that reaches into the candidate, by the test's name; tests without are left out.
 
-    Args:
-        tests: the tests.
-        context: all sources whose definitions and imports they use.
-        module: the name under which they import the candidate.
-        collected: whether pytest collects the tests from the sources; else each source is one, named by its number.
+    The context are all sources whose definitions and imports the tests use, and the module is the name under which they
+    import the candidate.  Where pytest does not collect them, each source is one, named by its number.
     """
     reader = _Reader(context, module)
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     for number, tree in enumerate(tests):
         if not collected:
-            found[str(number)] = reader.word(tree)
+            words[str(number)] = reader.word(tree)
             continue
         common = reader.common(tree)
-        found["collection"] = common
+        words["collection"] = common
         for node in tree.body:
             if isinstance(node, _FUNCTIONS):
-                found[node.name] = common or reader.word(node)
+                words[node.name] = common or reader.word(node)
             elif isinstance(node, ast.ClassDef):
                 methods = [part for part in node.body if isinstance(part, _FUNCTIONS) and part.name.startswith("test")]
                 shared = reader.words([part for part in ast.iter_child_nodes(node) if part not in methods])
                 for method in methods:
-                    found[f"{node.name}::{method.name}"] = common or shared or reader.word(method)
-    return MappingProxyType({name: word for name, word in found.items() if word})
+                    words[f"{node.name}::{method.name}"] = common or shared or reader.word(method)
+    return MappingProxyType({name: word for name, word in words.items() if word})
 
 
 class _Reader:
-    """Reads the parts of a test file.
-
-    Args:
-        trees: the sources whose definitions the parts use.
-        module: see `reaching`.
-    """
+    """Reads the parts of a test file."""
 
     def __init__(self, trees: list[ast.Module], module: str) -> None:
         self._module = module
@@ -291,14 +297,14 @@ class _Reader:
     def word(self, part: ast.AST, seen: frozenset[str] = frozenset()) -> str:
         """Return what a part uses, itself or by a definition of the file's; "" for nothing."""
         for node in nodes_of(part):
-            if found := self._reach(node):
-                return found
+            if reached := self._reach(node):
+                return reached
             name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
             definition = self._known.get(name)
             if definition is None or definition is part or name in seen:
                 continue
-            if found := self.word(definition, seen | {name}):
-                return found
+            if reached := self.word(definition, seen | {name}):
+                return reached
         return ""
 
     def _reach(self, node: ast.AST) -> str:

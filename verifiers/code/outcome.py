@@ -30,14 +30,7 @@ class TestsBrokenError(BadReferenceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One test.
-
-    Attributes:
-        passed: whether it passed.
-        reason: why not, a code of `adjudge.reasons`; "" if it passed.
-        seconds: wall-clock seconds.
-        detail: what a person needs to see why it failed.
-    """
+    """One test: `reason` is a code of `adjudge.reasons`, "" if it passed; `detail` lets a person see why it failed."""
 
     passed: bool
     reason: str = ""
@@ -53,10 +46,6 @@ class Verdict:
         total: how many tests there are; of a pytest file, 1 until it is read.
         skipped: how many tests beside those say nothing, by their own marks.
         stage: how far the candidate came: it fails at this stage, or reached the tests.
-        reason: why it did not reach the tests, else "".
-        detail: what is behind `reason`.
-        outcomes: one entry per test that was run, in order.
-        memory_mb: the most memory it held; None where that is not known.
     """
 
     total: int
@@ -71,6 +60,15 @@ class Verdict:
     def passed(self) -> int:
         """How many tests passed."""
         return sum(outcome.passed for outcome in self.outcomes)
+
+    def stopped(self, stage: Stage, reason: str, detail: str) -> Verdict:
+        """Return this verdict of a candidate that came no further than a stage."""
+        self.stage, self.reason, self.detail = stage, reason, detail
+        return self
+
+    def note_memory(self, memory_mb: float | None) -> None:
+        """Take in what one of its runs held at most."""
+        self.memory_mb = max(self.memory_mb or 0.0, memory_mb or 0.0)
 
     def value(self, credit: Credit) -> float:
         """Return the score.
@@ -96,24 +94,20 @@ class Verdict:
         return self.reason or next((outcome.reason for outcome in self.outcomes if not outcome.passed), "")
 
     def evidence(self, measured: bool = False) -> dict[str, Any]:
-        """Return plain data that lets a person check the verdict.
-
-        Args:
-            measured: whether to add the seconds of each test and the memory, which differ from run to run.
-        """
-        found: dict[str, Any] = {"stage": self.stage, "passed": self.passed, "total": self.total}
+        """Return plain data that lets a person check the verdict; what is `measured` differs from run to run."""
+        evidence: dict[str, Any] = {"stage": self.stage, "passed": self.passed, "total": self.total}
         if self.detail:
-            found["error"] = shorten(self.detail, 2 * SHOWN)
+            evidence["error"] = shorten(self.detail, 2 * SHOWN)
         for index, outcome in enumerate(self.outcomes):
             if not outcome.passed:
-                found["first_failure"] = {"test": index, "reason": outcome.reason, **outcome.detail}
+                evidence["first_failure"] = {"test": index, "reason": outcome.reason, **outcome.detail}
                 break
         shown = self.outcomes[:_MAX_TESTS]
-        found["tests"] = [outcome.passed for outcome in shown]
+        evidence["tests"] = [outcome.passed for outcome in shown]
         if measured:
-            found["seconds"] = [round(outcome.seconds, 4) for outcome in shown]
-            found["memory_mb"] = None if self.memory_mb is None else round(self.memory_mb, 1)
-        return found
+            evidence["seconds"] = [round(outcome.seconds, 4) for outcome in shown]
+            evidence["memory_mb"] = None if self.memory_mb is None else round(self.memory_mb, 1)
+        return evidence
 
 
 def shorten(text: object, most: int = SHOWN) -> str:

@@ -15,23 +15,23 @@ from __future__ import annotations
 
 import ast
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from adjudge.protocol import Limits, Sample, Score, Verifier, content_text
+from adjudge.options import Range
+from adjudge.protocol import Limits, Sample, Score, content_text
 from adjudge.sandbox import codec, frames
-from adjudge.sandbox.bubblewrap import SandboxUnavailableError
-from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox.peer import PeerLostError, Raised
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.sandbox import Isolation
-from adjudge.sandbox.warm_python import WarmPython, shared
+from adjudge.sandbox.warm_python import shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
-from adjudge.scoring.verifier_base import Reasoning, graded_text
-from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
+from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier, graded_text
+from adjudge.verifiers.code.names import parsed
+from adjudge.verifiers.code.python_candidate import NotLoadedError, answer_of
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 
 MODULES = frozenset(
     """__future__ bisect collections datetime decimal difflib enum fractions functools heapq html itertools json math
@@ -54,16 +54,11 @@ def read_checker(source: Any, *, where: str) -> str:
     """
     if not isinstance(source, str) or len(source) > _LONGEST_SOURCE:
         raise BadReferenceError(f"{where} has the program {shown(source)}; give Python of at most {_LONGEST_SOURCE}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an escape that is none ("\\d") is the generator's habit, and harmless
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadReferenceError(f"{where} has a program that is not Python: {error}") from error
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
-    if not found:
+    tree = parsed(source, f"{where} has a program that")
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    if not functions:
         raise BadReferenceError(f"{where} has a program without a function `check(prompt, response)`")
-    arguments = found[-1].args
+    arguments = functions[-1].args
     required = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
     if not arguments.vararg and (required > 2 or len(arguments.posonlyargs) + len(arguments.args) < 2):
         raise BadReferenceError(f"{where} has a `check` that does not take the two arguments (prompt, response)")
@@ -92,7 +87,7 @@ _MAX_CHARACTERS = 1 << 20  # of a response; 1 MiB crosses to the sandbox in 10 m
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramVerifier(Verifier):
+class ProgramVerifier(IsolatedVerifier, ReferenceVerifier[str, tuple[str, str]]):
     """What a generated checker says of the response: a truth value, or a number in [0, 1].
 
     The reference is Python source that defines `check(prompt, response)`, or `{"program": source}`.
@@ -101,28 +96,14 @@ class ProgramVerifier(Verifier):
         reasoning: "strip" shows the checker only what follows the end-of-thinking tag; "keep" all of it.
         seconds: seconds of one call of the checker.
         memory_mb: MiB that it may use.
-        isolation: "bubblewrap", or "none" for checkers you trust.
     """
 
     name: ClassVar[str] = "program"
     version: ClassVar[str] = "1"
 
     reasoning: Reasoning = "strip"
-    seconds: float = 5.0
-    memory_mb: int = 512
-    isolation: Isolation = "bubblewrap"
-
-    def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        if self.reasoning not in ("strip", "keep"):
-            raise ValueError(f"program: reasoning is {self.reasoning!r}; it must be strip or keep")
-        if self.isolation not in ("bubblewrap", "none"):
-            raise ValueError(f"program: isolation is {self.isolation!r}; it must be bubblewrap or none")
-        seconds: Any = self.seconds
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 60:
-            raise ValueError(f"program: seconds is {seconds!r}; it must be a number from 0 to 60")
-        if type(self.memory_mb) is not int or self.memory_mb < 32:
-            raise ValueError(f"program: memory_mb is {self.memory_mb!r}; it must be a whole number from 32")
+    seconds: Annotated[float, Range(gt=0, le=60)] = 5.0
+    memory_mb: Annotated[int, Range(ge=32)] = 512
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -132,65 +113,47 @@ class ProgramVerifier(Verifier):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when there is no checker, or one that may not run."""
         super().validate(sample)
-        _source(sample.reference)
+        self.read_reference(sample.reference)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return what the checker says; see the module for the rest."""
-        try:
-            source = _source(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
+    def read_reference(self, reference: Any) -> str:
+        """Return the checker's source."""
+        source = reference.get("program") if isinstance(reference, Mapping) else reference
+        return read_checker(source, where="the program reference")
+
+    def find(self, sample: Sample, gold: str) -> tuple[str, str] | Score:
+        """Return the two texts that the checker gets."""
         text, fault = graded_text(sample, self.reasoning, "grade")
         if fault:
             return Score.scored(0.0, fault)
         if len(text) > _MAX_CHARACTERS:
             return Score.scored(0.0, "too_complex", error=f"more than {_MAX_CHARACTERS} characters")
-        try:
-            return self._judged(source, question_of(sample), text)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        return question_of(sample), text
 
-    def _judged(self, source: str, prompt: str, text: str) -> Score:
-        warm = shared(self.isolation)
-        answer = self._ask(warm, source, prompt, text)
-        if isinstance(answer, float):
-            return Score.scored(answer, "" if answer == 1.0 else "wrong")
-        alone = self._ask(warm, source, prompt, "")
+    def judge(self, answer: tuple[str, str], source: str) -> Score:
+        """Return what the checker says; see the module for the rest."""
+        prompt, text = answer
+        verdict = self._ask(source, prompt, text)
+        if isinstance(verdict, float):
+            return Score.scored(verdict, "" if verdict == 1.0 else "wrong")
+        alone = self._ask(source, prompt, "")
         if not isinstance(alone, float):
             return Score.failed("gold_unparsable", error=f"the checker gives no verdict: {alone}")
-        return Score.scored(0.0, "candidate_error", error=f"the checker cannot take this response: {answer}")
+        return Score.scored(0.0, "candidate_error", error=f"the checker cannot take this response: {verdict}")
 
-    def _ask(self, warm: WarmPython, source: str, prompt: str, text: str) -> float | str:
+    def _ask(self, source: str, prompt: str, text: str) -> float | str:
         """Return the checker's verdict, or why there is none."""
         limits = RunLimits(seconds=self.seconds, memory_mb=self.memory_mb, processes=8)
         try:
-            with warm.lock, Candidate(warm, source, limits, (False, ()), ["check"]) as checker:
-                found = checker.names.get("check")
-                if found is None or type(found[1]) is not codec.Handle:
-                    return "it defines no function `check`"
-                peer = Peer(checker.run.channel, serves_nothing, lifts=False)
-                checker.limit.restart(self.seconds)
-                peer.deadline = checker.limit.left
-                return _verdict(peer.exchange("call", found[1], (prompt, text), {}))
+            answer = answer_of(shared(self.isolation), source, "check", (prompt, text), limits, (False, ()))
         except frames.FrameTimeoutError:
             return f"it took longer than {self.seconds:g} s"
         except (NotLoadedError, PeerLostError, frames.FrameError, codec.CodecError, ZygoteLostError) as error:
             return f"{type(error).__name__}: {error}"[:300]
-
-
-def _verdict(answer: Any) -> float | str:
-    if isinstance(answer, Raised):
-        return f"it raised {answer.names[0] if answer.names else 'an error'}: {answer.text}"[:300]
-    if type(answer) is bool:
-        return float(answer)
-    if type(answer) in (int, float) and math.isfinite(answer) and 0 <= answer <= 1:
-        return float(answer)
-    return f"it returned {shown(answer)}, which is neither a truth value nor a number in [0, 1]"
-
-
-def _source(reference: Any) -> str:
-    source = reference.get("program") if isinstance(reference, Mapping) else reference
-    return read_checker(source, where="the program reference")
+        if isinstance(answer, Raised):
+            return f"it raised {answer.names[0] if answer.names else 'an error'}: {answer.text}"[:300]
+        if type(answer) in (bool, int, float) and math.isfinite(answer) and 0 <= answer <= 1:
+            return float(answer)
+        return f"it returned {shown(answer)}, which is neither a truth value nor a number in [0, 1]"
 
 
 def question_of(sample: Sample) -> str:

@@ -11,19 +11,20 @@ Not covered: files that a program writes; only what it prints is judged.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from adjudge.sandbox import codec, frames
-from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox import frames, program
+from adjudge.sandbox.peer import PeerLostError, Raised
 from adjudge.sandbox.program import Program, RunLimits, RunResult
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.sandbox import Sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of
 from adjudge.verifiers.code.comparison import Rules, same_output
 from adjudge.verifiers.code.languages import LANGUAGES, Language, toolchain
 from adjudge.verifiers.code.outcome import Outcome, TestsBrokenError, Verdict, shorten
-from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
+from adjudge.verifiers.code.python_candidate import NO_TIME, NotLoadedError, answer_of
 from adjudge.verifiers.code.suite import Case, Suite
 
 _SILENT = re.compile(
@@ -40,14 +41,7 @@ _OUTLINE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """A program made ready.
-
-    Attributes:
-        done: what came of the compiler; None for languages without one.
-        files: what the program needs in its working directory.
-        environment: variables that it runs with.
-        complete: whether it can be run.
-    """
+    """A program made ready: what came of its language's compiler, and what it runs with if it is complete."""
 
     done: RunResult | None
     files: Mapping[str, bytes]
@@ -55,14 +49,8 @@ class Build:
     complete: bool
 
 
-def build(sandbox: Runner, source: str, name: str, limits: RunLimits) -> Build:
-    """Make a program ready to run.
-
-    Args:
-        sandbox: where the compiler runs.
-        source: the program.
-        name: its language, of `LANGUAGES`.
-        limits: what the compiler may use.
+def build(sandbox: Sandbox, source: str, name: str, limits: RunLimits) -> Build:
+    """Make a program ready to run; its language is a name of `LANGUAGES`, and the limits are the compiler's.
 
     Raises:
         SandboxUnavailableError: the sandbox cannot be made, or the compiler is not there.
@@ -82,8 +70,8 @@ def build(sandbox: Runner, source: str, name: str, limits: RunLimits) -> Build:
         return Build(done=None, files=files, environment=environment, complete=True)
     command = (f"{folders[0]}/bin/{language.compile[0]}", *language.compile[1:]) if folders else language.compile
     command = (*command, *names)
-    program = Program(command=command, files=files, outputs=language.built, environment=environment, read_only=folders)
-    done = sandbox.run(program, limits)
+    compiler = Program(command=command, files=files, outputs=language.built, environment=environment, read_only=folders)
+    done = sandbox.run(compiler, limits)
     complete = done.ending == "exited" and not done.code and len(done.outputs) == len(language.built)
     return Build(done=done, files=dict(done.outputs), environment=environment, complete=complete)
 
@@ -115,30 +103,19 @@ def roomier(limits: RunLimits, language: Language) -> RunLimits:
     )
 
 
+_CHECK = RunLimits(seconds=10.0, memory_mb=1024)
 _BY_TEXT = ("ValueError", "LookupError", "ArithmeticError", "AssertionError", "RecursionError", "StopIteration")
 
 
-def ask_checker(warm: WarmPython, source: str, texts: tuple[str, str, str], limits: RunLimits) -> bool | str:
+def ask_checker(warm: WarmPython, source: str, texts: tuple[str, str, str]) -> bool | str:
     """Return what `check(stdin, expected, printed)` says; where it gives no verdict, what it raised, if a text can.
 
     A checker that reads numbers raises ValueError for a text without any.  That is no verdict, but it is an answer,
-    as a NameError is not, nor the end of the process, for which "" is returned.
-
-    Args:
-        warm: the sandboxes.
-        source: the checker's source, which defines `check`.
-        texts: what the program read, what the reference expects ("" if it does not say) and what was printed.
-        limits: what the checker may use.
+    as a NameError is not, nor the end of the process, for which "" is returned.  Where the reference does not say what
+    it expects, that is "".
     """
     try:
-        with Candidate(warm, source, limits, flavour_of(source), ["check"]) as checker:
-            found = checker.names.get("check")
-            if found is None or type(found[1]) is not codec.Handle:
-                return ""
-            peer = Peer(checker.run.channel, serves_nothing)
-            checker.limit.restart(limits.seconds)
-            peer.deadline = checker.limit.left
-            answer = peer.exchange("call", found[1], texts, {})
+        answer = answer_of(warm, source, "check", texts, _CHECK, flavour_of(source))
     except (NotLoadedError, PeerLostError, frames.FrameError):
         return ""
     if isinstance(answer, Raised):
@@ -147,14 +124,7 @@ def ask_checker(warm: WarmPython, source: str, texts: tuple[str, str, str], limi
 
 
 _COMPILE = RunLimits(seconds=60.0, memory_mb=2048, processes=256, output_bytes=1 << 20, disk_mb=512)
-_CHECK = RunLimits(seconds=10.0, memory_mb=1024)
-ENDINGS = {
-    "timeout": "candidate_timeout",
-    "memory": "candidate_memory",
-    "output": "candidate_output",
-    "disk": "candidate_memory",
-    "signalled": "candidate_error",
-}
+ENDINGS = {**program.ENDINGS, "disk": "candidate_memory", "signalled": "candidate_error"}
 """The reason for a program that did not exit by itself."""
 
 Once = Callable[[bytes], tuple[RunResult, str]]
@@ -162,7 +132,7 @@ Once = Callable[[bytes], tuple[RunResult, str]]
 
 def run_programs(
     warm: WarmPython,
-    sandbox: Runner,
+    sandbox: Sandbox,
     source: str,
     suite: Suite,
     limits: RunLimits,
@@ -170,60 +140,48 @@ def run_programs(
     thorough: bool,
     budget: float,
 ) -> Verdict:
-    """Run the program once for each test and compare what it prints.
+    """Run the program once for each test of the style "stdio" and compare what it prints.
 
-    Args:
-        warm: sandboxes for Python.
-        sandbox: the sandbox for everything else.
-        source: the program.
-        suite: tests of the style "stdio".
-        limits: what one run may use.
-        rules: what counts as equal.
-        thorough: whether to go on after a test has failed.
-        budget: seconds for all tests together.
+    The limits are those of one run, the `budget` is in seconds and for all of them; `thorough` goes on after a test has
+    failed.  Python runs in the warm sandboxes.
     """
     verdict = Verdict(total=suite.count)
-    runner = _warm_run(warm, source, limits) if suite.language == "python" else None
-    if runner is None:
+    runner: Once | None
+    if suite.language == "python":
+        runner = functools.partial(warm.script, source, limits=limits, flavour=flavour_of(source))
+    else:
         runner = _compiled_run(sandbox, source, suite.language, limits, verdict)
-        if runner is None:
-            return verdict
+    if runner is None:
+        return verdict
     for case in suite.cases:
         if budget <= 0:
-            verdict.outcomes.append(Outcome(passed=False, reason="candidate_timeout", detail={"error": "no time left"}))
+            verdict.outcomes.append(NO_TIME)
             break
         done, unparsable = runner(case.stdin.encode("utf-8", "surrogateescape"))
         if unparsable:
-            verdict.stage, verdict.reason, verdict.detail = "parse", "candidate_error", unparsable
-            return verdict
+            return verdict.stopped("parse", "candidate_error", unparsable)
         budget -= done.charged
-        verdict.memory_mb = max(verdict.memory_mb or 0.0, done.memory_mb or 0.0)
+        verdict.note_memory(done.memory_mb)
         verdict.outcomes.append(_judged(warm, case, done, suite, rules))
         if not verdict.outcomes[-1].passed and not thorough:
             break
     return verdict
 
 
-def _warm_run(warm: WarmPython, source: str, limits: RunLimits) -> Once:
-    flavour = flavour_of(source)
-    return lambda stdin: warm.script(source, stdin, limits, flavour)
-
-
-def _compiled_run(sandbox: Runner, source: str, name: str, limits: RunLimits, verdict: Verdict) -> Once | None:
+def _compiled_run(sandbox: Sandbox, source: str, name: str, limits: RunLimits, verdict: Verdict) -> Once | None:
     """Compile a program and return what runs it; None, with the verdict filled in, if it does not compile."""
     language = LANGUAGES[name]
     built = build(sandbox, source, name, _COMPILE)
     if not built.complete:
         assert built.done is not None
-        verdict.stage = "compile"
-        verdict.reason = ENDINGS.get(built.done.ending, "candidate_error")
-        verdict.detail = (built.done.stderr or built.done.stdout).decode(errors="replace") or built.done.ending
+        said = (built.done.stderr or built.done.stdout).decode(errors="replace") or built.done.ending
+        verdict.stopped("compile", ENDINGS.get(built.done.ending, "candidate_error"), said)
         return None
     roomy = roomier(limits, language)
 
     def run(stdin: bytes) -> tuple[RunResult, str]:
-        program = Program(command=language.run, files=built.files, stdin=stdin, environment=built.environment)
-        return sandbox.run(program, roomy), ""
+        once = Program(command=language.run, files=built.files, stdin=stdin, environment=built.environment)
+        return sandbox.run(once, roomy), ""
 
     return run
 
@@ -256,9 +214,9 @@ def _checked(warm: WarmPython, case: Case, printed: str, suite: Suite) -> bool:
         TestsBrokenError: it cannot, and so is no judge.
     """
     expected = str(case.expected)
-    verdict = ask_checker(warm, suite.checker, (case.stdin, expected, printed), _CHECK)
+    verdict = ask_checker(warm, suite.checker, (case.stdin, expected, printed))
     if isinstance(verdict, str):
-        other = ask_checker(warm, suite.checker, (case.stdin, expected, expected), _CHECK)
+        other = ask_checker(warm, suite.checker, (case.stdin, expected, expected))
         if other == "" or (isinstance(other, str) and expected):
             raise TestsBrokenError("the checker gives no verdict, not even on the expected output")
     return verdict is True

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from adjudge.sandbox import codec, frames
+from adjudge.sandbox.peer import Peer, serves_nothing
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.time_limit import TimeLimit
 from adjudge.sandbox.warm_python import Flavour, WarmPython, flavour_of
@@ -28,12 +29,7 @@ _BLAMES = {"wrong": "wrong", "memory": "candidate_memory"}
 
 
 class NotLoadedError(Exception):
-    """The candidate did not come as far as being called.
-
-    Attributes:
-        stage: "parse" or "run".
-        reason: a code of `adjudge.reasons`.
-    """
+    """The candidate did not come as far as being called: it stopped at a stage, for a code of `adjudge.reasons`."""
 
     def __init__(self, stage: Stage, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -44,12 +40,8 @@ class NotLoadedError(Exception):
 class Candidate:
     """A loaded candidate.
 
-    Args:
-        warm: the sandboxes.
-        source: the program.
-        limits: what it may use; the seconds are for loading it, and the caller keeps those of each test.
-        flavour: which packages it gets.
-        wanted: the names it is asked for; "*" for all others that it defines, but for large data.
+    The limits' seconds are for loading it, and the caller keeps those of each test.  Wanted are names, and with "*" all
+    others that it defines, but for large data.
 
     Raises:
         NotLoadedError: on entering.
@@ -64,29 +56,17 @@ class Candidate:
         self._limits = limits
         self._flavour = flavour
         self._wanted = list(wanted)
-        self._run: Run | None = None
-        self._limit: TimeLimit | None = None
+        self.run: Run  # from `start` on
+        self.limit: TimeLimit  # of what it may be charged; it begins when the program is loaded
         self.names: dict[str, tuple[str, Any]] = {}
         self.memory_mb: float | None = None
-
-    @property
-    def run(self) -> Run:
-        """The run under way."""
-        assert self._run is not None
-        return self._run
-
-    @property
-    def limit(self) -> TimeLimit:
-        """What it may be charged; it began when the program was loaded."""
-        assert self._limit is not None
-        return self._limit
 
     def __enter__(self) -> Self:
         return self.start().load()
 
     def start(self) -> Self:
         """Start the run; it waits for its program."""
-        self._run = self._warm.zygote("candidate", self._flavour).run(self._limits)
+        self.run = self._warm.zygote("candidate", self._flavour).run(self._limits)
         return self
 
     def load(self) -> Self:
@@ -98,8 +78,8 @@ class Candidate:
         job = {"source": self.source, "filename": "solution.py", "wanted": self._wanted}
         try:
             self.run.begin("serve", job)
-            self._limit = TimeLimit(self._limits.seconds, [self.run.pid], fresh=False)
-            frame = frames.receive(self.run.channel, self._limit.left)
+            self.limit = TimeLimit(self._limits.seconds, [self.run.pid], fresh=False)
+            frame = frames.receive(self.run.channel, self.limit.left)
             answer = None if frame is None else codec.loads(frame)
             if type(answer) is tuple and answer[:1] == ("ready",) and len(answer) == 2:
                 self.names = _names(answer[1])
@@ -136,38 +116,53 @@ class Candidate:
 
     def close(self) -> None:
         """End the run, without waiting for it where its memory is known before."""
-        if self._run is None:
-            return
         if self.memory_mb is None:
-            self.memory_mb = self._run.peak_mb
+            self.memory_mb = self.run.zygote.peak_mb
         if self.memory_mb is None:
             self.fate("")
         else:
-            self._run.end_later()
+            self.run.end_later()
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def answer_of(
+    warm: WarmPython, source: str, function: str, arguments: Sequence[Any], limits: RunLimits, flavour: Flavour
+) -> Any:
+    """Load a program in a sandbox of its own and return what its function answers: plain data, a handle or a `Raised`.
+
+    Raises:
+        NotLoadedError: it does not load, or has no such function.
+        PeerLostError: it ended or broke the protocol.
+        FrameError: it took too long.
+    """
+    with warm.lock, Candidate(warm, source, limits, flavour, [function]) as loaded:
+        _, handle = loaded.names.get(function, ("", None))
+        if type(handle) is not codec.Handle:
+            raise NotLoadedError("run", "no_answer", f"it defines no function {function!r}")
+        peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
+        loaded.limit.restart(limits.seconds)
+        peer.deadline = loaded.limit.left
+        return peer.exchange("call", handle, arguments, {})
 
 
 def _names(given: Any) -> dict[str, tuple[str, Any]]:
     """Return what a candidate says it defines; a malformed list is an attempt to confuse us."""
     if type(given) is not list:
         raise codec.CodecError("the list of names is none")
-    found = {}
+    names = {}
     for entry in given:
         if type(entry) is not tuple or len(entry) != 3 or not all(type(word) is str for word in entry[:2]):
             raise codec.CodecError("the list of names is none")
         name, kind, value = entry
         if name.startswith("__"):  # our loader leaves these out, and a module would become something else with them
             raise codec.CodecError("the list of names has one that it cannot have")
-        if kind not in ("object", "exception") or (kind == "exception" and not _texts(value)):
+        texts = type(value) is list and all(type(item) is str for item in value)
+        if kind not in ("object", "exception") or (kind == "exception" and not texts):
             raise codec.CodecError("the list of names is none")
-        found[name] = (kind, value)
-    return found
-
-
-def _texts(value: Any) -> bool:
-    return type(value) is list and all(type(item) is str for item in value)
+        names[name] = (kind, value)
+    return names
 
 
 def run_tests(
@@ -199,10 +194,9 @@ def run_tests(
                 budget -= candidate.limit.total
                 tests.end_later()
                 candidate.close()
-                verdict.memory_mb = max(verdict.memory_mb or 0.0, candidate.memory_mb or 0.0)
+                verdict.note_memory(candidate.memory_mb)
         except NotLoadedError as error:
-            verdict.stage, verdict.reason, verdict.detail = error.stage, error.reason, str(error)
-            return verdict
+            return verdict.stopped(error.stage, error.reason, str(error))
         failed = any(not outcome.passed for outcome in verdict.outcomes)
         if not more or (failed and not thorough):
             return verdict
@@ -218,7 +212,7 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[fl
         "style": suite.style,
         "setup": suite.setup,
         "tests": list(suite.sources),
-        "names": [(name, *found) for name, found in candidate.names.items()],
+        "names": [(name, *described) for name, described in candidate.names.items()],
         "take": list(suite.take),
         "imports": dict(suite.imports),
         "entry_point": suite.entry_point,

@@ -16,12 +16,12 @@ from typing import Annotated, Any, ClassVar
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import Program, RunLimits, RunResult
-from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.sandbox import sandbox
 from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import Reasoning, TextVerifier
 from adjudge.verifiers.code.extraction import Block, program_in
-from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
+from adjudge.verifiers.code.languages import LANGUAGES, labels_of, language_of, missing
 from adjudge.verifiers.code.program_run import ENDINGS, build, roomier
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 
@@ -31,7 +31,7 @@ _SPARE_SECONDS = 30.0  # starting sandboxes, killing, a second try
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
+class RunVerifier(SandboxedVerifier, TextVerifier["_Request", str]):
     """Run the program in a response; 1 if it exits with status 0.
 
     The reference is nothing, or a mapping with any of "language", "stdin", "seconds", "compile_seconds", "memory_mb",
@@ -46,7 +46,6 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
         memory_mb: MiB for the program.
         processes: processes and threads at one time.
         output_mb: MiB that a program may print, to each of its two outputs.
-        isolation: "bubblewrap", or "none" for programs you trust.
     """
 
     name: ClassVar[str] = "run"
@@ -60,7 +59,6 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
     memory_mb: Annotated[int, Range(ge=32)] = 1024
     processes: Annotated[int, Range(ge=1)] = 64
     output_mb: Annotated[int, Range(ge=1)] = 1
-    isolation: Isolation = "bubblewrap"
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -68,60 +66,59 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
         seconds = 2 * self.seconds + self.compile_seconds + _SPARE_SECONDS
         return Limits(seconds=seconds, memory_mb=2048, processes=4096)
 
-    def read_reference(self, reference: Any) -> _Wish:
+    def read_reference(self, reference: Any) -> _Request:
         """Return what a reference asks for."""
         try:
-            return _Wish.read(reference, self)
+            return _Request.read(reference, self)
         except ValueError as error:
             raise BadReferenceError(str(error)) from error
 
-    def nothing(self, reason: str, sample: Sample, gold: _Wish) -> Score:
+    def nothing(self, reason: str, sample: Sample, gold: _Request) -> Score:
         """Return the score of a response without a text to run."""
         return Score.scored(0.0, reason, run=None)
 
-    def find_in(self, text: str, sample: Sample, gold: _Wish) -> str | Score:
+    def find_in(self, text: str, sample: Sample, gold: _Request) -> str | Score:
         """Return the program."""
-        labels = PYTHON_LABELS if gold.language == "python" else LANGUAGES[gold.language].labels
-        return program_in(text, labels, self.block, run=None)
+        return program_in(text, labels_of(gold.language), self.block, run=None)
 
-    def judge(self, source: str, wish: _Wish) -> Score:
+    def judge(self, source: str, request: _Request) -> Score:
         """Return 1 for a program that exits with status 0, else 0.
 
         The evidence has "run", and "compile" where there is a compiler: how it ended ("exited", "signalled", "timeout",
         "memory", "output" or "disk"), its code or signal, "stdout" and "stderr"; None for what was not run.
         """
-        return self._python(source, wish) if wish.language == "python" else self._built(source, wish)
+        return self._python(source, request) if request.language == "python" else self._built(source, request)
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the zero of a program that took the worker with it."""
         return Score.scored(0.0, reason, run=None)
 
-    def _python(self, source: str, wish: _Wish) -> Score:
+    def _python(self, source: str, request: _Request) -> Score:
         def run() -> Score:
-            done, unparsable = shared(self.isolation).script(source, wish.stdin, wish.run, flavour_of(source))
-            return _score({"run": _told(done, wish.measured, unparsable)})
+            done, unparsable = shared(self.isolation).script(source, request.stdin, request.run, flavour_of(source))
+            return _score({"run": _shown(done, request.measured, unparsable)})
 
         def broken(error: str) -> Score:
             return Score.scored(0.0, "candidate_crash", run=None, error=error)
 
         return tried_twice(self.isolation, run, broken)
 
-    def _built(self, source: str, wish: _Wish) -> Score:
-        if lack := missing(wish.language):
+    def _built(self, source: str, request: _Request) -> Score:
+        if lack := missing(request.language):
             return Score.failed("engine_unavailable", error=lack)
         box = sandbox(self.isolation)
-        built = build(box, source, wish.language, wish.compiling)
-        parts = {} if built.done is None else {"compile": _told(built.done, wish.measured)}
+        built = build(box, source, request.language, request.compiling)
+        parts = {} if built.done is None else {"compile": _shown(built.done, request.measured)}
         if not built.complete:
             return _score(parts)
-        language = LANGUAGES[wish.language]
-        program = Program(command=language.run, files=built.files, stdin=wish.stdin, environment=built.environment)
-        done = box.run(program, roomier(wish.run, language))
-        return _score({**parts, "run": _told(done, wish.measured)})
+        language = LANGUAGES[request.language]
+        program = Program(command=language.run, files=built.files, stdin=request.stdin, environment=built.environment)
+        done = box.run(program, roomier(request.run, language))
+        return _score({**parts, "run": _shown(done, request.measured)})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wish:
+class _Request:
     """What a reference asks for."""
 
     language: str
@@ -131,7 +128,7 @@ class _Wish:
     measured: bool
 
     @classmethod
-    def read(cls, reference: Any, most: RunVerifier) -> _Wish:
+    def read(cls, reference: Any, most: RunVerifier) -> _Request:
         given = {} if reference is None else reference
         if not isinstance(given, Mapping):
             raise ValueError(f"the run reference is a {type(given).__name__}; it must be a mapping, or nothing")
@@ -157,23 +154,17 @@ class _Wish:
             output_bytes=1 << 20,
             disk_mb=512,
         )
+        name = given.get("language", "python")
+        language = language_of(name) if isinstance(name, str) else ""
+        if not language:
+            raise ValueError(f"the run reference's language is {name!r}; known are python, {', '.join(LANGUAGES)}")
         return cls(
-            language=_language(given.get("language", "python")),
+            language=language,
             stdin=stdin.encode("utf-8", "surrogatepass"),
             run=run,
             compiling=compiling,
             measured=measured,
         )
-
-
-def _language(name: Any) -> str:
-    if isinstance(name, str):
-        if name.lower() in PYTHON_LABELS:
-            return "python"
-        for known, language in LANGUAGES.items():
-            if name.lower() in language.labels:
-                return known
-    raise ValueError(f"the run reference's language is {name!r}; known are python, {', '.join(LANGUAGES)}")
 
 
 def _at_most(given: Mapping[str, Any], field: str, most: float) -> float:
@@ -194,12 +185,12 @@ def _score(parts: dict[str, dict[str, Any]]) -> Score:
     return Score(value=0.0, reason=ENDINGS.get(last["ending"], "candidate_error"), evidence=parts)
 
 
-def _told(done: RunResult, measured: bool, unparsable: str = "") -> dict[str, Any]:
+def _shown(done: RunResult, measured: bool, unparsable: str = "") -> dict[str, Any]:
     errors = done.stderr.decode("utf-8", "replace")
-    told = {
+    shown = {
         "ending": done.ending,
         "code": done.code,
         "stdout": done.stdout.decode("utf-8", "replace"),
         "stderr": "\n".join(filter(None, (errors, unparsable))),
     }
-    return {**told, "seconds": round(done.seconds, 4)} if measured else told
+    return {**shown, "seconds": round(done.seconds, 4)} if measured else shown

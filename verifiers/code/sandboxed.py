@@ -35,20 +35,31 @@ def environment() -> str:
     Raises:
         OSError: the folders of installed packages cannot be listed.
     """
-    found = {f"python {platform.python_implementation()} {platform.python_version()}"}
+    versions = {f"python {platform.python_implementation()} {platform.python_version()}"}
     for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         for entry in os.listdir(folder) if os.path.isdir(folder) else ():
             name, _, version = entry.removesuffix(".dist-info").partition("-")
             if entry.endswith(".dist-info") and name.lower().replace(".", "_") in PACKAGES:
-                found.add(f"{name.lower()} {version}")
-    return "; ".join(sorted(found))
+                versions.add(f"{name.lower()} {version}")
+    return "; ".join(sorted(versions))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SandboxedVerifier(Verifier):
-    """A verifier whose verdict depends on what programs find installed."""
+class IsolatedVerifier(Verifier):
+    """A verifier that runs programs in the sandbox.
+
+    Attributes:
+        isolation: "bubblewrap", or "none" for programs and responses that you trust.
+    """
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
+    isolation: Isolation = "bubblewrap"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxedVerifier(IsolatedVerifier):
+    """A verifier whose verdict depends on what programs find installed."""
 
     @property
     def fingerprint(self) -> str:
@@ -66,11 +77,6 @@ class SandboxedVerifier(Verifier):
 
 def tried_twice(isolation: Isolation, run: Callable[[], T], broken: Callable[[str], T]) -> T:
     """Run, and once more if the sandbox is lost; if it is lost again, the program is what breaks it.
-
-    Args:
-        isolation: of the sandbox.
-        run: what is tried.
-        broken: returns what comes of a program that breaks it, given how.
 
     Raises:
         ZygoteLostError: it is not the program: the sandbox is lost without it, too.

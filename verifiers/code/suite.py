@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from adjudge.sandbox import codec
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.claims import Claim, Target, read_claims
 from adjudge.verifiers.code.extraction import defines
-from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS
+from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS, language_of
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.names import (
     IMPLICIT,
@@ -34,6 +34,7 @@ from adjudge.verifiers.code.names import (
     modules_of,
     names_any,
     nodes_of,
+    parsed,
     reaching,
     silent,
     syntax_tree,
@@ -61,11 +62,8 @@ class Case:
     """One test with data: a call, or a run of the program.
 
     Attributes:
-        args: positional arguments of the call.
-        kwargs: keyword arguments of the call.
         expected: what the call returns, or what the program prints.
         also: further values of which each is as right as `expected`.
-        stdin: what the program reads.
     """
 
     args: tuple[Any, ...] = ()
@@ -80,13 +78,10 @@ class Suite:
     """The tests of one task.
 
     Attributes:
-        style: what kind of tests.
         cases: tests with data, for "calls" and "stdio".
         sources: tests as source, for the other styles.
         claims: what each of the sources claims, where they are made of nothing else; then they need not be executed.
-        entry_point: the function under test; "" where the tests name it themselves.
         targets: what tests of the style "calls" call: the first of these whose function or class there is.
-        language: what the candidate is written in.
         solution: a program that passes; "" for none.
         setup: source that the tests, and only they, run first.
         take: names that the tests get from the candidate.
@@ -98,8 +93,6 @@ class Suite:
         own: names that the tests define or import from elsewhere.
         reaching: by the test's name or number, what it uses that needs the candidate's own process or objects.
         silent: whether no test looks as if it could fail other than by an error of the candidate.
-        timeout: seconds for one test; None for the verifier's own.
-        memory_mb: MiB for the candidate; None for the verifier's own.
         checker: source of a Python program that judges printed output; "" for none.
         module: the name under which tests import the candidate.
     """
@@ -208,18 +201,18 @@ def read_suite(reference: Any, prompt: str = "") -> Suite:
     """
     reference = tests_of(reference)
     if unknown := sorted(reference.keys() - FIELDS):
-        raise BadReferenceError(
-            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}", mistake=True
+        raise ReferenceFormError(
+            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}"
         )
     language = _language(reference)
     tests = reference["tests"]
     if checker := _text(reference, "checker"):
-        _parsed(checker, "checker")
+        parsed(checker, "checker")
     common: dict[str, Any] = {
         "language": language,
         "solution": _text(reference, "solution"),
-        "timeout": _number(reference, "timeout"),
-        "memory_mb": int(_number(reference, "memory_mb") or 0) or None,
+        "timeout": positive(reference, "timeout"),
+        "memory_mb": int(positive(reference, "memory_mb") or 0) or None,
         "checker": checker,
         "module": _text(reference, "module") or "solution",
         "offered": _modules(reference, language),
@@ -231,19 +224,15 @@ def read_suite(reference: Any, prompt: str = "") -> Suite:
     if style == "stdio":
         return _with_cases(style, tests, common)
     if language != "python":
-        raise BadReferenceError(f"tests of the style {style!r} are for Python, not {language!r}", mistake=True)
+        raise ReferenceFormError(f"tests of the style {style!r} are for Python, not {language!r}")
     return _with_sources(style, tests, common, _text(reference, "setup"), prompt)
 
 
 def _language(reference: Mapping[str, Any]) -> str:
-    language = (_text(reference, "language") or "python").lower()
-    for name, found in LANGUAGES.items():
-        if language in found.labels:
-            language = name
-    language = "python" if language in ("py", "python3") else language
-    if language != "python" and language not in LANGUAGES:
+    name = _text(reference, "language") or "python"
+    if not (language := language_of(name)):
         known = ", ".join(("python", *LANGUAGES))
-        raise BadReferenceError(f"the code reference's language is {language!r}; known are {known}", mistake=True)
+        raise ReferenceFormError(f"the code reference's language is {name!r}; known are {known}")
     return language
 
 
@@ -254,7 +243,7 @@ def _style(reference: Mapping[str, Any], tests: Any) -> Style:
         if named == style:
             return style
     if named is not None:
-        raise BadReferenceError(f"the style is {shorten(named)!r}; it must be one of {', '.join(styles)}", mistake=True)
+        raise ReferenceFormError(f"the style is {shorten(named)!r}; it must be one of {', '.join(styles)}")
     if isinstance(tests, str):
         return "humaneval" if "def check(" in tests else "asserts" if "def test" not in tests else "pytest"
     if isinstance(tests[0], str):
@@ -269,18 +258,17 @@ def _called(reference: Mapping[str, Any], language: str) -> dict[str, Any]:
     entries = [entries] if isinstance(entries, str) else entries
     listed = isinstance(entries, Sequence) and bool(entries)
     targets = [Target.read(entry) if isinstance(entry, str) else None for entry in entries] if listed else [None]
-    found = tuple(target for target in targets if target is not None)
-    if len(found) == 1:  # a function may be in LeetCode's class, and its method a function
-        other = Target(found[0].method) if found[0].method else Target(_LEETCODE, found[0].name)
-        found, targets = (*found, other), [*targets, other]
-    if len(found) < len(targets) or language != "python":
-        raise BadReferenceError(
+    known = tuple(target for target in targets if target is not None)
+    if len(known) == 1:  # a function may be in LeetCode's class, and its method a function
+        other = Target(known[0].method) if known[0].method else Target(_LEETCODE, known[0].name)
+        known, targets = (*known, other), [*targets, other]
+    if len(known) < len(targets) or language != "python":
+        raise ReferenceFormError(
             f'tests with "args" are for Python and need "entry_point", a function or "Class().method", or a list of '
-            f"those; it is {shorten(reference.get('entry_point', ''))!r}",
-            mistake=True,
+            f"those; it is {shorten(reference.get('entry_point', ''))!r}"
         )
-    names = tuple(dict.fromkeys(target.name for target in found))
-    return {"entry_point": str(entries[-1]), "targets": found, "needs": names}
+    names = tuple(dict.fromkeys(target.name for target in known))
+    return {"entry_point": str(entries[-1]), "targets": known, "needs": names}
 
 
 def _modules(reference: Mapping[str, Any], language: str) -> tuple[str, ...] | None:
@@ -291,20 +279,19 @@ def _modules(reference: Mapping[str, Any], language: str) -> tuple[str, ...] | N
     if not isinstance(modules, Sequence) or isinstance(modules, str):
         modules = [None]
     if not all(isinstance(module, str) and module in sys.stdlib_module_names for module in modules):
-        raise BadReferenceError(
-            f'"imports" is {shorten(reference["imports"])}; it must be a list of modules of the standard library',
-            mistake=True,
+        raise ReferenceFormError(
+            f'"imports" is {shorten(reference["imports"])}; it must be a list of modules of the standard library'
         )
     return tuple(modules) if language == "python" else ()
 
 
 def _with_cases(style: Style, tests: Any, common: dict[str, Any]) -> Suite:
     if isinstance(tests, str):
-        raise BadReferenceError(f'"tests" of the style {style!r} must be a list', mistake=True)
+        raise ReferenceFormError(f'"tests" of the style {style!r} must be a list')
     cases = []
     for number, test in enumerate(tests):
         if not isinstance(test, Mapping):
-            raise BadReferenceError(f"test {number} is a {type(test).__name__}; it must be a mapping", mistake=True)
+            raise ReferenceFormError(f"test {number} is a {type(test).__name__}; it must be a mapping")
         cases.append(_case(style, number, test, bool(common["checker"])))
     return Suite(style=style, cases=tuple(cases), **common)
 
@@ -313,17 +300,16 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
     if style == "stdio":
         given, printed = test.get("stdin"), test.get("stdout", "" if checked else None)
         if not isinstance(given, str) or not isinstance(printed, str):
-            raise BadReferenceError(
-                f'test {number} needs "stdin" and "stdout" as texts; tests of one reference are of one kind',
-                mistake=True,
+            raise ReferenceFormError(
+                f'test {number} needs "stdin" and "stdout" as texts; tests of one reference are of one kind'
             )
         return Case(stdin=given, expected=printed)
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
     right = [test["expected"]] if "expected" in test else test.get("expected_any")
     plain = isinstance(args, list | tuple) and isinstance(kwargs, Mapping)
     if not plain or not isinstance(right, list | tuple) or not right:
-        raise BadReferenceError(
-            f'test {number} needs "args" (a list) and "expected"; tests of one reference are of one kind', mistake=True
+        raise ReferenceFormError(
+            f'test {number} needs "args" (a list) and "expected"; tests of one reference are of one kind'
         )
     try:
         codec.dumps((list(args), dict(kwargs)))
@@ -336,11 +322,11 @@ def _with_sources(style: Style, tests: Any, common: dict[str, Any], setup: str, 
     sources = (tests,) if isinstance(tests, str) else tuple(tests)
     entry = Target.read(common["entry_point"])
     if common["entry_point"] and (entry is None or (entry.method and style != "humaneval")):
-        raise BadReferenceError(
-            f'"entry_point" is {common["entry_point"]!r}; tests of the style {style!r} take a function', mistake=True
+        raise ReferenceFormError(
+            f'"entry_point" is {common["entry_point"]!r}; tests of the style {style!r} take a function'
         )
     if not sources or not all(isinstance(source, str) and source.strip() for source in sources):
-        raise BadReferenceError(f'"tests" of the style {style!r} must be sources that are not empty', mistake=True)
+        raise ReferenceFormError(f'"tests" of the style {style!r} must be sources that are not empty')
     if sum(map(len, sources)) + len(setup) > _MAX_SOURCE:
         raise BadReferenceError(f"the tests are longer than {_MAX_SOURCE} characters")
     read = _read_sources(style, sources, setup, prompt, common["entry_point"], common["solution"], common["module"])
@@ -352,15 +338,15 @@ def _read_sources(
     style: Style, tests: tuple[str, ...], setup: str, prompt: str, entry: str, solution: str, module: str
 ) -> Mapping[str, Any]:
     """Return the fields of a suite that take a parser to find, 0.5 ms and more; the samples of a group share them."""
-    trees = [_parsed(source, f"test {number}") for number, source in enumerate(tests)]
+    trees = [parsed(source, f"test {number}") for number, source in enumerate(tests)]
     if style == "humaneval":
         if not entry:
-            raise BadReferenceError('tests of the style "humaneval" need "entry_point", a function', mistake=True)
+            raise ReferenceFormError('tests of the style "humaneval" need "entry_point", a function')
         if "check" not in set().union(*map(defined, trees)):
             raise BadReferenceError("the tests define no function `check`")
     if style == "asserts" and len(trees) == 1:
         tests = tuple(_statements(tests[0], trees[0]))
-    setup_tree = _parsed(setup, "setup") if setup else ast.Module([], [])
+    setup_tree = parsed(setup, "setup") if setup else ast.Module([], [])
     known = set().union(*map(defined, (setup_tree, *trees)), IMPLICIT)
     wanted = set().union(*map(used, (setup_tree, *trees))) - known
     modules = {**{name: name for name in sys.stdlib_module_names}, **_ALIASES, **modules_of(prompt, solution)}
@@ -384,7 +370,7 @@ def _read_sources(
     imports = {name: imports[name] for name in imports.keys() - wanted}
     asked = set().union(*(imported(tree, module) for tree in trees))
     needs = tuple(sorted(wanted | asked))
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "setup": setup,
         "take": tuple(sorted(wanted)),
         "needs": needs,
@@ -392,12 +378,12 @@ def _read_sources(
         "own": tuple(sorted(set().union(*map(defined, (setup_tree, *trees))) - asked)),
     }
     if style != "pytest" and not setup:
-        found["claims"] = read_claims(tests, wanted, entry if style == "humaneval" else "")
-    if not found.get("claims"):
+        fields["claims"] = read_claims(tests, wanted, entry if style == "humaneval" else "")
+    if not fields.get("claims"):
         pieces = trees if len(trees) == len(tests) else [ast.parse(source) for source in tests]
-        found["reaching"] = reaching(pieces, [setup_tree, *trees], module, style == "pytest")
-        found["silent"] = silent([setup_tree, *trees])
-    return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **found})
+        fields["reaching"] = reaching(pieces, [setup_tree, *trees], module, style == "pytest")
+        fields["silent"] = silent([setup_tree, *trees])
+    return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **fields})
 
 
 def _helpers(setup: str, wanted: set[str], prompt: str, solution: str) -> tuple[str, set[str]]:
@@ -437,25 +423,18 @@ def _shadowing(names: set[str], trees: Sequence[ast.Module], solution: str) -> s
 def _statements(source: str, tree: ast.Module) -> list[str]:
     """Return a list of asserts, one text each; other statements stay with the assert that follows them."""
     lines = source.splitlines(keepends=True)
-    found, start = [], 0
+    pieces, start = [], 0
     for node in tree.body:
         if isinstance(node, ast.Assert):
             end = node.end_lineno or node.lineno
             if end > start:
-                found.append("".join(lines[start:end]))
+                pieces.append("".join(lines[start:end]))
             start = end
-    if not found:
+    if not pieces:
         return [source]
     if "".join(lines[start:]).strip():
-        found.append("".join(lines[start:]))
-    return found
-
-
-def _parsed(source: str, what: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise BadReferenceError(f"{what} is not Python: {error}") from error
+        pieces.append("".join(lines[start:]))
+    return pieces
 
 
 def _text(reference: Mapping[str, Any], name: str) -> str:
@@ -463,14 +442,15 @@ def _text(reference: Mapping[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadReferenceError(f'"{name}" is a {type(value).__name__}; it must be a text', mistake=True)
+        raise ReferenceFormError(f'"{name}" is a {type(value).__name__}; it must be a text')
     return value
 
 
-def _number(reference: Mapping[str, Any], name: str) -> float | None:
+def positive(reference: Mapping[str, Any], name: str) -> float | None:
+    """Return the number above 0 that a field of a reference holds; None where it holds none."""
     value = reference.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST:
-        raise BadReferenceError(f'"{name}" is {shorten(value)}; it must be a number above 0', mistake=True)
+        raise ReferenceFormError(f'"{name}" is {shorten(value)}; it must be a number above 0')
     return float(value)

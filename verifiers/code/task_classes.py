@@ -34,9 +34,7 @@ _PLAIN = frozenset(
 def task_classes(sources: tuple[str, ...], module: str) -> Mapping[str, tuple[str, ...]]:
     """Return the classes by name, each with the attributes and operators that tests use on its instances.
 
-    Args:
-        sources: the tests and their setup; Python.
-        module: the name under which tests import the candidate.
+    Sources are the tests and their setup; the module is the name under which they import the candidate.
     """
     reading = _Reading(module)
     for source in sources:

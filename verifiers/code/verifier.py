@@ -33,14 +33,14 @@ from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.sandbox import sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
-from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
+from adjudge.verifiers.code.languages import labels_of, missing
 from adjudge.verifiers.code.outcome import Credit, Outcome, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.program import question_of
 from adjudge.verifiers.code.program_run import ENDINGS, run_programs
@@ -60,20 +60,20 @@ def main(given):
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
     import pytest
-    found = []
+    reports = []
 
     class Recorder:
         def pytest_runtest_logreport(self, report):
             if report.failed or (report.when == "call" and report.passed):
-                found.append((report.nodeid, report.outcome, str(report.longrepr or "")[-600:]))
+                reports.append((report.nodeid, report.outcome, str(report.longrepr or "")[-600:]))
 
         def pytest_collectreport(self, report):
             if report.failed:
-                found.append(("collection", "failed", str(report.longrepr)[-600:]))
+                reports.append(("collection", "failed", str(report.longrepr)[-600:]))
 
     options = ["-q", "-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"]
     status = pytest.main([*options, given["tests"]], plugins=[Recorder()])
-    sys.__stdout__.write("\\n" + json.dumps([int(status), found]))
+    sys.__stdout__.write("\\n" + json.dumps([int(status), reports]))
 
 """
 _TESTS: Final = "test_candidate.py"
@@ -82,13 +82,7 @@ _NO_TEST: Final = (0, 5)
 
 
 def run_shared(warm: WarmPython, source: str, suite: Suite, limits: RunLimits) -> Verdict:
-    """Run the tests with pytest in one process with the candidate.
-
-    Args:
-        warm: the sandboxes.
-        source: the program.
-        suite: tests of the style "pytest".
-        limits: what all tests together may use.
+    """Run tests of the style "pytest" in one process with the candidate; the limits are those of all together.
 
     Raises:
         TestsBrokenError: pytest found no test that is not skipped.
@@ -100,19 +94,18 @@ def run_shared(warm: WarmPython, source: str, suite: Suite, limits: RunLimits) -
     verdict = Verdict(total=suite.count, memory_mb=done.memory_mb)
     printed = done.stdout.decode("utf-8", "replace").rpartition("\n")[2]
     try:
-        status, found = json.loads(printed)
+        status, reports = json.loads(printed)
     except (ValueError, TypeError):  # the program ended the run, or printed after it
-        status, found = None, []
+        status, reports = None, []
     if done.ending != "exited" or done.code or status is None:
-        verdict.reason = ENDINGS.get(done.ending, "candidate_error")
-        verdict.detail = done.stderr.decode("utf-8", "replace") or f"the run of the tests {done.ending} before its end"
-        return verdict
-    if not found and status in _NO_TEST:
+        said = done.stderr.decode("utf-8", "replace") or f"the run of the tests {done.ending} before its end"
+        return verdict.stopped("test", ENDINGS.get(done.ending, "candidate_error"), said)
+    if not reports and status in _NO_TEST:
         raise TestsBrokenError("pytest found no test in the file that is not skipped")
     if status not in _WHOLE:
-        found.append(("the run", "failed", "pytest was ended before all tests were run"))
-    failed = {name: text for name, outcome, text in found if outcome == "failed"}
-    for name in dict.fromkeys(name for name, _, _ in found):
+        reports.append(("the run", "failed", "pytest was ended before all tests were run"))
+    failed = {name: text for name, outcome, text in reports if outcome == "failed"}
+    for name in dict.fromkeys(name for name, _, _ in reports):
         detail = {"source": shorten(name), "error": shorten(failed[name], 600)} if name in failed else {}
         reason = "wrong" if name in failed else ""
         verdict.outcomes.append(Outcome(passed=name not in failed, reason=reason, detail=detail))
@@ -165,7 +158,6 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         shared: whether a pytest file runs in the candidate's own process, where it may patch what the candidate uses;
             for programs you trust, since those can then make any test pass.
         measured: whether the evidence tells the seconds of each test and the memory, which no two runs share.
-        isolation: "bubblewrap", or "none" for programs you trust.
     """
 
     name: ClassVar[str] = "code"
@@ -186,7 +178,6 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     output: Output = "lines"
     shared: bool = False
     measured: bool = False
-    isolation: Isolation = "bubblewrap"
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -207,8 +198,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
 
     def find_in(self, text: str, sample: Sample, gold: Suite) -> str | Score:
         """Return the program."""
-        labels = PYTHON_LABELS if gold.language == "python" else LANGUAGES[gold.language].labels
-        source = program_in(text, labels, self.block, self.bare, gold.whole, stage="extract")
+        source = program_in(text, labels_of(gold.language), self.block, self.bare, gold.whole, stage="extract")
         if isinstance(source, Score) or not gold.function:
             return source
         return completed(source, question_of(sample), gold.function)

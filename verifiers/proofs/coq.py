@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
 from adjudge.protocol import Limits, Sample, Score, StepScore, response_text
-from adjudge.sandbox.program import Program, RunLimits, RunResult
-from adjudge.sandbox.runner import Isolation, Runner, sandbox
-from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.sandbox.program import ENDINGS, Program, RunLimits, RunResult
+from adjudge.sandbox.sandbox import Sandbox, sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 from adjudge.verifiers.proofs.coq_source import Answer, Theorem, answer_of, forbidden, read_theorem
-from adjudge.verifiers.proofs.toolbox import ENDINGS, Memory, Seconds, key_of, proof_in, require, run_limits, shown
+from adjudge.verifiers.proofs.toolbox import Memory, Seconds, key_of, proof_in, require, run_limits, shown
 
 _FLAGS: Final = ("-q", "-w", "none", "-noglob", "-native-compiler", "no", "-Q", ".", "Adjudge")
 # Coq finds its plug-ins by findlib, which wants some configuration and does with an empty one.
@@ -42,7 +42,7 @@ class Place:
     byte: int
 
 
-def compiled(runner: Runner, theorem: Theorem, limits: RunLimits) -> dict[str, bytes]:
+def compiled(runner: Sandbox, theorem: Theorem, limits: RunLimits) -> dict[str, bytes]:
     """Return the compiled header and goal, by file name.
 
     Raises:
@@ -69,7 +69,7 @@ def compiled(runner: Runner, theorem: Theorem, limits: RunLimits) -> dict[str, b
     return made
 
 
-def compile_file(runner: Runner, name: str, source: str, beside: Mapping[str, bytes], limits: RunLimits) -> RunResult:
+def compile_file(runner: Sandbox, name: str, source: str, beside: Mapping[str, bytes], limits: RunLimits) -> RunResult:
     """Compile one file beside compiled ones; its own comes back as `name.vo`."""
     files = {**beside, f"{name}.v": source.encode("utf-8", "replace")}
     program = Program(
@@ -78,7 +78,7 @@ def compile_file(runner: Runner, name: str, source: str, beside: Mapping[str, by
     return runner.run(program, limits)
 
 
-def recheck(runner: Runner, made: Mapping[str, bytes], limits: RunLimits) -> RunResult:
+def recheck(runner: Sandbox, made: Mapping[str, bytes], limits: RunLimits) -> RunResult:
     """Have Coq's independent checker look at the answer's module; libraries are believed."""
     command = ("coqchk", "-silent", "-Q", ".", "Adjudge", "-norec", "Adjudge.Answer")
     return runner.run(Program(command=command, files=dict(made), environment=_ENVIRONMENT), limits)
@@ -86,8 +86,8 @@ def recheck(runner: Runner, made: Mapping[str, bytes], limits: RunLimits) -> Run
 
 def error_place(stderr: str) -> Place | None:
     """Return where the first error of a compilation stands (what a tactic says comes after it), where Coq knows."""
-    found = _ERROR.search(stderr)
-    return Place(int(found[1]), int(found[2])) if found else None
+    match = _ERROR.search(stderr)
+    return Place(int(match[1]), int(match[2])) if match else None
 
 
 def accepted(answer: Answer, place: Place) -> int:
@@ -133,7 +133,7 @@ _CACHED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, int]]):
+class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, int]]):
     """1 when Coq accepts the response's proof of the pinned theorem, else 0.
 
     The reference is `{"header": imports and definitions, "statement": "Theorem t : ... ."}`, or the statement alone;
@@ -146,7 +146,6 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
         recheck: also have `coqchk`, a second kernel, check the response's module; takes about twice the time.
         seconds: seconds for each run of Coq.
         memory_mb: MiB for each.
-        isolation: "bubblewrap", or "none" for responses that you trust.
     """
 
     name: ClassVar[str] = "coq"
@@ -157,9 +156,6 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
     recheck: bool = False
     seconds: Seconds = 20.0
     memory_mb: Memory = 2048
-    isolation: Isolation = "bubblewrap"
-
-    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -204,13 +200,13 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
         start = len(response_text(sample)) - len(text)
         return answer, start + (text.find(source) if self.block == "first" else text.rfind(source))
 
-    def judge(self, found: tuple[Answer, int], gold: tuple[Theorem, dict[str, bytes]]) -> Score:
+    def judge(self, ready: tuple[Answer, int], gold: tuple[Theorem, dict[str, bytes]]) -> Score:
         """Return the verdict on one proof.
 
         The evidence has "stage" ("extract", "rules", "compile", "statement", "axioms", "recheck" or "proved"), and
         "error", "axioms" or "forbidden" where there is something to say; "accepted" is how many sentences Coq took.
         """
-        (answer, start), (theorem, made) = found, gold
+        (answer, start), (theorem, made) = ready, gold
         runner, limits = sandbox(self.isolation), self._limits
         given = {name: data for name, data in made.items() if name != "Goal.vo"}
         done = compile_file(runner, "Answer", answer.source, given, limits)
@@ -227,7 +223,7 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
         score = self._checked(runner, theorem, made)
         return replace(score, steps=steps, evidence={**score.evidence, "accepted": _taken(steps)})
 
-    def _checked(self, runner: Runner, theorem: Theorem, made: dict[str, bytes]) -> Score:
+    def _checked(self, runner: Sandbox, theorem: Theorem, made: dict[str, bytes]) -> Score:
         done = compile_file(runner, "Check", theorem.check, made, self._limits)
         if done.ending != "exited":
             return Score.scored(0.0, ENDINGS[done.ending], stage="statement")

@@ -42,10 +42,7 @@ _NOT_BLANK = re.compile(r"[^\s]")
 class Sentence:
     """A sentence of Coq.
 
-    Attributes:
-        text: it, without comments, with single blanks.
-        start: its first character that is no blank.
-        end: one past its dot.
+    It is without comments, with single blanks; it starts at a character that is no blank and ends one past its dot.
     """
 
     text: str
@@ -90,31 +87,31 @@ def without_comments(source: str, strings: bool = True) -> str:
 def sentences(source: str) -> list[Sentence]:
     """Return the sentences of a source, in order; what follows the last dot is one, too."""
     bare, readable = without_comments(source), without_comments(source, strings=False)
-    found: list[Sentence] = []
+    listed: list[Sentence] = []
     at = 0
     for dots in _DOTS.finditer(bare):
         if len(dots[0]) == 2:  # the ".." of recursive notations
             continue
-        at = _bullets(bare, at, dots.start(), found)
-        _add(readable, at, dots.end(), found)
+        at = _bullets(bare, at, dots.start(), listed)
+        _add(readable, at, dots.end(), listed)
         at = dots.end()
-    at = _bullets(bare, at, len(bare), found)
-    _add(readable, at, len(bare), found)
-    return found
+    at = _bullets(bare, at, len(bare), listed)
+    _add(readable, at, len(bare), listed)
+    return listed
 
 
-def _bullets(bare: str, at: int, end: int, found: list[Sentence]) -> int:
+def _bullets(bare: str, at: int, end: int, listed: list[Sentence]) -> int:
     """Add the bullets and braces that open a stretch, and return where they end."""
     while (mark := _BULLET.match(bare, at, end)) is not None:
-        _add(bare, at, mark.end(), found)
+        _add(bare, at, mark.end(), listed)
         at = mark.end()
     return at
 
 
-def _add(readable: str, start: int, end: int, found: list[Sentence]) -> None:
+def _add(readable: str, start: int, end: int, listed: list[Sentence]) -> None:
     first = _NOT_BLANK.search(readable, start, end)
     if first is not None:
-        found.append(Sentence(" ".join(readable[first.start() : end].split()), first.start(), end))
+        listed.append(Sentence(" ".join(readable[first.start() : end].split()), first.start(), end))
 
 
 def _blank(text: str) -> str:
@@ -173,9 +170,7 @@ class Theorem:
     """What is to be proved.
 
     Attributes:
-        header: imports and definitions.
         statement: one sentence that names a theorem and ends with a dot.
-        name: the theorem's name.
         axioms: full names of axioms that a proof may use, beside the header's own.
         given: name of the header's module; a hash, so that no response has one of the same name.
     """
@@ -221,7 +216,6 @@ class Answer:
     """A response's file.
 
     Attributes:
-        source: Answer.v.
         lines: how many of its lines stand before the response's own.
         body: the response's own, as it is in the response.
         own: the same, with blanks for what it repeats of the header.
@@ -245,9 +239,9 @@ def read_theorem(reference: Any, axioms: Sequence[str] = ()) -> Theorem:
         reference, _QUALIFIED, example="Theorem t : ... .", example_axiom="Coq.Logic.Classical_Prop.classic"
     )
     header, statement = parts.header, parts.statement
-    found = sentences(statement)
-    head = _HEAD.match(found[0].text) if len(found) == 1 else None
-    if head is None or not found[0].text.endswith("."):
+    said = sentences(statement)
+    head = _HEAD.match(said[0].text) if len(said) == 1 else None
+    if head is None or not said[0].text.endswith("."):
         raise BadReferenceError(f"the statement is {statement!r:.120}; it must be one sentence: Theorem t : ... .")
     digest = hashlib.sha256(f"{header}\0{statement}".encode("utf-8", "replace")).hexdigest()
     return Theorem(
@@ -264,17 +258,17 @@ def answer_of(theorem: Theorem, body: str) -> Answer:
 
     Sentences of the header with which the response begins are left out: a type declared twice would be two types.
     """
-    own, found = _without_header(body, theorem.header)
+    own, listed = _without_header(body, theorem.header)
     before, after = theorem.context, ""
     if not re.search(rf"\b(?:{_KIND}|Fixpoint|Instance)\s+{re.escape(theorem.name)}(?![\w'])", without_comments(own)):
         before += f"\n{theorem.statement}"
-        texts = {one.text for one in found}
+        texts = {one.text for one in listed}
         if not any(text.startswith("Proof") for text in texts):
             before += "\nProof."
         if not texts & {"Qed.", "Defined."}:
             after = "\nQed."
     return Answer(
-        source=f"{before}\n{own}{after}\n", lines=before.count("\n") + 1, body=body, own=own, sentences=tuple(found)
+        source=f"{before}\n{own}{after}\n", lines=before.count("\n") + 1, body=body, own=own, sentences=tuple(listed)
     )
 
 
@@ -284,14 +278,14 @@ def _without_header(body: str, header: str) -> tuple[str, list[Sentence]]:
     Only what repeats the header from its first definition on counts: "Proof." may stand in both for other reasons.
     """
     given = [one.text for one in sentences(header) if not _LOCAL.match(one.text)]
-    found = sentences(body)
+    listed = sentences(body)
     own, kept, place = body, [], 0
-    for number, one in enumerate(found):
+    for number, one in enumerate(listed):
         if _LOCAL.match(one.text):
             kept.append(one)
         elif place < len(given) and one.text == given[place]:
             place += 1
             own = own[: one.start] + re.sub(r"[^\n]", " ", own[one.start : one.end]) + own[one.end :]
         else:
-            return own, [*kept, *found[number:]]
+            return own, [*kept, *listed[number:]]
     return own, kept

@@ -19,11 +19,11 @@ from adjudge import wire
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.bubblewrap import SYSTEM_PATH
-from adjudge.sandbox.program import Program, RunResult
-from adjudge.sandbox.runner import Isolation, sandbox
-from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.sandbox.program import ENDINGS, Program, RunResult
+from adjudge.sandbox.sandbox import sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     LeanTheorem,
@@ -35,14 +35,14 @@ from adjudge.verifiers.proofs.lean_source import (
     read_lean,
     verdict,
 )
-from adjudge.verifiers.proofs.toolbox import ENDINGS, Memory, Seconds, key_of, run_limits, shown
+from adjudge.verifiers.proofs.toolbox import Memory, Seconds, key_of, run_limits, shown
 
 _FILE = "Answer.lean"
 _CACHED = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
+class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
     """1 when Lean accepts the response's proof of the pinned theorem, else 0.
 
     The reference is `{"header": imports and definitions, "statement": "theorem t : ..."}`, or the statement alone;
@@ -55,7 +55,6 @@ class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
         heartbeats: Lean's own limit for one declaration, in thousands; the header may set another.
         seconds: seconds for each run of Lean.
         memory_mb: MiB for each; Mathlib wants 4096 and more.
-        isolation: "bubblewrap", or "none" for responses that you trust.
     """
 
     name: ClassVar[str] = "lean"
@@ -67,9 +66,6 @@ class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
     heartbeats: Annotated[int, Range(ge=1)] = 200
     seconds: Seconds = 300.0
     memory_mb: Memory = 8192
-    isolation: Isolation = "bubblewrap"
-
-    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -112,8 +112,6 @@ class LeanTheorem:
     """What is to be proved.
 
     Attributes:
-        header: imports, options, open namespaces and definitions.
-        name: the theorem's name.
         rest: what follows the name, up to where the proof would begin.
         axioms: axioms that a proof may use beside Lean's three.
     """
@@ -245,14 +243,14 @@ def read_messages(given: Any) -> list[Message]:
         return []
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise MessageError(f"the messages are a {type(given).__name__}; they must be a list")
-    found = []
+    read = []
     for one in given:
         severity = _SEVERITIES.get(str(one.get("severity"))) if isinstance(one, Mapping) else None
         text = one.get("data") if isinstance(one, Mapping) else None
         if severity is None or not isinstance(text, str):
             raise MessageError(f"{one!r:.120} is no message of Lean")
-        found.append(Message(severity, text))
-    return found
+        read.append(Message(severity, text))
+    return read
 
 
 def read_json_lines(output: str) -> list[Message]:

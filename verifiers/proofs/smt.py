@@ -24,14 +24,13 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from adjudge import wire
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import Program, RunLimits
-from adjudge.sandbox.runner import Isolation, Runner, sandbox
-from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.sandbox.sandbox import Sandbox, sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
-from adjudge.verifiers.code.extraction import extract
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import Expression, Formula, read_formula, strange_atom
-from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS, Memory, Seconds, key_of, require, run_limits, shown, tagged
+from adjudge.verifiers.proofs.toolbox import Memory, Seconds, key_of, proof_in, require, run_limits, shown, tagged
 
 Solver: TypeAlias = Literal["z3", "cvc5"]
 Verdict: TypeAlias = Literal["sat", "unsat", "unknown", "error", "disagreement"]
@@ -48,7 +47,7 @@ class Reply:
     said: dict[str, str]
 
 
-def ask(runner: Runner, solvers: Sequence[Solver], script: str, limits: RunLimits) -> Reply:
+def ask(runner: Sandbox, solvers: Sequence[Solver], script: str, limits: RunLimits) -> Reply:
     """Return what solvers say of a script with one `check-sat`.
 
     "sat" and "unsat" need one that says so and none that says the opposite; "error" is a script that one refuses;
@@ -97,7 +96,7 @@ class _UndecidedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
+class SmtVerifier(IsolatedVerifier, TextVerifier[tuple[Formula, str], str]):
     """1 when the response's claim, model or term is right by the solvers, else 0.
 
     The reference is `{"formula": SMT-LIB script, "expected": "sat" or "unsat"}`, or `{"declarations": script,
@@ -109,7 +108,6 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
         undecided: a term that the solvers cannot decide is worth 0 ("zero") or fails ("failed").
         seconds: seconds for each question to each solver.
         memory_mb: MiB for each.
-        isolation: "bubblewrap", or "none" for responses that you trust.
     """
 
     name: ClassVar[str] = "smt"
@@ -120,9 +118,6 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
     undecided: Literal["zero", "failed"] = "zero"
     seconds: Seconds = 10.0
     memory_mb: Memory = 1024
-    isolation: Isolation = "bubblewrap"
-
-    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,7 +148,7 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
     def read_reference(self, reference: Any) -> tuple[Formula, str]:
         """Return the formula, and the verdict on it."""
         formula = read_formula(reference)
-        verdict = _gold(self._asking, key_of(reference))
+        verdict = _gold(self, key_of(reference))
         if verdict == "sat" and self.model == "required" and formula.nameless:
             raise BadReferenceError(
                 f"no model can name a value of {formula.nameless!r:.60}, whose sort is only declared; "
@@ -164,9 +159,7 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
     def find_in(self, text: str, sample: Sample, gold: tuple[Formula, str]) -> str | Score:
         """Return the claim or the term."""
         marked = tagged(text)
-        found = extract(text if marked is None else marked, _LABELS)
-        fault = found.fault or ("too_complex" if len(found.source) > MAX_CHARACTERS else "")
-        return Score.scored(0.0, fault) if fault else found.source
+        return proof_in(text if marked is None else marked, _LABELS)
 
     def judge(self, text: str, gold: tuple[Formula, str]) -> Score:
         """Return the verdict on a claim or a term."""
@@ -185,55 +178,6 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
                 return Score.failed("undecided", solvers=said)
             return Score.scored(0.0, "undecided", solvers=said)
 
-    @property
-    def _asking(self) -> _Asking:
-        return _Asking(self.solvers, self.seconds, self.memory_mb, self.isolation)
-
-    def _claimed(self, formula: Formula, verdict: str, text: str) -> Score:
-        claim = read_claim(text, formula)
-        shown = {"claimed": claim.verdict, "gold": verdict}
-        if claim.verdict != verdict:
-            return Score.scored(0.0, "wrong", **shown)
-        if claim.verdict == "unsat":
-            return Score.scored(1.0, **shown)
-        if claim.values is None and formula.functions:
-            if self.model == "required":
-                return Score.scored(0.0, "no_answer", error="sat without a model", **shown)
-            return Score.scored(1.0, **shown)
-        reply = self._asking.ask(formula.script(values=claim.values or {}))
-        if reply.verdict != "sat":
-            return Score.scored(0.0, "wrong", solvers=reply.said, **shown)
-        return Score.scored(1.0, solvers=reply.said, **shown)
-
-    def _compared(self, formula: Formula, gold: Expression, term: Expression) -> Score:
-        if strange := strange_atom(term, formula.symbols):
-            return Score.scored(0.0, "unparsable_answer", error=f"{strange!r:.60} is not declared")
-        if formula.question == "equivalent":
-            apart: Expression = ("not", ("=", gold, term))
-            possible: Expression | None = None
-        elif formula.question == "entails":
-            apart, possible = ("not", ("=>", term, gold)), term
-        else:
-            apart, possible = ("not", ("=>", gold, term)), ("not", term)
-        reply = self._asking.ask(formula.script(apart))
-        if reply.verdict == "sat":
-            return Score.scored(0.0, "wrong", solvers=reply.said)
-        if possible is not None:
-            reply = self._asking.ask(formula.script(possible))
-            if reply.verdict == "unsat":
-                return Score.scored(0.0, "wrong", error="the answer says nothing: no values make a difference to it")
-        return Score.scored(1.0, solvers=reply.said)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """Who is asked, within which limits."""
-
-    solvers: tuple[Solver, ...]
-    seconds: float
-    memory_mb: int
-    isolation: Isolation
-
     def ask(self, script: str) -> Reply:
         """Return a reply that is a verdict.
 
@@ -248,9 +192,44 @@ class _Asking:
             raise _UndecidedError(reply)
         return reply
 
+    def _claimed(self, formula: Formula, verdict: str, text: str) -> Score:
+        claim = read_claim(text, formula)
+        shown = {"claimed": claim.verdict, "gold": verdict}
+        if claim.verdict != verdict:
+            return Score.scored(0.0, "wrong", **shown)
+        if claim.verdict == "unsat":
+            return Score.scored(1.0, **shown)
+        if claim.values is None and formula.functions:
+            if self.model == "required":
+                return Score.scored(0.0, "no_answer", error="sat without a model", **shown)
+            return Score.scored(1.0, **shown)
+        reply = self.ask(formula.script(values=claim.values or {}))
+        if reply.verdict != "sat":
+            return Score.scored(0.0, "wrong", solvers=reply.said, **shown)
+        return Score.scored(1.0, solvers=reply.said, **shown)
+
+    def _compared(self, formula: Formula, gold: Expression, term: Expression) -> Score:
+        if strange := strange_atom(term, formula.symbols):
+            return Score.scored(0.0, "unparsable_answer", error=f"{strange!r:.60} is not declared")
+        if formula.question == "equivalent":
+            apart: Expression = ("not", ("=", gold, term))
+            possible: Expression | None = None
+        elif formula.question == "entails":
+            apart, possible = ("not", ("=>", term, gold)), term
+        else:
+            apart, possible = ("not", ("=>", gold, term)), ("not", term)
+        reply = self.ask(formula.script(apart))
+        if reply.verdict == "sat":
+            return Score.scored(0.0, "wrong", solvers=reply.said)
+        if possible is not None:
+            reply = self.ask(formula.script(possible))
+            if reply.verdict == "unsat":
+                return Score.scored(0.0, "wrong", error="the answer says nothing: no values make a difference to it")
+        return Score.scored(1.0, solvers=reply.said)
+
 
 @lru_cache(maxsize=_CACHED)
-def _gold(asking: _Asking, key: str) -> str:
+def _gold(verifier: SmtVerifier, key: str) -> str:
     """Return the verdict on a reference's formula, or "" where it asks for a term; kept, as a batch repeats it.
 
     Raises:
@@ -260,7 +239,7 @@ def _gold(asking: _Asking, key: str) -> str:
     formula = read_formula(wire.loads(key))
     own: tuple[Expression, ...] = () if formula.term is None else (("=", formula.term, formula.term),)
     try:
-        reply = asking.ask(formula.script(*own))
+        reply = verifier.ask(formula.script(*own))
     except AnswerError as error:
         raise BadReferenceError(f"the reference is refused: {error}") from error
     except _UndecidedError as error:

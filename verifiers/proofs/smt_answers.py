@@ -63,10 +63,10 @@ def read_term(text: str) -> Expression:
     Raises:
         AnswerError: there is none, or more than one.
     """
-    found = _read(text)
-    if len(found) != 1:
-        raise AnswerError("unparsable_answer", f"the answer holds {len(found)} terms; it must be one")
-    return found[0]
+    expressions = _read(text)
+    if len(expressions) != 1:
+        raise AnswerError("unparsable_answer", f"the answer holds {len(expressions)} terms; it must be one")
+    return expressions[0]
 
 
 def read_claim(text: str, formula: Formula) -> Claim:
@@ -102,14 +102,14 @@ def _said(text: str) -> tuple[str, str]:
 def _read(text: str) -> list[Expression]:
     inline = re.fullmatch(r"\s*`([^`]+)`\s*", text)
     try:
-        found = read_expressions(inline[1] if inline else text)
+        terms = read_expressions(inline[1] if inline else text)
     except TermError as error:
         raise AnswerError("too_complex" if error.deep else "unparsable_answer", str(error)) from error
-    if not found:
+    if not terms:
         raise AnswerError("no_answer", "the answer is empty")
-    if any(len(atom) > _LONGEST for atom in atoms(tuple(found))):
+    if any(len(atom) > _LONGEST for atom in atoms(tuple(terms))):
         raise AnswerError("too_complex", f"an atom is longer than {_LONGEST} characters")
-    return found
+    return terms
 
 
 def _model(given: list[Expression], formula: Formula) -> dict[str, Expression]:

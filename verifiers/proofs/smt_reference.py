@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.proofs.toolbox import parsed
 
 Expression: TypeAlias = "str | tuple[Expression, ...]"
@@ -150,10 +150,8 @@ class Formula:
     """A question about formulas.
 
     Attributes:
-        question: what is asked.
         logic: of the script; "ALL" where it names none.
         commands: declarations, definitions and assertions, in order.
-        functions: declared constants and functions by name.
         symbols: all names that the commands give.
         constructors: those of them that build values of data types.
         term: the term to compare with; None where satisfiability is asked.
@@ -194,30 +192,27 @@ def read_formula(reference: Any) -> Formula:
     """
     reference = parsed(reference)
     if not isinstance(reference, Mapping):
-        raise BadReferenceError(
+        raise ReferenceFormError(
             f'the reference is a {type(reference).__name__}; give {{"formula": ..., "expected": "sat"}} or '
-            '{"declarations": ..., "equivalent": ...}',
-            mistake=True,
+            '{"declarations": ..., "equivalent": ...}'
         )
     if unknown := sorted(set(map(str, reference)) - _KEYS):
-        raise BadReferenceError(f"the reference has {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}", mistake=True)
+        raise ReferenceFormError(f"the reference has {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
     asked = [key for key in ("formula", *TERMS) if key in reference]
     if len(asked) != 1:
-        raise BadReferenceError(
-            f"the reference has {' and '.join(asked) or 'no question'}; give one of formula, {', '.join(TERMS)}",
-            mistake=True,
+        raise ReferenceFormError(
+            f"the reference has {' and '.join(asked) or 'no question'}; give one of formula, {', '.join(TERMS)}"
         )
     key = asked[0]
     given = {name: reference.get(name) or "" for name in (key, "declarations", "expected")}
     for name, text in given.items():
         if not isinstance(text, str):
-            raise BadReferenceError(f"the reference's {name} is a {type(text).__name__}; it must be text", mistake=True)
+            raise ReferenceFormError(f"the reference's {name} is a {type(text).__name__}; it must be text")
         if len(text) > _MAX_CHARACTERS:
             raise BadReferenceError(f"the reference's {name} is longer than {_MAX_CHARACTERS} characters")
     if given["expected"] not in ("", "sat", "unsat") or (given["expected"] and key != "formula"):
-        raise BadReferenceError(
-            f"the reference's expected is {given['expected']!r:.60}; beside a formula it may be sat or unsat",
-            mistake=True,
+        raise ReferenceFormError(
+            f"the reference's expected is {given['expected']!r:.60}; beside a formula it may be sat or unsat"
         )
     try:
         script = read_expressions(given["declarations"])

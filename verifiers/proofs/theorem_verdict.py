@@ -76,7 +76,9 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
         marked = tagged(text)
         if self.tag and marked is None:
             return Score.scored(0.0, "bad_format", error="there is no <answer> block")
-        if gate := self.gate(sample, _around_boxes(text) if marked is None else marked):
+        # where no tag says what the answer is, it is the lines that hold a box
+        boxed = "\n".join(line for line in text.splitlines() if "\\boxed" in line)
+        if gate := self.gate(sample, boxed if marked is None else marked):
             return Score.scored(0.0, "repetition" if gate == "repetition" else "bad_format", gate=gate)
         return text if marked is None else marked
 
@@ -107,11 +109,6 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
             if len(plain) >= _COPIED and plain in said:
                 return "copy"
         return ""
-
-
-def _around_boxes(text: str) -> str:
-    """Return the lines of a text that hold a box: the answer, where no tag says what is."""
-    return "\n".join(line for line in text.splitlines() if "\\boxed" in line)
 
 
 def _prompt(sample: Sample) -> str:

@@ -15,8 +15,8 @@ from adjudge.options import Range
 from adjudge.protocol import Score
 from adjudge.sandbox.bubblewrap import SYSTEM_PATH
 from adjudge.sandbox.program import RunLimits
-from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.verifiers.code.extraction import Block, extract
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.verifiers.code.extraction import Block, program_in
 
 _REMEDY: Final = {
     "coqc": "install Coq (Debian, Ubuntu: apt-get install coq; macOS: brew install coq)",
@@ -24,15 +24,6 @@ _REMEDY: Final = {
     "z3": "install Z3 (Debian, Ubuntu: apt-get install z3; macOS: brew install z3)",
     "cvc5": "install cvc5 (Debian, Ubuntu: apt-get install cvc5; macOS: brew install cvc5/cvc5/cvc5)",
 }
-
-ENDINGS: Final = {
-    "timeout": "candidate_timeout",
-    "memory": "candidate_memory",
-    "output": "candidate_output",
-    "disk": "candidate_output",
-    "signalled": "candidate_crash",
-}
-"""How a run that a limit or a signal ended is scored, where the response is to blame."""
 
 MAX_CHARACTERS: Final = 200_000
 """Longest response that is looked at."""
@@ -75,12 +66,7 @@ def key_of(reference: Any) -> str:
 
 def proof_in(text: str, labels: frozenset[str], block: Block = "last") -> str | Score:
     """Return the proof in a text, or the zero for having none or too long a one."""
-    found = extract(text, labels, block)
-    if found.fault:
-        return Score.scored(0.0, found.fault, stage="extract")
-    if len(found.source) > MAX_CHARACTERS:
-        return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {MAX_CHARACTERS} characters")
-    return found.source
+    return program_in(text, labels, block, most=MAX_CHARACTERS, stage="extract")
 
 
 def tagged(text: str) -> str | None:
@@ -114,18 +100,14 @@ def parsed(reference: Any) -> Any:
         try:
             return json.loads(reference)
         except (ValueError, RecursionError) as error:
-            raise BadReferenceError(f"the reference begins as JSON and is none: {error}", mistake=True) from error
+            raise ReferenceFormError(f"the reference begins as JSON and is none: {error}") from error
     return reference
 
 
 def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, example_axiom: str) -> TheoremParts:
     """Return the parts of a reference: a statement alone, or a mapping.
 
-    Args:
-        reference: what the sample gives.
-        axiom: what the name of an axiom looks like.
-        example: a statement, for the messages.
-        example_axiom: the name of an axiom, for the messages.
+    `axiom` is what the name of one looks like; the examples are for the messages.
 
     Raises:
         BadReferenceError: it is not of the form.
@@ -134,19 +116,16 @@ def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, examp
     if isinstance(reference, str):
         reference = {"statement": reference}
     if not isinstance(reference, Mapping):
-        raise BadReferenceError(
-            f'the reference is a {type(reference).__name__}; give {{"header": ..., "statement": "{example}"}}',
-            mistake=True,
+        raise ReferenceFormError(
+            f'the reference is a {type(reference).__name__}; give {{"header": ..., "statement": "{example}"}}'
         )
     if unknown := sorted(set(map(str, reference)) - _KEYS):
-        raise BadReferenceError(f"the reference has {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}", mistake=True)
+        raise ReferenceFormError(f"the reference has {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
     header, statement, axioms = reference.get("header") or "", reference.get("statement"), reference.get("axioms") or ()
     if not isinstance(header, str) or not isinstance(statement, str):
-        raise BadReferenceError("the reference's header and statement must be text", mistake=True)
+        raise ReferenceFormError("the reference's header and statement must be text")
     if not isinstance(axioms, list | tuple) or not all(isinstance(one, str) and axiom.fullmatch(one) for one in axioms):
-        raise BadReferenceError(
-            f"the reference's axioms is {axioms!r:.80}; list full names: {example_axiom}", mistake=True
-        )
+        raise ReferenceFormError(f"the reference's axioms is {axioms!r:.80}; list full names: {example_axiom}")
     if max(len(header), len(statement)) > _MAX_CHARACTERS:
         raise BadReferenceError(f"the reference is longer than {_MAX_CHARACTERS} characters")
     return TheoremParts(header, statement, tuple(axioms))

@@ -24,10 +24,8 @@ class Aiger:
     """A circuit.  A literal is twice the number of a variable, plus 1 where it is negated; variable 0 is false.
 
     Attributes:
-        inputs: how many there are; they are the variables from 1.
         latches: the literal of each register's next value; the registers are the variables after the inputs.
         starts: the first value of each, 0 or 1.
-        outputs: their literals.
         gates: the two literals of each AND gate, whose variables come last.
     """
 
@@ -52,7 +50,7 @@ def read_aiger(data: bytes) -> Aiger:
         _, inputs, latches, outputs, gates = (int(count) for count in counts[:5])
         lines = rest.split(b"\n", latches + outputs)
         registers = [line.split() for line in lines[:latches]]
-        found, at, tail = [], 0, lines[-1]
+        pairs, at, tail = [], 0, lines[-1]
         for number in range(gates):
             steps = []
             for _ in range(2):
@@ -63,13 +61,13 @@ def read_aiger(data: bytes) -> Aiger:
                 steps.append(value | tail[at] << shift)
                 at += 1
             one = 2 * (inputs + latches + number + 1) - steps[0]
-            found.append((one, one - steps[1]))
+            pairs.append((one, one - steps[1]))
         return Aiger(
             inputs=inputs,
             latches=tuple(int(words[0]) for words in registers),
             starts=tuple(int(words[1:] == [b"1"]) for words in registers),
             outputs=tuple(int(line) for line in lines[latches:-1]),
-            gates=tuple(found),
+            gates=tuple(pairs),
         )
     except (ValueError, IndexError) as error:
         raise AigerError(f"the AIGER file is broken: {error}") from error
@@ -116,10 +114,7 @@ def low_outputs(circuit: Aiger, seed: int, work: int) -> tuple[int, ...]:
 def _played(circuit: Aiger, seed: int, work: int) -> Iterator[list[int]]:
     """Yield the values of all literals, step by step, in runs whose inputs flip often, now and then, or hardly.
 
-    Args:
-        circuit: what is simulated.
-        seed: of the inputs.
-        work: how many gates are evaluated, in all runs at once.
+    The seed is that of the inputs; the work is how many gates are evaluated, in all runs at once.
     """
     chance = random.Random(seed)
     state = [_EVERY if start else 0 for start in circuit.starts]

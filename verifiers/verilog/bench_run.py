@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from adjudge.sandbox.program import RunLimits, RunResult
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.program import ENDINGS, RunLimits, RunResult
+from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
 from adjudge.verifiers.verilog.front_end import shorten
@@ -36,7 +36,7 @@ from adjudge.verifiers.verilog.interface import Port, instance_interface, read_p
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rewriting import KeyedBench, key_bench
 from adjudge.verifiers.verilog.rules import print_all
-from adjudge.verifiers.verilog.simulators import DRIVEN, ENDINGS, REFUSED, icarus_twice
+from adjudge.verifiers.verilog.simulators import DRIVEN, REFUSED, icarus_twice
 
 PASSED = r"(?i)\bpass(?:es|ed)?\b"
 FAILED = r"(?i)\b(?:fail(?:s|ed|ure|ures)?|errors?|mismatch(?:es)?|incorrect|wrong|timeout)\b"
@@ -49,8 +49,6 @@ class Rule:
 
     Attributes:
         samples: how many samples a counting bench takes; 0 for one that says "passed".
-        passed: pattern of a line that must be there.
-        failed: pattern of a line that must not be there.
         harmless: lines, digits left out, that match `failed` and mean nothing.
     """
 
@@ -67,10 +65,7 @@ PLAIN = Rule()
 class BenchVerdict:
     """What a bench says.
 
-    Attributes:
-        passed: whether it accepts the design.
-        share: share of its samples that match, where it counts them, else 0 or 1.
-        said: the line that decided, or "".
+    The share is that of its samples that match, where it counts them, else 0 or 1; `said` is the line that decided.
     """
 
     passed: bool
@@ -85,13 +80,7 @@ def keyed_lines(output: bytes, key: str) -> list[str]:
 
 
 def learn_rule(lines: Sequence[str], passed: str, failed: str) -> Rule:
-    """Return how to read a bench, from what it prints about its reference.
-
-    Args:
-        lines: what it printed.
-        passed: the reference's own pattern, or "".
-        failed: the reference's own pattern, or "".
-    """
+    """Return how to read a bench, from what it prints about its reference and the patterns that this has, or ""."""
     counts = [match for line in lines if (match := _COUNT.fullmatch(line))]
     if counts and not passed:
         return Rule(samples=int(counts[-1][2]) or -1)
@@ -117,8 +106,7 @@ def _counted(lines: Sequence[str], samples: int) -> BenchVerdict:
     if not counts:
         return BenchVerdict(passed=False, share=0.0, said="")
     worst = max(counts, key=lambda match: int(match[1]))
-    complete = all(int(match[2]) == samples for match in counts) and samples > 0
-    if not complete:
+    if samples <= 0 or any(int(match[2]) != samples for match in counts):
         return BenchVerdict(passed=False, share=0.0, said=f"{worst[0].strip()}, where the reference has {samples}")
     share = max(0.0, 1 - int(worst[1]) / samples)
     return BenchVerdict(passed=int(worst[1]) == 0, share=share, said=worst[0].strip())
@@ -131,19 +119,12 @@ def _bare(line: str) -> str:
 LEVEL = "unknown"  # the plusarg that says what unknown bits become
 
 
-def wrapper_source(
-    name: str, inside: str, ports: Sequence[Port], parameters: Sequence[str], inner: str, secret: str
-) -> str:
-    """Return the wrapper's source.
+def wrapper_source(name: str, inside: str, ports: Sequence[Port], parameters: Sequence[str], bench: KeyedBench) -> str:
+    """Return the source of a wrapper `name` around an instance of the design's module `inside`.
 
-    Args:
-        name: the module that the bench instantiates.
-        inside: the module that holds the design.
-        ports: its ports.
-        parameters: names of parameters that the bench may set.
-        inner: name of the design's instance.
-        secret: a name that the design cannot know.
+    The bench may set the parameters.
     """
+    secret = bench.secret
     passed = f" #({', '.join(f'.{item}({item})' for item in parameters)})" if parameters else ""
     lines, connections = [], []
     for port in ports:
@@ -165,14 +146,9 @@ def wrapper_source(
   reg {secret}_level = 0;
   initial if ($test$plusargs("{secret}_{LEVEL}")) {secret}_level = 1;
 {body}
-  {inside}{passed} {inner} ({", ".join(connections)});
+  {inside}{passed} {bench.inner} ({", ".join(connections)});
 endmodule
 """
-
-
-def stub_source(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
-    """Return a design with the right ports and nothing in it."""
-    return f"{_header(name, ports, parameters)}\nendmodule\n"
 
 
 def _header(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
@@ -189,7 +165,6 @@ class BenchAnswer:
         reason: a code of `adjudge.reasons.CANDIDATE`; "" when the bench spoke and accepts the design.
         stage: "elaborate" when the design did not compile with the bench, else "run".
         verdict: what the bench said; None when it did not come to that.
-        error: details, in one line.
         share: share of the bench's checks that passed, beyond what an empty design passes.
     """
 
@@ -204,12 +179,8 @@ class BenchAnswer:
 class BenchRun:
     """A bench that is fit to judge.
 
-    Attributes:
-        reference: the sample's reference.
-        limits: of one run.
-        rule: how its lines are read.
-        ports: the ports it expects; None where no reference design says so.
-        floor: share of its checks that an empty design passes.
+    The ports are those that it expects, None where no reference design says so; the floor is the share of its checks
+    that an empty design passes.
     """
 
     reference: Reference
@@ -218,7 +189,7 @@ class BenchRun:
     ports: tuple[Port, ...] | None = None
     floor: float = 0.0
 
-    def prepared(self, runner: Runner, refuse_empty: bool) -> BenchRun:
+    def prepared(self, runner: Sandbox, refuse_empty: bool) -> BenchRun:
         """Return this bench with what its reference design teaches.
 
         Raises:
@@ -234,64 +205,45 @@ class BenchRun:
         design = print_all(parsed, names)
         plain = print_all(parsed, {top: self.reference.top})
         ports, parameters = self._shape(bench, plain)
-        result = self._run(runner, bench, secret, design, names[top], ports, parameters)
+        result, said = self._run(runner, bench, design, names[top], ports, parameters)
         if problem := _trouble(result):
             limit = result.ending in ("timeout", "memory", "output", "disk")
             raise BadReferenceError(f"the test bench does not run with its reference design: {problem}", limit=limit)
-        first, second = _split(result, secret)
-        rule = learn_rule(keyed_lines(first, bench.key), self.reference.passed, self.reference.failed)
-        for output in (first, second):
-            if not (verdict := read_verdict(keyed_lines(output, bench.key), rule)).passed:
+        rule = learn_rule(said[0], self.reference.passed, self.reference.failed)
+        for lines in said:
+            if not (verdict := read_verdict(lines, rule)).passed:
                 raise BadReferenceError(f"the test bench refuses its own reference design: {verdict.said or 'silent'}")
-        ready = replace(self, rule=rule, ports=ports)
-        return replace(ready, floor=ready.floor_of(runner, ports, parameters, refuse_empty))
-
-    def floor_of(self, runner: Runner, ports: Sequence[Port], parameters: Sequence[str], refuse: bool) -> float:
-        """Return the share of checks that a design with nothing in it passes.
-
-        Raises:
-            BadReferenceError: `refuse` is set, and the bench accepts it.
-        """
-        secret = _secret(self.reference.testbench)
-        bench = self._keyed(secret)
-        stub = stub_source(f"{secret}_stub", ports, parameters)
-        result = self._run(runner, bench, secret, stub, f"{secret}_stub", ports, parameters)
-        if _trouble(result):
-            return 0.0
-        verdicts = [read_verdict(keyed_lines(output, bench.key), self.rule) for output in _split(result, secret)]
-        if refuse and all(verdict.passed for verdict in verdicts):
+        stub = f"{_header(f'{secret}_stub', ports, parameters)}\nendmodule\n"  # the right ports and nothing in it
+        result, said = self._run(runner, bench, stub, f"{secret}_stub", ports, parameters)
+        verdicts = [] if _trouble(result) else [read_verdict(lines, rule) for lines in said]
+        if refuse_empty and verdicts and all(verdict.passed for verdict in verdicts):
             raise BadReferenceError("the test bench accepts a design that drives nothing, so it judges nobody")
-        return min(verdict.share for verdict in verdicts)
+        floor = min((verdict.share for verdict in verdicts), default=0.0)
+        return replace(self, rule=rule, ports=ports, floor=floor)
 
-    def judge(self, runner: Runner, candidate: Candidate, secret: str) -> BenchAnswer:
-        """Return what the bench says about a candidate.
-
-        Args:
-            runner: where it runs.
-            candidate: the design, with the ports that the bench expects.
-            secret: a name that the design cannot know.
+    def judge(self, runner: Sandbox, candidate: Candidate, secret: str) -> BenchAnswer:
+        """Return what the bench says about a candidate that has the ports it expects and cannot know the secret.
 
         Raises:
             BadReferenceError: the bench itself does not fit.
         """
-        bench = self._keyed(secret)
-        if clash := sorted(name for name in candidate.shared_names if _word_in(name, self.reference.testbench)):
-            return BenchAnswer(
-                reason="candidate_error", stage="elaborate", error=f"the bench has the name {clash[0]!r}"
-            )
+        bench, testbench = self._keyed(secret), self.reference.testbench
+        words = (name for name in sorted(candidate.shared_names) if re.search(rf"\b{re.escape(name)}\b", testbench))
+        if (clash := next(words, None)) is not None:
+            return BenchAnswer(reason="candidate_error", stage="elaborate", error=f"the bench has the name {clash!r}")
         ports: tuple[Port, ...] = self.ports or candidate.ports
         parameters: tuple[str, ...] = ()
         if bench.overrides:
             ports, parameters = self._shape(bench, candidate.source.replace(candidate.top, self.reference.top))
-        result = self._run(runner, bench, secret, candidate.source, candidate.top, ports, parameters)
+        result, said = self._run(runner, bench, candidate.source, candidate.top, ports, parameters)
         if result.ending in ENDINGS:
             return BenchAnswer(reason=ENDINGS[result.ending], stage="run", error=f"it ended by {result.ending}")
         if DRIVEN.search(result.stderr):
             return BenchAnswer(reason="tampering", stage="elaborate", error="the design drives one of its own inputs")
         if result.code == REFUSED:
-            error = _text(result.stderr).replace(f"{secret}_", "")
+            error = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
             return BenchAnswer(reason="candidate_error", stage="elaborate", error=shorten(error))
-        verdicts = [read_verdict(keyed_lines(output, bench.key), self.rule) for output in _split(result, secret)]
+        verdicts = [read_verdict(lines, self.rule) for lines in said]
         worst = min(verdicts, key=lambda verdict: (verdict.passed, verdict.share))
         if len(verdicts) == 2 and worst.passed:
             return BenchAnswer(reason="", stage="run", verdict=worst, share=1.0)
@@ -309,15 +261,15 @@ class BenchRun:
 
     def _run(
         self,
-        runner: Runner,
+        runner: Sandbox,
         bench: KeyedBench,
-        secret: str,
         design: str,
         module: str,
         ports: Sequence[Port],
         parameters: Sequence[str],
-    ) -> RunResult:
-        wrapper = wrapper_source(self.reference.top, module, ports, parameters, bench.inner, secret)
+    ) -> tuple[RunResult, list[list[str]]]:
+        """Return what came of the two runs of a design, and what the bench printed in each."""
+        wrapper = wrapper_source(self.reference.top, module, ports, parameters, bench)
         files = {
             "bench.v": bench.source.encode(),
             "wrapper.v": wrapper.encode(),
@@ -329,8 +281,10 @@ class BenchRun:
             parsed = parse_reference(self.reference.design, "reference design")
             files["helper.v"] = print_all(parsed, bench.helpers).encode()
             sources.insert(1, "helper.v")
-        program = icarus_twice(files, sources, bench.top, f"{secret}_{LEVEL}")
-        return runner.run(program, self.limits)
+        flag = f"{bench.secret}_{LEVEL}"
+        result = runner.run(icarus_twice(files, sources, bench.top, flag), self.limits)
+        outputs = result.stdout.split(f"{flag}\n".encode())
+        return result, [keyed_lines(output, bench.key) for output in outputs]
 
 
 @lru_cache(maxsize=64)
@@ -343,21 +297,9 @@ def _secret(text: str) -> str:
     return "s" + hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
-def _split(result: RunResult, secret: str) -> list[bytes]:
-    """Return what the two runs printed."""
-    return result.stdout.split(f"{secret}_{LEVEL}\n".encode())
-
-
 def _trouble(result: RunResult) -> str:
     """Return why a run came to nothing, or ""."""
     if result.ending != "exited":
         return f"it ended by {result.ending}"
-    return shorten(_text(result.stderr)) or "it does not compile" if result.code == REFUSED else ""
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
-
-
-def _word_in(name: str, source: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", source) is not None
+    said = shorten(result.stderr.decode(errors="replace"))
+    return said or "it does not compile" if result.code == REFUSED else ""

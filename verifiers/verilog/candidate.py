@@ -37,15 +37,10 @@ _MODULE = re.compile(r"^[ \t]*(?:\(\*.*?\*\)[ \t]*)?(?:module|macromodule)\s+(?:
 
 
 def find_designs(text: str, top: str) -> list[str]:
-    """Return the pieces of a response that may hold the design, the one that counts first.
+    """Return the pieces of a response, without its reasoning, that may hold the design, the one that counts first.
 
-    Args:
-        text: the response, its reasoning cut off.
-        top: name of the module asked for.
-
-    Returns:
-        The last fence that seems to define `top`, then the other fences from the last to the first; or the one run of
-        Verilog in a text without fences; or nothing.
+    These are the last fence that seems to define `top`, then the other fences from the last to the first; or the one
+    run of Verilog in a text without fences; or nothing.
     """
     answers = _ANSWER.findall(text)
     if answers:
@@ -88,12 +83,9 @@ _UNIT_MEMBERS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a response cannot be compiled.
+    """Why a response cannot be compiled: a code of `adjudge.reasons.CANDIDATE`, and how far it came.
 
-    Attributes:
-        reason: a code of `adjudge.reasons.CANDIDATE`.
-        stage: "extract", "syntax", "rules" or "ports": how far it came.
-        error: in one line.
+    Stages are "extract", "syntax", "rules" and "ports".
     """
 
     reason: str
@@ -106,10 +98,7 @@ class Candidate:
     """A design that keeps the rules.
 
     Attributes:
-        source: its text as it is compiled, modules renamed.
         top: the new name of its top module.
-        ports: the ports of the top.
-        constants: the integers that stand in it.
         shared_names: names that it declares outside modules.
     """
 
@@ -121,13 +110,9 @@ class Candidate:
 
 
 def read_candidate(text: str, top: str, prefix: str, files: Collection[str] = ()) -> Candidate | Refusal:
-    """Return the design that a response holds.
+    """Return the design `top` that a response, without its reasoning, holds.
 
-    Args:
-        text: the response, its reasoning cut off.
-        top: the module it must define.
-        prefix: what its modules' names get in front.
-        files: data files that it may read.
+    Its modules' names get the prefix in front; it may read the data files.
     """
     pieces = find_designs(text, top)
     if not pieces:
@@ -178,20 +163,20 @@ def _gather(pieces: Sequence[str], top: str) -> _Gathered | Refusal:
         return Refusal(reason="candidate_error", stage="ports", error=lacking)
     needed = set(parsed.reachable(top))
     members = [node for node in parsed.members if node.kind.name in _UNIT_MEMBERS or defined_name(node) in needed]
-    found = _Gathered(members=members, trees=[parsed])
+    gathered = _Gathered(members=members, trees=[parsed])
     missing = {name for module in needed for name in parsed.instantiated(module)} - needed
     for piece in pieces[1:]:
-        missing -= {defined_name(node) for node in found.members}
+        missing -= {defined_name(node) for node in gathered.members}
         try:
             other = parse(piece) if missing else None
         except SyntaxFaultError:
             continue
         if other is not None:
-            known = {defined_name(node) for node in found.members}
+            known = {defined_name(node) for node in gathered.members}
             wanted = {name for start in missing & other.modules.keys() for name in other.reachable(start)} - known
-            found.members.extend(other.modules[name] for name in other.modules if name in wanted)
-            found.trees.append(other)
-    return found
+            gathered.members.extend(other.modules[name] for name in other.modules if name in wanted)
+            gathered.trees.append(other)
+    return gathered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

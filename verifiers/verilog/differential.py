@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from adjudge.sandbox.program import RunLimits, RunResult
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.program import ENDINGS, RunLimits
+from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
 from adjudge.verifiers.verilog.driver import driver_source
@@ -22,17 +22,7 @@ from adjudge.verifiers.verilog.front_end import integers, shorten
 from adjudge.verifiers.verilog.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import print_all
-from adjudge.verifiers.verilog.simulators import (
-    COMPILED,
-    ENDINGS,
-    REFUSED,
-    SEEDS,
-    Simulator,
-    icarus,
-    icarus_again,
-    require,
-    verilator,
-)
+from adjudge.verifiers.verilog.simulators import COMPILED, REFUSED, icarus, icarus_again, require
 from adjudge.verifiers.verilog.stimulus import Stimulus, long_stimulus, make_stimulus
 
 END = "end"
@@ -48,10 +38,8 @@ class Comparison:
 
     Attributes:
         checked: rows on which the reference has at least one known bit.
-        matched: those on which the candidate agrees.
         constant: the largest number of them that outputs without any logic, stuck at one value, would match.
         first: the first row that differs; -1 when none does.
-        differing: names of the outputs that differ somewhere.
         still: names of the output bits that the reference holds at one known level.
     """
 
@@ -98,14 +86,7 @@ def known_bits(samples: Sequence[str]) -> int:
 
 
 def compare(reference: Sequence[str], candidate: Sequence[str], ports: Sequence[Port], start: int = 0) -> Comparison:
-    """Compare two traces.
-
-    Args:
-        reference: its samples.
-        candidate: as many, of the same width.
-        ports: the outputs, the first in the leftmost bits.
-        start: the first row that counts.
-    """
+    """Compare two traces of as many samples, from the first row that counts; the first port has the leftmost bits."""
     checked = matched = 0
     first, wrong_bits = -1, set()
     common: Counter[str] = Counter()
@@ -155,7 +136,6 @@ def _ports_of(bits: set[int], ports: Sequence[Port]) -> list[str]:
 # What Icarus 11 says when a design drives an input; our bench is free of it, so it is the design's doing.
 _DRIVEN = re.compile(rb"is coerced to inout|row Unable to assign to unresolved wires")
 
-_SOURCES = ("bench.v", "design.v")
 _GOLD = "gold"  # in front of the reference's names; no candidate shares a simulation with it
 _MAX_COMPILED = 4 << 20  # bytes that are kept for a reference; the largest of VerilogEval has 100 KiB
 
@@ -181,15 +161,11 @@ class Differential:
     """A reference design that is fit to be compared with.
 
     Attributes:
-        reference: the sample's reference.
-        limits: of one simulation.
         effort: clock cycles, or rows for a design without a clock.
-        interface: its ports, clocks and resets.
         source: its text as it is compiled.
         module: its top module there.
         constants: the integers that stand in it.
-        simulator: which one runs it.
-        compiled: it and its bench as Icarus compiled them; empty where they must be compiled for each run.
+        compiled: it and its bench as Icarus compiled them; empty where they are too large to keep.
     """
 
     reference: Reference
@@ -199,15 +175,14 @@ class Differential:
     source: str = ""
     module: str = ""
     constants: tuple[int, ...] = ()
-    simulator: Simulator = "icarus"
     compiled: bytes = b""
 
-    def prepared(self, runner: Runner, simulator: Literal["auto", "icarus", "verilator"]) -> Differential:
+    def prepared(self, runner: Sandbox) -> Differential:
         """Return this with the reference read, compiled once and tried.
 
         Raises:
             BadReferenceError: it has no usable ports, does not compile, or never has a known output.
-            ToolMissingError: the simulator is not installed.
+            ToolMissingError: Icarus is not installed.
         """
         parsed = parse_reference(self.reference.design, "reference design")
         top = self.reference.design_top
@@ -220,41 +195,33 @@ class Differential:
             module=names[top],
             constants=tuple(sorted(integers(parsed))),
         )
-        problem = ""
-        choices: tuple[Simulator, ...] = ("icarus", "verilator") if simulator == "auto" else (simulator,)
-        for choice in choices:
-            require("iverilog" if choice == "icarus" else "verilator")
-            ready = replace(ready, simulator=choice)
-            stimulus = ready.stimulus((), "the reference alone")
-            try:
-                samples, compiled = ready._first_samples(runner, stimulus)
-            except SimulationError as error:
-                problem = problem or f"the reference design does not run: {error}"
-                if error.stage == "elaborate":
-                    continue
-                raise BadReferenceError(problem, limit=error.limit) from error
-            if not known_bits(samples[stimulus.settled :]):
-                raise BadReferenceError("the outputs of the reference design are never known")
-            return replace(ready, compiled=compiled)
-        raise BadReferenceError(problem)
+        require("iverilog")
+        stimulus = ready.stimulus((), "the reference alone")
+        try:
+            samples, compiled = ready._simulated(runner, source, names[top], stimulus, _GOLD, keep=True)
+        except SimulationError as error:
+            raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
+        if not known_bits(samples[stimulus.settled :]):
+            raise BadReferenceError("the outputs of the reference design are never known")
+        return replace(ready, compiled=compiled if len(compiled) <= _MAX_COMPILED else b"")
 
     def _interface(self, source: str, module: str) -> Interface:
         try:
-            found = read_interface(source, module)
+            guessed = read_interface(source, module)
         except InterfaceError as error:
             raise BadReferenceError(str(error)) from error
-        named = {port.name: port for port in found.inputs}
-        clocks = found.clocks if self.reference.clocks is None else self.reference.clocks
-        resets = found.resets if self.reference.resets is None else self.reference.resets
+        named = {port.name: port for port in guessed.inputs}
+        clocks = guessed.clocks if self.reference.clocks is None else self.reference.clocks
+        resets = guessed.resets if self.reference.resets is None else self.reference.resets
         for name in (*clocks, *(name for name, _ in resets)):
             if name not in named or named[name].width != 1:
                 raise BadReferenceError(f"{name!r} is no one-bit input of the reference design")
-        if any(port.direction == "inout" for port in found.ports):
+        if any(port.direction == "inout" for port in guessed.ports):
             raise BadReferenceError("the reference design has inout ports; give a test bench")
-        if not found.outputs:
+        if not guessed.outputs:
             raise BadReferenceError("the reference design has no outputs")
         return Interface(
-            ports=found.ports, clocks=clocks, resets=tuple(item for item in resets if item[0] not in clocks)
+            ports=guessed.ports, clocks=clocks, resets=tuple(item for item in resets if item[0] not in clocks)
         )
 
     def stimulus(self, constants: Sequence[int], seed: str) -> Stimulus:
@@ -266,24 +233,20 @@ class Differential:
         return long_stimulus(self.interface, sorted({*self.constants, *constants}), seed)
 
     def judge(
-        self, runner: Runner, candidate: Candidate, seed: str, stimulus: Stimulus | None = None
+        self, runner: Sandbox, candidate: Candidate, seed: str, stimulus: Stimulus | None = None
     ) -> tuple[Comparison, dict[str, Any]]:
-        """Return how far a candidate agrees, and the first row that shows otherwise.
+        """Return how far a candidate with the reference's ports agrees, and the first row that shows otherwise.
 
-        Args:
-            runner: where the simulations run.
-            candidate: with the reference's ports.
-            seed: from which the stimulus and the secret names are made.
-            stimulus: what both are shown instead.
+        The secret names and, unless it is given, the stimulus are made from the seed.
 
         Raises:
             SimulationError: the candidate's simulation came to nothing.
             BadReferenceError: the reference's did.
         """
         stimulus = stimulus or self.stimulus(candidate.constants, seed)
-        got = self.samples(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
+        got, _ = self._simulated(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
         try:
-            wanted = self._own_samples(runner, stimulus)
+            wanted, _ = self._simulated(runner, self.source, self.module, stimulus, _GOLD, self.compiled)
         except SimulationError as error:
             raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
         comparison = compare(wanted, got, self.interface.outputs, stimulus.settled)
@@ -293,52 +256,43 @@ class Differential:
         shown = {"row": at, "inputs": stimulus.row(at), "expected": wanted[at][:128], "got": got[at][:128]}
         return comparison, shown
 
-    def samples(self, runner: Runner, source: str, module: str, stimulus: Stimulus, secret: str) -> list[str]:
-        """Return what a design answers to a stimulus.
+    def _simulated(
+        self,
+        runner: Sandbox,
+        source: str,
+        module: str,
+        stimulus: Stimulus,
+        secret: str,
+        compiled: bytes = b"",
+        keep: bool = False,
+    ) -> tuple[list[str], bytes]:
+        """Return what a design answers to a stimulus, and, to `keep`, it and its bench as Icarus compiled them.
 
         Raises:
             SimulationError: it does not compile, does not end, or does not let the bench end.
         """
-        files, top, output = self._files(source, module, stimulus, secret), f"{secret}_bench", f"{secret}.samples"
-        if self.simulator == "icarus":
-            result = runner.run(icarus(files, _SOURCES, top, (output,)), self.limits)
-            return _samples(result, stimulus, self._width, secret, output)
-        result = runner.run(verilator(runner, files, _SOURCES, top, output), self.limits)
-        runs = [_samples(result, stimulus, self._width, secret, f"{output}.{seed}") for seed in SEEDS]
-        return [_merged(one, other) for one, other in zip(*runs, strict=True)]
-
-    def _first_samples(self, runner: Runner, stimulus: Stimulus) -> tuple[list[str], bytes]:
-        """Return the reference's samples, and what was compiled for them where later runs can use it."""
-        if self.simulator != "icarus":
-            return self.samples(runner, self.source, self.module, stimulus, _GOLD), b""
-        files, output = self._files(self.source, self.module, stimulus, _GOLD), f"{_GOLD}.samples"
-        result = runner.run(icarus(files, _SOURCES, f"{_GOLD}_bench", (output, COMPILED)), self.limits)
-        compiled = result.outputs.get(COMPILED, b"")
-        samples = _samples(result, stimulus, self._width, _GOLD, output)
-        return samples, compiled if len(compiled) <= _MAX_COMPILED else b""
-
-    def _own_samples(self, runner: Runner, stimulus: Stimulus) -> list[str]:
-        """Return the reference's samples."""
-        if not self.compiled:
-            return self.samples(runner, self.source, self.module, stimulus, _GOLD)
-        files, output = self._data(stimulus, _GOLD), f"{_GOLD}.samples"
-        result = runner.run(icarus_again(self.compiled, files, (output,)), self.limits)
-        return _samples(result, stimulus, self._width, _GOLD, output)
-
-    def _files(self, source: str, module: str, stimulus: Stimulus, secret: str) -> dict[str, bytes]:
-        return {
-            "bench.v": driver_source(self.interface, module, secret).encode(),
-            "design.v": source.encode(),
-            **self._data(stimulus, secret),
-        }
-
-    def _data(self, stimulus: Stimulus, secret: str) -> dict[str, bytes]:
-        shared = {name: self.reference.files[name].encode() for name in self.reference.shared}
-        return {f"{secret}.rows": stimulus.hex_text(), **shared}
-
-    @property
-    def _width(self) -> int:
-        return sum(port.width for port in self.interface.outputs)
+        output, width = f"{secret}.samples", sum(port.width for port in self.interface.outputs)
+        files = {name: self.reference.files[name].encode() for name in self.reference.shared}
+        files[f"{secret}.rows"] = stimulus.hex_text()
+        if compiled:
+            program = icarus_again(compiled, files, (output,))
+        else:
+            files["bench.v"] = driver_source(self.interface, module, secret).encode()
+            files["design.v"] = source.encode()
+            outputs = (output, COMPILED) if keep else (output,)
+            program = icarus(files, ("bench.v", "design.v"), f"{secret}_bench", outputs)
+        result = runner.run(program, self.limits)
+        if result.ending in ENDINGS:
+            raise SimulationError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
+        text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
+        if _DRIVEN.search(result.stderr):
+            raise SimulationError("tampering", "elaborate", "the design drives one of its own inputs")
+        if result.code == REFUSED:
+            raise SimulationError("candidate_error", "elaborate", shorten(text) or "it does not compile")
+        try:
+            return read_samples(result.outputs.get(output), stimulus, width), result.outputs.get(COMPILED, b"")
+        except TraceError as error:
+            raise SimulationError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error
 
 
 def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = True) -> str:
@@ -351,23 +305,3 @@ def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = Tr
         if other.direction != port.direction or (widths and other.width != port.width):
             return f"the port {port.name!r} is {other.direction} [{other.width}], not {port.direction} [{port.width}]"
     return f"the port {min(have)!r} was not asked for" if have else ""
-
-
-def _samples(result: RunResult, stimulus: Stimulus, width: int, secret: str, output: str) -> list[str]:
-    if result.ending in ENDINGS:
-        raise SimulationError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
-    text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
-    if _DRIVEN.search(result.stderr):
-        raise SimulationError("tampering", "elaborate", "the design drives one of its own inputs")
-    if result.code == REFUSED:
-        raise SimulationError("candidate_error", "elaborate", shorten(text) or "it does not compile")
-    try:
-        return read_samples(result.outputs.get(output), stimulus, width)
-    except TraceError as error:
-        raise SimulationError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error
-
-
-def _merged(one: str, other: str) -> str:
-    if one == other:
-        return one
-    return "".join(bit if bit == again else "x" for bit, again in zip(one, other, strict=True))

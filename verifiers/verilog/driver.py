@@ -28,10 +28,7 @@ def wiring(ports: Sequence[Port], vector: str) -> list[str]:
 def driver_source(interface: Interface, module: str, secret: str) -> str:
     """Return the source of the bench `<secret>_bench`, which reads `<secret>.rows` and writes `<secret>.samples`.
 
-    Args:
-        interface: the ports of the design.
-        module: name of the design's top module as it is compiled.
-        secret: a name that the design cannot know.
+    The secret is a name that the design, whose top is the module, cannot know.
     """
     outputs = interface.outputs
     shown, width = (sum(port.width for port in ports) for ports in (interface.inputs, outputs))

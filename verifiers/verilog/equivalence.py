@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.sandbox import Sandbox
 from adjudge.verifiers.verilog.aiger import Aiger, AigerError, low_outputs, read_aiger, still_latches, write_aiger
 from adjudge.verifiers.verilog.driver import wiring
 from adjudge.verifiers.verilog.front_end import shorten
@@ -53,12 +53,9 @@ def register_words(names: str) -> list[dict[int, int]]:
 
 
 def with_bounds(circuit: Aiger, words: Iterable[Mapping[int, int]], numbers: Iterable[int]) -> Aiger:
-    """Return a circuit with the guesses in further outputs, which are 1 only where the first one is.
+    """Return a circuit with the guesses in further outputs, which are 1 only where the first, to be never 1, is.
 
-    Args:
-        circuit: its first output is what must never be 1.
-        words: see `register_words`.
-        numbers: what stands in the sources.
+    Words are those of `register_words`; numbers are what stands in the sources.
     """
     bounds = sorted({near for number in numbers for near in (number - 1, number) if near >= _LEAST})
     first = 2 * (circuit.inputs + 1)
@@ -95,12 +92,12 @@ class _Builder:
 
     def minus(self, one: Sequence[int], other: Sequence[int]) -> tuple[list[int], int]:
         """Return the bits of a difference, and whether it is below 0."""
-        found, borrow = [], _FALSE
+        bits, borrow = [], _FALSE
         for left, right in zip(one, other, strict=True):
             apart = self.differ(left, right)
-            found.append(self.differ(apart, borrow))
+            bits.append(self.differ(apart, borrow))
             borrow = self.choose(apart, right, borrow)
-        return found, borrow
+        return bits, borrow
 
     def differ(self, one: int, other: int) -> int:
         """Return the literal of an exclusive or."""
@@ -136,8 +133,6 @@ class Proof:
     Attributes:
         verdict: "equal" for all inputs and times; "differ" on `rows`; "open" when it could tell neither.
         how: "merged" by induction, "proved" by reachability (which also finds differences), "bounded" search, or "".
-        detail: why it is open.
-        stimulus: what should show a difference.
         stuck: registers that matter for the verdict, are not proved constant, and never change in a simulation of what
             no proof could settle.
     """
@@ -150,7 +145,7 @@ class Proof:
 
 
 def prove(
-    runner: Runner,
+    runner: Sandbox,
     gold: tuple[str, str],
     gate: tuple[str, str],
     interface: Interface,
@@ -158,7 +153,7 @@ def prove(
     depth: int,
     numbers: Sequence[int] = (),
 ) -> Proof:
-    """Compare two designs.
+    """Compare the reference's source and top module with the candidate's.
 
     Args:
         runner: where Yosys runs.
@@ -182,12 +177,12 @@ def prove(
         known, miter = (read_aiger(made[f"{name}.aig"]) for name in ("known", "miter"))
         rest = read_aiger(made["rest.aig"]) if "rest.aig" in made and result.ending == "exited" else miter
         solver = _Solver(runner, interface, limits, made["miter.map"].decode(errors="replace"))
-        found = Proof(verdict="equal", how="merged") if rest.outputs == (0,) else solver.asked(miter, depth, numbers)
+        proof = Proof(verdict="equal", how="merged") if rest.outputs == (0,) else solver.asked(miter, depth, numbers)
     except AigerError as error:
         return Proof(verdict="open", detail=str(error))
-    if found.verdict == "equal" and low_outputs(known, 0, _WORK):
-        return Proof(verdict="open", how=found.how, detail="the model does not know all outputs of the reference")
-    return replace(found, stuck=still_latches(rest, 0, _WORK)) if found.verdict == "open" else found
+    if proof.verdict == "equal" and low_outputs(known, 0, _WORK):
+        return Proof(verdict="open", how=proof.how, detail="the model does not know all outputs of the reference")
+    return replace(proof, stuck=still_latches(rest, 0, _WORK)) if proof.verdict == "open" else proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +193,7 @@ class _Solver:
     the machine let it wait; ABC's own clocks would count it.
     """
 
-    runner: Runner
+    runner: Sandbox
     interface: Interface
     limits: RunLimits
     names: str
@@ -228,13 +223,7 @@ class _Solver:
         return Proof(verdict="open", detail="neither proof nor difference")
 
     def run(self, circuit: bytes, commands: str, share: float) -> tuple[str, tuple[int, ...]]:
-        """Return the status that commands end with, and the outputs of the circuit that they leave.
-
-        Args:
-            circuit: what they read.
-            commands: without the one that writes the status.
-            share: of the seconds of the limit.
-        """
+        """Return the status that commands end with in a share of the time, and the outputs that they leave."""
         limits = replace(self.limits, seconds=_BEGINNING + share * self.limits.seconds)
         files = {"miter.aig": circuit, "unit.v": _UNIT}
         script = _abc(f"{commands}write_status,{HERE}/found.status")

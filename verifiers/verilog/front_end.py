@@ -50,7 +50,6 @@ class Parsed:
     """A source without syntax errors.
 
     Attributes:
-        tree: slang's syntax tree.
         manager: the source manager that the tree needs to live.
         members: the nodes at the top of the file, in order: modules, packages, typedefs, ...
     """
@@ -66,11 +65,11 @@ class Parsed:
 
     def instantiated(self, name: str) -> set[str]:
         """Return the names of what a module instantiates, known here or not."""
-        found = set()
+        kinds = set()
         for node in nodes(self.modules[name]):
             if node.kind.name in ("HierarchyInstantiation", "PrimitiveInstantiation"):
-                found.add(node.type.valueText)
-        return found
+                kinds.add(node.type.valueText)
+        return kinds
 
     def reachable(self, top: str) -> list[str]:
         """Return the modules that a top needs, itself included, in the order of the file."""
@@ -169,7 +168,7 @@ def tokens(root: Any) -> Iterator[Any]:
 
 def integers(parsed: Parsed) -> set[int]:
     """Return the integers that stand in a source, unknown digits left out, the largest of 4,096 bits."""
-    found = set()
+    numbers = set()
     for member in parsed.members:
         for node in nodes(member):
             kind = node.kind.name
@@ -177,7 +176,7 @@ def integers(parsed: Parsed) -> set[int]:
                 digits, base = node.value.rawText.replace("_", ""), node.base.rawText[-1].lower()
                 radix = {"b": 2, "o": 8, "d": 10, "h": 16}.get(base, 10)
                 if len(digits) <= 1024 and digits.isalnum() and not set(digits.lower()) & set("xz"):
-                    found.add(int(digits, radix))
+                    numbers.add(int(digits, radix))
             elif kind == "IntegerLiteralExpression" and len(text := node.literal.rawText.replace("_", "")) <= 20:
-                found.add(int(text))
-    return found
+                numbers.add(int(text))
+    return numbers

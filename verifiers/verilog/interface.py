@@ -77,15 +77,15 @@ def read_ports(text: str, top: str) -> tuple[Port, ...]:
 
 
 def _ports_of(body: Any, top: str) -> tuple[Port, ...]:
-    found = []
+    ports = []
     for port in body.portList:
         direction = _DIRECTIONS.get(getattr(getattr(port, "direction", None), "name", ""))
         if port.kind.name != "Port" or direction is None:
             raise InterfaceError(f"the port {port.name!r} of {top!r} is of a kind that cannot be driven by vectors")
         if not port.type.isIntegral or not port.name:
             raise InterfaceError(f"the port {port.name!r} of {top!r} has the type {port.type}; give it packed bits")
-        found.append(Port(name=port.name, direction=direction, width=port.type.bitWidth))
-    return tuple(found)
+        ports.append(Port(name=port.name, direction=direction, width=port.type.bitWidth))
+    return tuple(ports)
 
 
 def instance_interface(text: str, module: str) -> tuple[tuple[Port, ...], tuple[str, ...]]:
@@ -102,17 +102,17 @@ def instance_interface(text: str, module: str) -> tuple[tuple[Port, ...], tuple[
     if len(tops) != 1:
         raise InterfaceError(f"the module {module!r} stands below the tops {tops}; it must be one")
     held = _elaborated(parsed, tops[0])
-    found: list[tuple[tuple[Port, ...], tuple[str, ...]]] = []
+    interfaces: list[tuple[tuple[Port, ...], tuple[str, ...]]] = []
 
     def look(node: Any) -> None:
         if type(node).__name__ == "InstanceSymbol" and node.definition.name == module:
             parameters = tuple(item.name for item in node.body.parameters if item.isPortParam)
-            found.append((_ports_of(node.body, module), parameters))
+            interfaces.append((_ports_of(node.body, module), parameters))
 
     held.tops[0].visit(look)
-    if not found or any(other != found[0] for other in found):
-        raise InterfaceError(f"the test bench has {len(found)} instances of {module!r} with different ports")
-    return found[0]
+    if not interfaces or any(other != interfaces[0] for other in interfaces):
+        raise InterfaceError(f"the test bench has {len(interfaces)} instances of {module!r} with different ports")
+    return interfaces[0]
 
 
 def _elaborated(parsed: Parsed, top: str) -> Any:
@@ -157,14 +157,14 @@ def own_paths(text: str, top: str) -> set[int]:
     alone, so that a path out of it leads nowhere.
     """
     held = _elaborated(parse(text), top)
-    found = set()
+    starts = set()
 
     def look(node: Any) -> None:
         if type(node).__name__ in ("MemberAccessExpression", "HierarchicalValueExpression", "CallExpression"):
-            found.add(node.sourceRange.start.offset)
+            starts.add(node.sourceRange.start.offset)
 
     held.tops[0].visit(look)
-    return found
+    return starts
 
 
 def read_interface(text: str, top: str) -> Interface:

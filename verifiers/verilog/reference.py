@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.verilog.front_end import Parsed, SyntaxFaultError, parse
 from adjudge.verifiers.verilog.rules import files_read
 
@@ -25,16 +25,11 @@ class Reference:
     """A reference, read.
 
     Attributes:
-        design: source of the reference design, or "".
-        design_top: its top module.
         top: the module that the response must define.
-        testbench: source of the test bench, or "".
         files: data files of the bench and the designs, by name.
         shared: those of them that the reference design reads, so that a candidate may.
         clocks: names of the clock inputs, or None to find them.
         resets: names of the reset inputs, each with whether it is active high, or None to find them.
-        passed: pattern of the bench's line that says "passed", or "" for the known ones.
-        failed: pattern of a line that says "failed", or "" for the known ones.
     """
 
     design: str = ""
@@ -58,16 +53,16 @@ def read_reference(value: Any) -> Reference:
     if isinstance(value, str):
         value = {"reference": value}
     if not isinstance(value, Mapping):
-        raise BadReferenceError(f"the reference is a {type(value).__name__}; give {KINDS}", mistake=True)
+        raise ReferenceFormError(f"the reference is a {type(value).__name__}; give {KINDS}")
     if unknown := sorted(set(value) - _KEYS, key=str):
-        raise BadReferenceError(f"the reference has the key {unknown[0]!r}; give {KINDS}", mistake=True)
+        raise ReferenceFormError(f"the reference has the key {unknown[0]!r}; give {KINDS}")
     design, testbench = value.get("reference") or "", value.get("testbench") or ""
     if not isinstance(design, str) or not isinstance(testbench, str) or not (design or testbench):
-        raise BadReferenceError(f"the reference has neither a design nor a test bench; give {KINDS}", mistake=True)
+        raise ReferenceFormError(f"the reference has neither a design nor a test bench; give {KINDS}")
     design_top = _design_top(design, value.get("reference_top")) if design else ""
     top = value.get("top") or (_tested(testbench, design) if testbench else "") or design_top
     if not isinstance(top, str) or not _NAME.fullmatch(top):
-        raise BadReferenceError(f"the reference's top is {top!r}; it must name the module asked for", mistake=True)
+        raise ReferenceFormError(f"the reference's top is {top!r}; it must name the module asked for")
     files = _files(value.get("files"))
     shared = files_read(parse_reference(design, "reference design").members) if design else frozenset()
     return Reference(
@@ -124,10 +119,10 @@ def _files(value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
-        raise BadReferenceError("files must map the names of data files to their texts", mistake=True)
+        raise ReferenceFormError("files must map the names of data files to their texts")
     for name in value:
         if not isinstance(name, str) or not _FILE.fullmatch(name):
-            raise BadReferenceError(f"files names {name!r}; give plain file names", mistake=True)
+            raise ReferenceFormError(f"files names {name!r}; give plain file names")
     return dict(value)
 
 
@@ -135,7 +130,7 @@ def _clocks(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise BadReferenceError(f"clocks is {value!r}; give a list of input names", mistake=True)
+        raise ReferenceFormError(f"clocks is {value!r}; give a list of input names")
     return tuple(value)
 
 
@@ -143,7 +138,7 @@ def _resets(value: Any) -> tuple[tuple[str, bool], ...] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or not all(level in ("high", "low") for level in value.values()):
-        raise BadReferenceError(f'resets is {value!r}; give {{"rst_n": "low"}} or "high" for each', mistake=True)
+        raise ReferenceFormError(f'resets is {value!r}; give {{"rst_n": "low"}} or "high" for each')
     return tuple((str(name), level == "high") for name, level in value.items())
 
 
@@ -153,5 +148,5 @@ def _pattern(value: Any, key: str) -> str:
     try:
         re.compile(value)
     except (TypeError, re.error) as error:
-        raise BadReferenceError(f"{key} is {value!r}; give a regular expression: {error}", mistake=True) from error
+        raise ReferenceFormError(f"{key} is {value!r}; give a regular expression: {error}") from error
     return str(value)

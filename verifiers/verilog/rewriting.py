@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -46,30 +46,34 @@ class KeyedBench:
     Attributes:
         source: its text.
         top: its top module's new name.
-        key: what each line that it prints begins with.
         secret: what the new names hold.
         overrides: whether it gives the design parameters.
-        inner: name of the design's instance in the wrapper.
         helpers: new names of the reference design's modules, where the bench uses them.
     """
 
     source: str
     top: str
-    key: str
     secret: str
     overrides: bool
-    inner: str
     helpers: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        """What each line that it prints begins with."""
+        return f"<{self.secret}>"
+
+    @property
+    def inner(self) -> str:
+        """Name of the design's instance in the wrapper."""
+        return f"{self.secret}_inner"
 
     def under(self, secret: str) -> KeyedBench:
         """Return this bench with another secret."""
-        return KeyedBench(
+        return replace(
+            self,
             source=self.source.replace(self.secret, secret),
             top=self.top.replace(self.secret, secret),
-            key=self.key.replace(self.secret, secret),
             secret=secret,
-            overrides=self.overrides,
-            inner=self.inner.replace(self.secret, secret),
             helpers={name: new.replace(self.secret, secret) for name, new in self.helpers.items()},
         )
 
@@ -94,20 +98,13 @@ def key_bench(reference: Reference, secret: str) -> KeyedBench:
     if reference.design:
         design = parse_reference(reference.design, "reference design")
         used = {name for module in parsed.modules for name in parsed.instantiated(module)} - {reference.top}
-        if used & design.modules.keys():
+        if used := used & design.modules.keys():
             helpers = {name: f"{secret}_{name}" for name in design.modules}
-            names.update({name: helpers[name] for name in used & design.modules.keys()})
+            names.update({name: helpers[name] for name in used})
     tested = {item.decl.name.valueText for node in instances for item in node.instances if item.decl is not None}
-    key, inner = f"<{secret}>", f"{secret}_inner"
-    return KeyedBench(
-        source="".join(_rewritten(reference.testbench, names, tested, key, inner)),
-        top=names[tops[0]],
-        key=key,
-        secret=secret,
-        overrides=any(node.parameters is not None for node in instances),
-        inner=inner,
-        helpers=helpers,
-    )
+    overrides = any(node.parameters is not None for node in instances)
+    bench = KeyedBench(source="", top=names[tops[0]], secret=secret, overrides=overrides, helpers=helpers)
+    return replace(bench, source="".join(_rewritten(reference.testbench, names, tested, bench.key, bench.inner)))
 
 
 def _instances(parsed: Parsed, top: str) -> Iterator[Any]:
@@ -119,17 +116,17 @@ def _instances(parsed: Parsed, top: str) -> Iterator[Any]:
 
 def _scopes(parsed: Parsed) -> set[str]:
     """Return the names of a bench's modules, instances, tasks, functions and blocks."""
-    found = set(parsed.modules)
+    names = set(parsed.modules)
     for member in parsed.members:
         for node in nodes(member):
             kind = node.kind.name
             if kind == "HierarchicalInstance" and node.decl is not None:
-                found.add(node.decl.name.valueText)
+                names.add(node.decl.name.valueText)
             elif kind in _TASKS:
-                found.add(str(node.prototype.name).strip())
+                names.add(str(node.prototype.name).strip())
             elif kind == "NamedBlockClause" or kind == "NamedLabel":
-                found.add(node.name.valueText)
-    return {name for name in found if re.fullmatch(r"[A-Za-z_]\w*", name)}
+                names.add(node.name.valueText)
+    return {name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)}
 
 
 def _rewritten(source: str, names: dict[str, str], tested: Collection[str], key: str, inner: str) -> Iterator[str]:

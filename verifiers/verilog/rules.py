@@ -121,12 +121,7 @@ def kept(root: Any) -> Iterator[Any]:
 
 
 def first_breach(roots: Collection[Any], files: Collection[str] = ()) -> Breach | None:
-    """Return the first rule that a design breaks, or None.
-
-    Args:
-        roots: the modules, packages and declarations that will be compiled.
-        files: names of data files that the design may read, because the reference design does.
-    """
+    """Return the first rule that what will be compiled breaks, or None; it may read the reference's `files`."""
     count = 0
     worst: Breach | None = None
     for root in roots:
@@ -204,13 +199,13 @@ def files_read(roots: Collection[Any]) -> frozenset[str]:
 
 def dotted(root: Any) -> list[tuple[int, int]]:
     """Return the places (first and last character) of all names with a dot in what is compiled."""
-    found = []
+    reaches = []
     for node in kept(root):
         kind = node.kind.name
         if kind == "MemberAccessExpression" or (kind == "ScopedName" and node.separator.rawText == "."):
             reach = node.sourceRange
-            found.append((reach.start.offset, reach.end.offset))
-    return found
+            reaches.append((reach.start.offset, reach.end.offset))
+    return reaches
 
 
 _SAFE = re.compile(r"[A-Za-z0-9 _.,:;=<>+*/()\[\]{}!?%&|^~#@-]")
@@ -225,11 +220,7 @@ _NEW_LINE: Spelled = ("\n", "")
 
 
 def print_design(roots: Collection[Any], names: Mapping[str, str]) -> str:
-    """Return the text of some members of a source.
-
-    Args:
-        roots: what to print, in this order.
-        names: new names of modules.
+    """Return the text of some members of a source, in this order, with new names of modules.
 
     Raises:
         SyntaxFaultError: the text does not read back as the same tokens.
@@ -240,8 +231,7 @@ def print_design(roots: Collection[Any], names: Mapping[str, str]) -> str:
         parts.append(_NEW_LINE)
     text = " ".join(text for text, _ in parts).replace(" \n ", "\n").replace("\n ", "\n")
     wanted = [part for part in parts if part is not _NEW_LINE]
-    found = [(token.rawText, token.kind.name) for member in parse(text).members for token in tokens(member)]
-    if wanted != found:
+    if wanted != [(token.rawText, token.kind.name) for member in parse(text).members for token in tokens(member)]:
         raise SyntaxFaultError("the design does not read back as it was written")
     return text
 

@@ -10,20 +10,18 @@ Not covered: simulators other than Icarus, but for the coverage of lines, which 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score, response_text
-from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import Isolation, sandbox
-from adjudge.sandbox.sandbox import SandboxUnavailableError
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.sandbox.program import ENDINGS, Program, RunLimits
+from adjudge.sandbox.sandbox import Isolation, Sandbox, SandboxUnavailableError, sandbox
+from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.verifier_base import ReferenceVerifier
-from adjudge.verifiers.verilog.coverage import CoverageError, covered_lines
 from adjudge.verifiers.verilog.front_end import shorten
-from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, ToolMissingError, icarus, require
+from adjudge.verifiers.verilog.simulators import REFUSED, ToolMissingError, icarus, require
 
 _BENCH = "bench.v"
 _KEYS = frozenset({"top", "design", "files", "outputs", "coverage"})
@@ -34,7 +32,7 @@ _OWN = frozenset({_BENCH, "design.v", "compiled.vvp"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationVerifier(ReferenceVerifier["_Wish", str]):
+class SimulationVerifier(ReferenceVerifier["_Request", str]):
     """Run the test bench in a response; 1 if it compiles and ends by itself.
 
     The response is the bench's source and nothing else, without code fences.  The reference is `{"top": name of the
@@ -70,18 +68,18 @@ class SimulationVerifier(ReferenceVerifier["_Wish", str]):
         """What one call may use: a run of Icarus, and one of Verilator."""
         return Limits(seconds=2 * self.seconds + _COMPILE_SECONDS + 10, memory_mb=1024, processes=64)
 
-    def read_reference(self, reference: Any) -> _Wish:
+    def read_reference(self, reference: Any) -> _Request:
         """Return what a reference asks for."""
         try:
-            return _Wish.read(reference)
+            return _Request.read(reference)
         except ValueError as error:
-            raise BadReferenceError(str(error), mistake=True) from error
+            raise ReferenceFormError(str(error)) from error
 
-    def find(self, sample: Sample, gold: _Wish) -> str:
+    def find(self, sample: Sample, gold: _Request) -> str:
         """Return the bench: the whole response."""
         return response_text(sample)
 
-    def judge(self, bench: str, wish: _Wish) -> Score:
+    def judge(self, bench: str, request: _Request) -> Score:
         """Return 1 for a bench that compiles and ends by itself, else 0.
 
         The evidence has "stage" ("compile" or "run"), "ending", "code", "stdout", "stderr", "outputs" (name to text,
@@ -97,9 +95,9 @@ class SimulationVerifier(ReferenceVerifier["_Wish", str]):
         )
         runner = sandbox(self.isolation)
         require("iverilog")
-        files = {_BENCH: _bytes(bench), **wish.files}
+        files = {_BENCH: _bytes(bench), **request.files}
         sources = (_BENCH, "design.v") if "design.v" in files else (_BENCH,)
-        done = runner.run(icarus(files, sources, wish.top, wish.outputs), limits)
+        done = runner.run(icarus(files, sources, request.top, request.outputs), limits)
         refused = done.ending == "exited" and done.code == REFUSED
         whole = {name: data for name, data in done.outputs.items() if len(data) <= self.output_mb << 20}
         evidence: dict[str, Any] = {
@@ -112,18 +110,18 @@ class SimulationVerifier(ReferenceVerifier["_Wish", str]):
         }
         if done.ending != "exited" or done.code != 0:
             return Score.scored(0.0, ENDINGS.get(done.ending, "candidate_error"), **evidence)
-        if wish.coverage:
+        if request.coverage:
             longer = replace(limits, seconds=limits.seconds + _COMPILE_SECONDS, disk_mb=256)
             try:
-                found = covered_lines(runner, files, sources, wish.top, "design.v", longer)
-                evidence["coverage"] = {"reached": found.reached, "missed": list(found.missed)}
+                reached, missed = covered_lines(runner, files, sources, request.top, "design.v", longer)
+                evidence["coverage"] = {"reached": reached, "missed": missed}
             except CoverageError as error:
                 evidence["coverage"] = {"error": shorten(str(error))}
         return Score.scored(1.0, **evidence)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wish:
+class _Request:
     """What a reference asks for."""
 
     top: str
@@ -132,7 +130,7 @@ class _Wish:
     coverage: bool
 
     @classmethod
-    def read(cls, given: Any) -> _Wish:
+    def read(cls, given: Any) -> _Request:
         if not isinstance(given, Mapping):
             raise ValueError(f"the simulation reference is a {type(given).__name__}; it must be a mapping with 'top'")
         if unknown := sorted(set(map(str, given)) - _KEYS):
@@ -164,3 +162,82 @@ class _Wish:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+_VERILATED = "--timing -j 1 -Wno-fatal -Wno-lint -Wno-style --Mdir made --coverage-line"
+_LIBRARY = "verilated_library.o"
+_library: dict[str, bytes] = {}
+_REPORT = "lines.info"
+_DRIVER = "coverage_main.cpp"
+# What `verilator --binary` makes, and the line that writes the counts, which Verilator 5.006 leaves to the caller.
+_MAIN = b"""#include "verilated.h"
+#include "Vcover.h"
+int main(int argc, char** argv) {
+    VerilatedContext context;
+    context.commandArgs(argc, argv);
+    Vcover top{&context};
+    while (!context.gotFinish()) {
+        top.eval();
+        if (!top.eventsPending()) break;
+        context.time(top.nextTimeSlot());
+    }
+    top.final();
+    context.coveragep()->write("coverage.dat");
+    return 0;
+}
+"""
+_LINE = re.compile(rb"^DA:(\d+),(\d+)$", re.M)
+
+
+class CoverageError(RuntimeError):
+    """Verilator could not compile or run the design; the message says why."""
+
+
+def covered_lines(
+    runner: Sandbox, files: Mapping[str, bytes], sources: Sequence[str], top: str, measured: str, limits: RunLimits
+) -> tuple[int, list[int]]:
+    """Run a simulation; return how many lines of the `measured` source it reaches, and numbers, from 1, of the others.
+
+    Verilator's compiler alone takes a second or more of the limits.
+
+    Raises:
+        ToolMissingError: Verilator is not installed.
+        CoverageError: it does not take the sources.
+    """
+    require("verilator")
+    linked = f"-MAKEFLAGS VK_GLOBAL_OBJS= ../{_LIBRARY}" if _made_library(runner) else ""
+    script = (
+        f"{{ verilator --cc --exe --build {_VERILATED} {linked} "
+        f"-o simulation --prefix Vcover --top-module {top} {' '.join(sources)} {_DRIVER} && made/simulation "
+        f"&& verilator_coverage --write-info {_REPORT} coverage.dat; }} >made.log 2>&1 && exit\n"
+        "tail -c 2000 made.log; exit 1"
+    )
+    program = Program(command=("sh", "-c", script), files={**files, **_library, _DRIVER: _MAIN}, outputs=(_REPORT,))
+    result = runner.run(program, limits)
+    report = result.outputs.get(_REPORT)
+    if result.ending != "exited" or result.code != 0 or report is None:
+        said = shorten(result.stdout.decode(errors="replace")) or result.ending
+        raise CoverageError(f"Verilator does not take the design: {said}")
+    counts: dict[int, int] = {}
+    for part in report.split(b"SF:")[1:]:
+        if part.startswith(measured.encode() + b"\n"):
+            for line, count in _LINE.findall(part):
+                counts[int(line)] = max(counts.get(int(line), 0), int(count))
+    missed = sorted(line for line, count in counts.items() if not count)
+    return len(counts) - len(missed), missed
+
+
+def _made_library(runner: Sandbox) -> bool:
+    """Compile Verilator's own library, once in a process: 6 of the 7 s of a small simulation; say whether it is there.
+
+    Where that fails each run compiles it.
+    """
+    if not _library:
+        script = (
+            f"verilator --binary {_VERILATED} -o simulation --top-module empty empty.v >&2 "
+            f"&& ld -r -o {_LIBRARY} made/verilated*.o"
+        )
+        files = {"empty.v": b"module empty; initial #1 $finish; endmodule\n"}
+        program = Program(command=("sh", "-c", script), files=files, outputs=(_LIBRARY,))
+        _library.update(runner.run(program, RunLimits(seconds=60.0)).outputs)
+    return bool(_library)

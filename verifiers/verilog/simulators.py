@@ -1,7 +1,6 @@
 """Programs that compile and run simulations, for the sandbox.
 
-Icarus (`iverilog`, `vvp`) simulates all four values of a bit.  Verilator knows 0 and 1 alone: an unknown bit is a
-random one there, so a design is run twice with different random bits, and what differs is taken as unknown.
+Icarus (`iverilog`, `vvp`) simulates all four values of a bit.  Verilator, which knows 0 and 1 alone, only counts lines.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, TypeAlias
 
-from adjudge.sandbox.program import Program, RunLimits
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.program import Program
 
 _REMEDY = {
     "iverilog": "install Icarus Verilog (Debian, Ubuntu: apt-get install iverilog; macOS: brew install icarus-verilog)",
@@ -36,27 +33,13 @@ def require(tool: str) -> None:
         raise ToolMissingError(f"{tool} is not installed, and the Verilog verifier runs it; {_REMEDY[tool]}")
 
 
-Simulator: TypeAlias = Literal["icarus", "verilator"]
-
-# How a run that a limit or a signal ended is scored.
-ENDINGS = {
-    "timeout": "candidate_timeout",
-    "memory": "candidate_memory",
-    "output": "candidate_output",
-    "disk": "candidate_output",
-    "signalled": "candidate_crash",
-}
 # What Icarus 11 says of a net, gate, transistor or instance in a design (or in our wrapper around it) that drives an
 # input; benches of users may do that to their own modules.
 DRIVEN = re.compile(rb"^(?:wrapper|design)\.v:\d+: warning: input port \w+ is coerced to inout", re.M)
 REFUSED = 99  # exit status: the compiler refused the sources
 COMPILED = "compiled.vvp"
 _FLAGS = "-g2012"
-SEEDS = (1, 2)  # of the two Verilator runs
 _SHELL = ("sh", "-c")
-VERILATED = "--timing -j 1 -Wno-fatal -Wno-lint -Wno-style --Mdir made"  # what every simulation by Verilator has
-_LIBRARY = "verilated_library.o"
-_LIBRARIES: dict[str, dict[str, bytes]] = {}
 
 
 def icarus(files: Mapping[str, bytes], sources: Sequence[str], top: str, outputs: Sequence[str]) -> Program:
@@ -80,44 +63,3 @@ def icarus_twice(files: Mapping[str, bytes], sources: Sequence[str], top: str, f
         "exit 0"
     )
     return Program(command=(*_SHELL, script), files=dict(files))
-
-
-def verilator(runner: Runner, files: Mapping[str, bytes], sources: Sequence[str], top: str, output: str) -> Program:
-    """Return the program that compiles sources with Verilator and runs them twice, with different random bits.
-
-    What each run writes to `output` comes back as `output` with `.1` and `.2` behind it.
-    """
-    ready, linked = verilator_library(runner, "--x-assign unique --x-initial unique")
-    runs = "\n".join(
-        f"made/simulation +verilator+rand+reset+2 +verilator+seed+{seed} || exit $?; mv {output} {output}.{seed}"
-        for seed in SEEDS
-    )
-    script = (
-        f"verilator --binary {VERILATED} {linked} --x-assign unique --x-initial unique "
-        f"-o simulation --top-module {top} {' '.join(sources)} >made.log 2>&1 "
-        f"|| {{ tail -c 2000 made.log >&2; exit {REFUSED}; }}\n{runs}"
-    )
-    outputs = tuple(f"{output}.{seed}" for seed in SEEDS)
-    return Program(command=(*_SHELL, script), files={**files, **ready}, outputs=outputs)
-
-
-def verilator_library(runner: Runner, options: str) -> tuple[dict[str, bytes], str]:
-    """Return Verilator's own library, compiled once in a process, as files and the words that have it linked.
-
-    Compiling it takes 6 of the 7 s of a small simulation.  Both are empty where that fails; then each run compiles it.
-    """
-    if options not in _LIBRARIES:
-        script = (
-            f"verilator --binary {VERILATED} {options} -o simulation --top-module empty empty.v >&2 "
-            f"&& ld -r -o {_LIBRARY} made/verilated*.o"
-        )
-        program = Program(
-            command=(*_SHELL, script),
-            files={"empty.v": b"module empty; initial #1 $finish; endmodule\n"},
-            outputs=(_LIBRARY,),
-        )
-        made = runner.run(program, RunLimits(seconds=60.0)).outputs.get(_LIBRARY)
-        if made is None:
-            return {}, ""
-        _LIBRARIES[options] = {_LIBRARY: made}
-    return _LIBRARIES[options], f"-MAKEFLAGS VK_GLOBAL_OBJS= ../{_LIBRARY}"

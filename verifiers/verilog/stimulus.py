@@ -33,7 +33,6 @@ class Stimulus:
 
     Attributes:
         inputs: the input ports, the first in the most significant bits of a row.
-        rows: the values.
         settled: how many rows at the start are not compared, because no reset was complete before.
     """
 
@@ -63,11 +62,7 @@ class Stimulus:
 def make_stimulus(interface: Interface, constants: Sequence[int], seed: str, effort: int) -> Stimulus:
     """Return rows for a design.
 
-    Args:
-        interface: its ports, clocks and resets.
-        constants: values worth trying, from the sources.
-        seed: any text.
-        effort: clock cycles, or rows for a design without a clock.
+    The constants of the sources are values worth trying; the effort is in clock cycles, or rows without a clock.
     """
     chance = random.Random(seed)
     inputs = interface.inputs
@@ -82,13 +77,7 @@ def make_stimulus(interface: Interface, constants: Sequence[int], seed: str, eff
 
 
 def long_stimulus(interface: Interface, constants: Sequence[int], seed: str) -> Stimulus:
-    """Return rows that drive a design with clocks far: the same data for many cycles, which are cheap to make.
-
-    Args:
-        interface: its ports, clocks and resets.
-        constants: values worth trying, from the sources.
-        seed: any text.
-    """
+    """Return rows that drive a design with clocks far: the same data for many cycles, which are cheap to make."""
     widest = sum(port.width for port in interface.inputs), sum(port.width for port in interface.outputs)
     shown = _Clocked(interface, constants, random.Random(seed))
     shown.hold(min(_LONG_CYCLES, _MAX_BITS // (2 * max(1, *widest))))
@@ -261,7 +250,10 @@ class _Clocked:
     def run(self, cycles: int, kind: str) -> None:
         """Run so many cycles of one kind of data."""
         bias = self.chance.choice((0.05, 0.2, 0.8, 0.95))
-        ticking = self.clocks_of_segment()
+        clocks = self.interface.clocks  # they tick together, apart, or one alone
+        ticking = clocks
+        if len(clocks) > 1:
+            ticking = self.chance.choice((clocks, (), (), (self.chance.choice(clocks),)))
         self.change("busy", bias)
         self.show()
         for _ in range(cycles):
@@ -269,21 +261,9 @@ class _Clocked:
                 if kind != "held" and (edge == 0 or self.chance.random() < 0.3):
                     self.change(kind, bias)
                     self.show()
-                for name in ticking or self.some_clocks():
+                for name in ticking or self.chance.sample(clocks, self.chance.randint(1, len(clocks))):
                     self.levels[name] ^= 1
                 self.show()
-
-    def clocks_of_segment(self) -> tuple[str, ...]:
-        """Return the clocks that tick together in a segment; none when they tick apart."""
-        clocks = self.interface.clocks
-        if len(clocks) == 1:
-            return clocks
-        return self.chance.choice((clocks, (), (), (self.chance.choice(clocks),)))
-
-    def some_clocks(self) -> tuple[str, ...]:
-        """Return a random choice of at least one clock."""
-        clocks = self.interface.clocks
-        return tuple(self.chance.sample(clocks, self.chance.randint(1, len(clocks))))
 
     def change(self, kind: str, bias: float) -> None:
         """Give the data inputs new values."""

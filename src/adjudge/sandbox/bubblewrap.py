@@ -48,23 +48,14 @@ _GROUPS = b"user:x:1000:\nnogroup:x:65534:\n"
 
 
 class SandboxUnavailableError(RuntimeError):
-    """This host cannot keep programs apart; the message says what is missing and how to get it.
-
-    Attributes:
-        reason: the code of `adjudge.reasons` that a score gets.
-    """
+    """This host cannot keep programs apart; the message says what is missing and how to get it."""
 
     reason: ClassVar[str] = "engine_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the host has.
-
-    Attributes:
-        bwrap: bubblewrap's path.
-        setpriv: the path of util-linux's setpriv, which gives root's powers up; "" where it is not needed.
-    """
+    """Paths of bubblewrap and of util-linux's setpriv, which gives root's powers up; "" where it is not needed."""
 
     bwrap: str
     setpriv: str
@@ -129,10 +120,7 @@ def _superuser_namespace(pid: int) -> int:
 class Layout:
     """One bubblewrap command line and the descriptors that go with it.
 
-    Args:
-        tools: the host's tools.
-        limits: what the run may use.
-        server: whether the program is ours and makes namespaces itself: it then stays the namespace's root.
+    A `server` is a program of ours that makes namespaces itself: it stays the namespace's root.
     """
 
     def __init__(self, tools: Tools, limits: RunLimits, server: bool = False) -> None:
@@ -156,7 +144,7 @@ class Layout:
         if server:
             self._add("--cap-add", "ALL")
         self._add("--hostname", "sandbox", "--new-session", "--clearenv")
-        self._system()
+        self._show_system()
         size = str(limits.disk_mb << 20)
         self._add("--proc", "/proc", "--dev", "/dev")
         self._add("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
@@ -165,7 +153,7 @@ class Layout:
     def _add(self, *arguments: str) -> None:
         self._arguments += arguments
 
-    def _system(self) -> None:
+    def _show_system(self) -> None:
         self._add("--ro-bind", "/usr", "/usr")
         for name in _LINKED:
             path = f"/{name}"
@@ -206,16 +194,20 @@ class Layout:
 
     def file(self, path: str, content: bytes, writable: bool = True) -> None:
         """Put a file into the sandbox, without one on the host."""
-        fd = os.memfd_create("adjudge")
-        self.fds.append(fd)
-        with open(fd, "wb", closefd=False) as file:
-            file.write(content)
-        os.lseek(fd, 0, os.SEEK_SET)
+        fd = self._memory_file(content)
         if writable:
             self._add("--perms", "0777", "--file", str(fd), path)
         else:
             self._parents(path)
             self._add("--perms", "0444", "--ro-bind-data", str(fd), path)
+
+    def _memory_file(self, content: bytes) -> int:
+        fd = os.memfd_create("adjudge")
+        self.fds.append(fd)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return fd
 
     def folder(self, path: str) -> None:
         """Make a folder that the program may write to."""
@@ -228,10 +220,7 @@ class Layout:
 
     def seccomp(self, program: bytes) -> None:
         """Filter the program's system calls."""
-        fd = os.memfd_create("adjudge")
-        os.write(fd, program)
-        os.lseek(fd, 0, os.SEEK_SET)
-        self.pass_fd("--seccomp", fd)
+        self._add("--seccomp", str(self._memory_file(program)))
 
     def drop_privileges(self) -> None:
         """Hand the program to the unprivileged user."""
@@ -249,15 +238,9 @@ class Layout:
         stderr: int,
         before: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start the program; this object is spent afterwards.
+        """Start the program with all of its variables; this object is spent afterwards.
 
-        Args:
-            command: the program and its arguments, as the sandbox sees them.
-            environment: all of its variables.
-            stdin: as for `subprocess.Popen`, and so `stdout` and `stderr`.
-            stdout: see `stdin`.
-            stderr: see `stdin`.
-            before: a command of the host's that does something and then becomes the command that follows it.
+        `before` is a command of the host's that does something and then becomes the command that follows it.
         """
         for name, value in environment.items():
             self._add("--setenv", name, value)

@@ -11,8 +11,9 @@ import selectors
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from adjudge.sandbox.program import Ending, RunResult
 from adjudge.sandbox.time_limit import TimeLimit
 
 _CHUNK = 1 << 16
@@ -24,17 +25,16 @@ Excess = Literal["timeout", "memory", "output"]
 
 @dataclass(slots=True)
 class Captured:
-    """What a program printed so far.
-
-    Attributes:
-        stdout: standard output, cut at the limit.
-        stderr: standard error, cut at the limit.
-        excess: the limit that was passed, or None.
-    """
+    """What a program printed so far, cut at the limit, and the limit that was passed."""
 
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
     excess: Excess | None = None
+
+    def result(self, ending: Ending, code: int | None, seconds: float, limit: TimeLimit, **more: Any) -> RunResult:
+        """Return what came of the run; `more` are other fields."""
+        out, err = bytes(self.stdout), bytes(self.stderr)
+        return RunResult(ending=ending, code=code, stdout=out, stderr=err, seconds=seconds, charged=limit.total, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,8 @@ def converse(
 
     Its standard input is closed when all was sent, or when the program no longer listens.
 
-    Args:
-        streams: the pipes; the two for output stay open.
-        stdin: what it reads.
-        limit: how long it may take.
-        output_bytes: most bytes of either stream.
-        over_memory: asked every `interval` seconds, where the kernel does not watch.
-        interval: seconds between two such questions.
+    Output is read up to `output_bytes` of either stream, whose pipes stay open; `over_memory` is asked every `interval`
+    seconds, where the kernel does not watch.
 
     Raises:
         OverloadedError: the machine let it wait for too long.

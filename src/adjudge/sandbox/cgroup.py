@@ -3,7 +3,8 @@
 Version 2 needs a group of which the `memory` and `pids` controllers may be used by this user: the group this process
 is in, or the one above it, with both in `cgroup.subtree_control`.  Version 1 needs write access below this process's
 group in both hierarchies, which in practice means root.  Elsewhere `Group.make` returns None, and a run is held by
-`adjudge.sandbox.memory_watch` instead.
+`tree_exceeds`, asked now and then; what grows and shrinks between two looks and kernel memory go unseen there, and
+`RLIMIT_DATA` bounds each process besides.
 
 Source: kernel documentation "Control Group v2" and "Memory Resource Controller" (v1).  Not covered: CPU time, which
 `time_limit` reads elsewhere.
@@ -25,11 +26,9 @@ _numbers = itertools.count()
 
 
 class Group:
-    """One group, for one run at a time.
+    """One group, for one run at a time: its folders in the hierarchies with the memory and the pids controller.
 
-    Args:
-        memory: its folder in the hierarchy that has the memory controller.
-        pids: its folder in the hierarchy that has the pids controller; the same one in version 2.
+    In version 2 that is one folder.
     """
 
     def __init__(self, memory: Path, pids: Path) -> None:
@@ -42,12 +41,7 @@ class Group:
 
     @classmethod
     def make(cls, root: Path = _ROOT, own: Path = _OWN) -> Group | None:
-        """Return a new group, or None where the host grants none.
-
-        Args:
-            root: where the hierarchies are mounted.
-            own: the file that tells which groups this process is in.
-        """
+        """Return a new group, or None where the host grants none; `own` tells which groups this process is in."""
         prefix = _prefix()
         name = f"{prefix}{os.getpid()}-{next(_numbers)}"
         for memory, pids in _parents(root, own):
@@ -97,15 +91,15 @@ class Group:
         script = "".join(f'echo 0 >"${number}" && ' for number in range(1, len(files) + 1))
         return ["/bin/sh", "-c", f'{script}shift {len(files)} && exec "$@"', "sh", *files]
 
-    def peak(self) -> int | None:
-        """Return the most bytes held at one time since `hold`, tmpfs files counted; None where the kernel cannot say.
+    def peak_mb(self) -> float | None:
+        """Return the most MiB held at one time since `hold`, tmpfs files counted; None where the kernel cannot say.
 
         Version 2 cannot forget an earlier peak, so there it is None.
         """
         if self._unified:
             return None
         try:
-            return int(os.pread(self._opened("memory.max_usage_in_bytes"), 64, 0))
+            return int(os.pread(self._opened("memory.max_usage_in_bytes"), 64, 0)) / (1 << 20)
         except OSError:
             return None
 
@@ -190,15 +184,44 @@ def _parents(root: Path, own: Path) -> list[tuple[Path, Path]]:
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             places[controller] = path.lstrip("/")
-    found = []
+    parents = []
     if "memory" in places and "pids" in places:
-        found.append((root / "memory" / places["memory"], root / "pids" / places["pids"]))
-        found.append((root / "memory", root / "pids"))
+        parents.append((root / "memory" / places["memory"], root / "pids" / places["pids"]))
+        parents.append((root / "memory", root / "pids"))
     if "" in places:
         here = root / places[""]
         for folder in (here, here.parent):
             with contextlib.suppress(OSError):
                 granted = (folder / "cgroup.subtree_control").read_text().split()
                 if {"memory", "pids"} <= set(granted) and folder.is_relative_to(root):
-                    found.append((folder, folder))
-    return found
+                    parents.append((folder, folder))
+    return parents
+
+
+def tree_exceeds(pid: int, most: int) -> bool:
+    """Return whether a process and its descendants hold more than so many bytes, where no control group counts them.
+
+    A quick look adds up private and shared-memory residency, in which pages that a forked child shares with its parent
+    count twice; only when that is too much, the proportional shares are read, which cost about 0.2 ms a process.
+    """
+    members = tree(pid)
+    return all(
+        sum(_kilobytes(f"/proc/{member}/{file}", names) for member in members) << 10 > most
+        for file, names in (("status", ("RssAnon:", "RssShmem:")), ("smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")))
+    )
+
+
+def tree(pid: int) -> list[int]:
+    """Return a process and its descendants, as they are now."""
+    members = [pid]
+    for member in members:  # it grows as it is read
+        path = f"/proc/{member}/task/{member}/children"
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            members += [int(word) for word in file.read().split()]
+    return members
+
+
+def _kilobytes(path: str, names: tuple[str, ...]) -> int:
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith(names))
+    return 0

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from adjudge.sandbox import library_values, tables
+from adjudge.sandbox import library_values
 
 DEPTH = 200
 """Deepest nesting of containers."""
@@ -100,11 +100,7 @@ def _refuse(value: object) -> Handle:
 
 
 def dumps(value: object, keep: Keep = _refuse) -> bytes:
-    """Return a value as JSON text.
-
-    Args:
-        value: plain data; see the module.
-        keep: what to do with an object that is not.
+    """Return a value, plain data as in the module's docstring, as JSON text; `keep` is given what is not.
 
     Raises:
         CodecError: the value is not plain data, or nested too deeply.
@@ -140,7 +136,7 @@ def loads(
     Raises:
         CodecError: the text stands for no value, or for one that takes too much to read.
     """
-    if not trusted and _has_too_many_parts(text):
+    if not trusted and (text.count(b",") > _MAX_ITEMS or text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS):
         raise CodecError("an encoded value has too many parts")
     _reading.imports, _reading.tags, _reading.uses = imports, 0, uses
     _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MAX_SECONDS)
@@ -150,10 +146,6 @@ def loads(
         raise
     except _MALFORMED as error:
         raise CodecError(f"not an encoded value: {type(error).__name__}: {error}") from None
-
-
-def _has_too_many_parts(text: bytes) -> bool:
-    return text.count(b",") > _MAX_ITEMS or text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS
 
 
 _AS_JSON = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each call
@@ -193,7 +185,7 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
         return {"y": value.__name__} if _BUILTIN_TYPES.get(value.__name__) is value else _handle(keep(value))
     if (tagged := _encode_array(value)) is not None:
         return tagged
-    if (parts := tables.parts_of(value)) is not None:
+    if (parts := library_values.parts_of_table(value)) is not None:
         return {"p": _items(parts, keep, depth + 1)}
     if (parts := library_values.parts_of(value)) is not None:
         return {"v": _items(parts, _refuse, depth + 1)}
@@ -393,7 +385,7 @@ def _finite(text: Any) -> float:
 def _table(body: Any, depth: int) -> Any:
     if not _reading.imports and "pandas" not in sys.modules:
         return Handle(0, "DataFrame")
-    return tables.table(_decoded(body, depth))
+    return library_values.table(_decoded(body, depth))
 
 
 def _of_library(body: Any, depth: int) -> Any:

@@ -33,15 +33,9 @@ OPEN_FILES = 256
 
 
 class Enclosure:
-    """A program that waits at its gate; its standard streams are as for `Layout.start`.
+    """A program that waits at its gate; standard error is a pipe, the rest is as for `Layout.start`.
 
-    Args:
-        layout: what it sees; spent afterwards.
-        command: the program and its arguments.
-        environment: all of its variables.
-        stdin: as for `subprocess.Popen`, and so `stdout`; standard error is a pipe.
-        stdout: see `stdin`.
-        group: a control group for it and for bubblewrap's own process; None for none.
+    The layout is spent afterwards; a control group takes the program and bubblewrap's own process.
 
     Attributes:
         process: bubblewrap's own process, outside the sandbox.
@@ -94,12 +88,7 @@ class Enclosure:
         return SandboxUnavailableError(explain(self.process.stderr.read().decode(errors="replace")))
 
     def hold(self, limits: RunLimits, grouped: bool) -> None:
-        """Set the program's resource limits.
-
-        Args:
-            limits: what it may use.
-            grouped: whether a control group counts its processes; else `RLIMIT_NPROC` does.
-        """
+        """Set the program's resource limits; `RLIMIT_NPROC` counts its processes where no control group does."""
         counted = not grouped and counts_processes_by_namespace()
         for which, value in (
             (resource.RLIMIT_DATA, limits.memory_mb << 20),

@@ -1,5 +1,7 @@
 """Frames over a socket: 4 bytes of length, then so many bytes; nothing longer than `MOST` is taken or sent.
 
+Also what the caller of a fork server and the server say to each other: records of one size, answered in order.
+
 The file uses the standard library alone, because the sandbox's Python loads it too.
 """
 
@@ -10,6 +12,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 MOST = 32 << 20
 """Most bytes of a frame."""
@@ -31,13 +34,7 @@ class FrameTimeoutError(FrameError):
 
 
 def send(connection: socket.socket, frame: bytes, deadline: Deadline = None, descriptors: Sequence[int] = ()) -> None:
-    """Send one frame.
-
-    Args:
-        connection: a connected stream socket.
-        frame: at most `MOST` bytes.
-        deadline: see `Deadline`.
-        descriptors: to go with it, for `receive_first`; needs a Unix socket.
+    """Send one frame on a stream socket, on a Unix one with descriptors for `receive_first`.
 
     Raises:
         FrameError: the frame is too long, or the other end is gone.
@@ -80,15 +77,15 @@ def receive_first(connection: socket.socket) -> tuple[bytes | None, list[int]]:
     Raises:
         FrameError: see `receive`.
     """
-    found = array.array("i")
-    head, rights, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(_MAX_DESCRIPTORS * found.itemsize))
+    fds = array.array("i")
+    head, rights, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(_MAX_DESCRIPTORS * fds.itemsize))
     for _, _, data in rights:
-        found.frombytes(data)
+        fds.frombytes(data)
     if not head:
         return None, []
     if len(head) < _LENGTH.size:
         raise FrameError("the stream ends inside a frame")
-    return _exactly(connection, _LENGTH.unpack(head)[0], None, inside=True), list(found)
+    return _exactly(connection, _LENGTH.unpack(head)[0], None, inside=True), list(fds)
 
 
 def _exactly(connection: socket.socket, count: int, deadline: Deadline, inside: bool = False) -> bytes:
@@ -119,3 +116,44 @@ def _set_timeout(connection: socket.socket, deadline: Deadline) -> None:
     if left <= 0:
         raise FrameTimeoutError("the time is up")
     connection.settimeout(left)
+
+
+READY, MAKE, END = 1, 2, 3
+"""The server has started; make a run; kill a run and say how it ended."""
+
+PREPARED = b"+"
+"""What a run says on its channel when it has been made apart and waits for its job."""
+
+TAKEN = b"!"
+"""What it says when it has its job, before it looks at it: what happens from here on is the job's doing."""
+
+_RECORD = struct.Struct("!BI?iq")
+ORDER_BYTES = _RECORD.size
+
+
+class Order(NamedTuple):
+    """An order, and the answer to it.
+
+    Attributes:
+        kind: `READY`, `MAKE` or `END`.
+        number: of the run; the caller counts them.
+        light: of `MAKE`: whether the run is for code that is trusted.
+        code: of an answer to `END`: exit status, or minus the signal's number; to `MAKE`: 0, or why there is no run, an
+            error number.
+        size: of `MAKE`: MiB of files; of an answer to `END`: the most memory that a process of it held, in KiB.
+    """
+
+    kind: int
+    number: int = 0
+    light: bool = False
+    code: int = 0
+    size: int = 0
+
+    def pack(self) -> bytes:
+        """Return it as `ORDER_BYTES` bytes."""
+        return _RECORD.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Order:
+        """Return the order that `pack` wrote."""
+        return cls._make(_RECORD.unpack(data))

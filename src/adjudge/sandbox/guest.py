@@ -31,7 +31,7 @@ import traceback
 import types
 from typing import Any
 
-from adjudge.sandbox import codec, fork_hooks, frames, orders
+from adjudge.sandbox import codec, fork_hooks, frames
 from adjudge.sandbox.peer import Peer, serves_everything
 from adjudge.sandbox.raised import places_of
 
@@ -49,16 +49,11 @@ def prepare() -> None:
 
 
 def run(channel: socket.socket, held: int) -> int:
-    """Take the job and do it; return the process's exit status.
-
-    Args:
-        channel: to the caller.
-        held: bytes of the server's that this process was born with.
-    """
+    """Take the job and do it; return the process's exit status.  It was born with `held` bytes of the server's."""
     frame, descriptors = frames.receive_first(channel)
     if frame is None:
         return 0
-    channel.sendall(orders.TAKEN)
+    channel.sendall(frames.TAKEN)
     setup, kind, job = codec.loads(frame, trusted=True)  # the caller has read what is the candidate's
     streams = setup["streams"]
     for target, fd in zip(streams, descriptors, strict=False):
@@ -113,22 +108,21 @@ def load(source: str, name: str, filename: str) -> tuple[types.ModuleType, types
 
 def _compiled(channel: socket.socket, job: dict[str, Any], name: str) -> tuple[types.ModuleType, types.CodeType] | None:
     try:
-        found = load(job["source"], name, job["filename"])
+        return load(job["source"], name, job["filename"])
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         frames.send(channel, codec.dumps(("unparsable", f"{type(error).__name__}: {error}"[:_SHOWN])))
         return None
-    return found
 
 
 def _script(channel: socket.socket, job: dict[str, Any]) -> int:
     sys.argv = [job["filename"], *job["argv"]]
-    found = _compiled(channel, job, "__main__")
-    if found is None:
+    compiled = _compiled(channel, job, "__main__")
+    if compiled is None:
         return 1
     frames.send(channel, codec.dumps(("started",)))
     channel.close()
     _open_streams()
-    module, code = found
+    module, code = compiled
     status = 0
     try:
         exec(code, module.__dict__)
@@ -170,10 +164,10 @@ def _status(code: object) -> int:
 
 
 def _serve(channel: socket.socket, job: dict[str, Any]) -> int:
-    found = _compiled(channel, job, MODULE)
-    if found is None:
+    compiled = _compiled(channel, job, MODULE)
+    if compiled is None:
         return 1
-    module, code = found
+    module, code = compiled
     # only the run's first process answers; a fork that came back from the call would race it, and the score with them
     os.register_at_fork(after_in_child=channel.close)
     try:
@@ -192,14 +186,10 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
     """Return (name, kind, value) of a module's global names: what the tests can know of them.
 
     The kinds are "exception", whose value lists the names of its classes and where they are ("module:name"), and
-    "object".
-
-    Args:
-        names: the module's namespace.
-        peer: who keeps what is no data.
-        wanted: the names that are asked for; "*" for all others but large data, such as a table of primes.
+    "object".  Wanted are names, and with "*" all others but large data, such as a table of primes; the peer keeps what
+    is no data.
     """
-    found: list[tuple[str, str, Any]] = []
+    described: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):
         asked = name in wanted
         if not (asked or "*" in wanted):
@@ -207,7 +197,7 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
         if isinstance(value, type) and issubclass(value, BaseException):
-            found.append((name, "exception", [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]))
+            described.append((name, "exception", [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]))
             continue
         sized: Any = value
         if not asked and type(sized) in _CONTAINERS and len(sized) > _MAX_DATA // 2:
@@ -215,7 +205,7 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
         try:
             text = codec.dumps(value, peer.keep)
             if asked or len(text) <= _MAX_DATA:
-                found.append((name, "object", codec.loads(text)))
+                described.append((name, "object", codec.loads(text)))
         except (codec.CodecError, TypeError):
             continue
-    return found
+    return described

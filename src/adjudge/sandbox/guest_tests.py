@@ -26,12 +26,13 @@ import sys
 import time
 import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from adjudge.sandbox import codec, frames
 from adjudge.sandbox.peer import Peer, PeerLostError
 from adjudge.sandbox.raised import SAID, places_of
+from adjudge.sandbox.remote import ARITHMETIC, ORDER
 from adjudge.sandbox.served import TESTS, Served
 
 _SHOWN = 1000
@@ -47,8 +48,8 @@ _CLOSE_ASSERTS = (
 )
 _STRICT = (*_CLOSE, *_CLOSE_ASSERTS)
 _WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
-_ARITHMETIC = "add sub mul truediv floordiv mod divmod pow lshift rshift and xor or matmul".split()
-_BINARY = [f"__{way}{name}__" for name in _ARITHMETIC for way in ("", "r")] + ["__lt__", "__le__", "__gt__", "__ge__"]
+_REFLECTED = (*ARITHMETIC, "divmod")
+_BINARY = [f"__{name}__" for name in (*_REFLECTED, *(f"r{name}" for name in _REFLECTED), *ORDER)]
 _UNARY = [f"__{name}__" for name in "neg pos abs invert int float index len iter next getitem contains enter".split()]
 
 
@@ -105,7 +106,7 @@ class Session:
         for name, module in self._job["imports"].items():
             __import__(module)
             self._names[name] = sys.modules[module]
-        known = {name: (name, kind, value) for name, kind, value in self._job["names"]}
+        known = {entry[0]: entry for entry in self._job["names"]}
         for name, kind, value in _bases_first(known[name] for name in self._job["take"]):
             if _is_data(kind, value):
                 self.touch()
@@ -190,7 +191,8 @@ class Session:
         recorder = _Recorder(self, self._job["start"])
         options = ["-q", "-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "--assert=plain"]
         started = time.monotonic()
-        with _quiet():
+        sink = io.StringIO()
+        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
             status = pytest.main([*options, *_WITHOUT, _FILE], plugins=[recorder])
         if recorder.silent and status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
             error = RuntimeError("pytest was ended while it read the tests")  # as by a SystemExit of the candidate's
@@ -331,13 +333,6 @@ def _bases_first(names: Iterable[tuple[str, str, Any]]) -> list[tuple[str, str, 
 
 def _is_data(kind: str, value: Any) -> bool:
     return kind == "object" and not isinstance(value, codec.Handle)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
-        yield
 
 
 def _last_lines(error: BaseException) -> str:

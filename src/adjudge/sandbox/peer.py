@@ -152,10 +152,7 @@ class Peer:
     def stand_in(self, handle: codec.Handle, module: str, uses: frozenset[str] | None) -> Any:
         """Return the stand-in for what a module of the other end defines.
 
-        Args:
-            handle: what the other end knows it by.
-            module: the module's name.
-            uses: for a class of the task's, what the tests use on its instances; see `remote`.
+        For a class of the task's, `uses` is what the tests use on its instances (`remote`); None for anything else.
         """
         if uses is not None and handle.number not in self._remotes:
             self._remotes[handle.number] = self._types[handle.kind] = class_of(self, handle, module)
@@ -347,18 +344,18 @@ class Peer:
 
     def _remote(self, handle: codec.Handle) -> Remote:
         """Return the stand-in for an object: the same for the same one."""
-        found = self._remotes.get(handle.number)
-        if found is None:
+        remote = self._remotes.get(handle.number)
+        if remote is None:
             kind = Remote if self.trusting else self._types.get(handle.kind, Remote)
-            found = self._remotes[handle.number] = remote_of(self, handle, kind)
-        forget(found)
-        return found
+            remote = self._remotes[handle.number] = remote_of(self, handle, kind)
+        forget(remote)
+        return remote
 
     def _global(self, handle: codec.Handle) -> Any:
         if handle.kind not in self._by_name and self.trusting:
-            found = served.global_value(handle.kind)
-            if found is not None:
-                self._by_name[handle.kind] = found
+            value = served.global_value(handle.kind)
+            if value is not None:
+                self._by_name[handle.kind] = value
         known = self._by_name.get(handle.kind)
         return Remote(self, handle) if known is None else known
 

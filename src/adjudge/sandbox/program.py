@@ -9,6 +9,15 @@ from typing import Literal
 
 Ending = Literal["exited", "signalled", "timeout", "memory", "output", "disk"]
 
+ENDINGS: Mapping[str, str] = {
+    "timeout": "candidate_timeout",
+    "memory": "candidate_memory",
+    "output": "candidate_output",
+    "disk": "candidate_output",
+    "signalled": "candidate_crash",
+}
+"""The reason of a tool's run that a limit or a signal ended, where the response that it read is to blame."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:

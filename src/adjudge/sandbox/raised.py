@@ -50,12 +50,9 @@ class Raised:
 def parts_of(
     error: BaseException, whole: bool, depth: int = 0
 ) -> tuple[list[str], str, tuple[Any, ...], dict[str, Any]]:
-    """Return an exception's names, text, arguments, and with `whole` the rest of a `Raised`.
+    """Return an exception's names, text, arguments, and the rest of a `Raised` if the sender has nothing to hide.
 
-    Args:
-        error: any exception.
-        whole: whether the sender has nothing to hide.
-        depth: how many exceptions it is the cause of.
+    `depth` says how many exceptions it is the cause of.
     """
     names = [kind.__name__ for kind in type(error).__mro__[:-1]]
     try:
@@ -92,9 +89,8 @@ def _is_plain(value: Any) -> bool:
 class Exceptions:
     """The classes of exceptions that one end knows.
 
-    Args:
-        own: returns whether a module, by name, is of the tests' own, whose classes nobody else raises; None takes
-            nothing from libraries.
+    Whether a module, by name, is of the tests' own, whose classes nobody else raises, is for `own` to say; None takes
+    nothing from libraries.
     """
 
     def __init__(self, own: Callable[[object], bool] | None) -> None:
@@ -104,11 +100,11 @@ class Exceptions:
     def class_of(self, names: Sequence[str], places: Sequence[Any]) -> type[BaseException]:
         """Return the first of an exception's classes that is known here."""
         for name, place in itertools.zip_longest(names, places[: len(names)]):
-            found: Any = self._of_library(place) or self.known.get(name)
-            if found is None and (place is None or str(place).startswith("builtins:")):  # not only named like one
-                found = getattr(builtins, name, None)
-            if isinstance(found, type) and issubclass(found, BaseException):
-                return found
+            kind: Any = self._of_library(place) or self.known.get(name)
+            if kind is None and (place is None or str(place).startswith("builtins:")):  # not only named like one
+                kind = getattr(builtins, name, None)
+            if isinstance(kind, type) and issubclass(kind, BaseException):
+                return kind
         return Exception
 
     def _of_library(self, place: Any) -> type[BaseException] | None:
@@ -116,13 +112,13 @@ class Exceptions:
         if self._own is None or type(place) is not str:
             return None
         module, _, path = place.partition(":")
-        found: Any = sys.modules.get(module)
+        kind: Any = sys.modules.get(module)
         if module.partition(".")[0] in _OF_TESTS or module == "builtins" or self._own(module):
             return None
         for name in path.split("."):
-            found = vars(found).get(name) if isinstance(found, type | type(sys)) else None
-        known = isinstance(found, type) and issubclass(found, Exception) and found.__module__ == module
-        return found if known else None
+            kind = vars(kind).get(name) if isinstance(kind, type | type(sys)) else None
+        known = isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module
+        return kind if known else None
 
     def make(self, raised: Raised, lifted: Callable[[Any], Any], depth: int = 0) -> BaseException:
         """Return an exception of ours that is like one of the other end's."""

@@ -23,8 +23,8 @@ _ROUNDS = 24  # an instruction is rewritten after at most 8 rounds, and one that
 _NAME = "rehearsed program"
 _SOURCE = """
 def solve(items, most=3):
-    found = sorted({item for item in items if item > 0})
-    return found[:most]
+    positive = sorted({item for item in items if item > 0})
+    return positive[:most]
 """
 _TESTS = """
 def check(candidate):

@@ -44,12 +44,7 @@ _FACTS = frozenset({"is_unique", "is_monotonic_increasing", "is_monotonic_decrea
 
 
 class Remote:
-    """An object of the other process.
-
-    Args:
-        peer: this end of the connection, an `adjudge.sandbox.peer.Peer`.
-        handle: what the other end knows the object by.
-    """
+    """An object of the other process, known there by its handle; `peer` is this end of the connection."""
 
     __slots__ = ("__weakref__", "_handle", "_made", "_peer")
     _handle: codec.Handle
@@ -102,22 +97,14 @@ class Remote:
         if (items := _items(self)) is not None:
             return iter(items)
         over: Any = _ask(self, "iter")
-        if over is self:
-            return over
-        steps: Iterator[Any] = _Steps(over) if is_remote(over) else iter(over)
-        return steps
+        return over if over is self else _steps(over)
 
     def __reversed__(self) -> Iterator[Any]:
         if (items := _items(self)) is not None:
             return iter(items[::-1])
         if _peer(self).trusting:
             return iter([self[at] for at in range(len(self) - 1, -1, -1)])
-        over: Any = _ask(self, "reversed")
-        steps: Iterator[Any] = _Steps(over) if is_remote(over) else iter(over)
-        return steps
-
-    def __next__(self) -> Any:
-        return _ask(self, "next")
+        return _steps(_ask(self, "reversed"))
 
     def __contains__(self, value: Any) -> bool:
         if _peer(self).trusting or _may(self, "__contains__"):
@@ -131,15 +118,6 @@ class Remote:
         items = _items(self)
         return _plain(_ask(self, "len"), int) if items is None else len(items)
 
-    def __bool__(self) -> bool:
-        return _plain(_ask(self, "bool"), bool)
-
-    def __int__(self) -> int:
-        return _plain(_once(self, "int"), int)
-
-    def __index__(self) -> int:
-        return _plain(_once(self, "index"), int)
-
     def __float__(self) -> float:
         return _plain(_once(self, "float"), float)
 
@@ -149,12 +127,6 @@ class Remote:
     def __bytes__(self) -> bytes:
         return bytes([*self]) if _peer(self).trusting else _plain(_ask(self, "bytes"), bytes)
 
-    def __str__(self) -> str:
-        return _plain(_ask(self, "str"), str)
-
-    def __repr__(self) -> str:
-        return _plain(_ask(self, "repr"), str)
-
     def __format__(self, spec: str) -> str:
         return str(self) if _peer(self).trusting and not spec else _plain(_ask(self, "format", spec), str)
 
@@ -162,29 +134,11 @@ class Remote:
         peer = _peer(self)
         return handle_of(self).number if peer.trusting else _plain(_ask(self, "hash"), int)
 
-    def __neg__(self) -> Any:
-        return _ask(self, "neg")
-
-    def __pos__(self) -> Any:
-        return _ask(self, "pos")
-
-    def __invert__(self) -> Any:
-        return _ask(self, "invert")
-
     def __abs__(self) -> Any:
         return _once(self, "abs")
 
     def __round__(self, digits: int | None = None) -> Any:
         return _once(self, "round", *(() if digits is None else (digits,)))
-
-    def __copy__(self) -> Any:
-        return _ask(self, "copy")
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> Any:
-        return _ask(self, "deepcopy")
-
-    def __enter__(self) -> Any:
-        return _ask(self, "enter")
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
         """End a block; an error of the tests' is told, and never taken away by what the candidate answers."""
@@ -230,8 +184,13 @@ for _name in "getattr setattr delattr getitem iter len contains instancecheck".s
 setattr(Remote, "__doc__", property(lambda self: self.__getattr__("__doc__")))  # noqa: B010 an object's own is asked for
 
 
+def _steps(over: Any) -> Iterator[Any]:
+    """Return an iterator of ours over what the other end gave for one."""
+    return _Steps(over) if is_remote(over) else iter(over)
+
+
 class _Steps:
-    def __init__(self, over: Remote) -> None:
+    def __init__(self, over: Any) -> None:
         self._over = over
 
     def __iter__(self) -> Iterator[Any]:
@@ -334,8 +293,7 @@ def _items(remote: Any) -> list[Any] | None:
             if type(items) is not list or type(length) is not int or length != len(items):
                 raise TypeError(f"an object that has {length} items gives others")
         peer.views[number] = given and given[1]
-    found: list[Any] | None = peer.views[number]
-    return found
+    return peer.views[number]  # type: ignore[no-any-return]
 
 
 def _plain(value: Any, kind: type[T]) -> T:
@@ -381,6 +339,22 @@ def _in_place(name: str) -> Callable[[Remote, Any], Any]:
     return method
 
 
+def _asking(operation: str, kind: Any = None, ask: Callable[..., Any] = _ask) -> Callable[..., Any]:
+    """Return a method that asks for an operation of nothing else; of a `kind`, its answer must be just that."""
+
+    def method(self: Remote, *_: Any) -> Any:  # `__deepcopy__` is given a memory
+        answer = ask(self, operation)
+        return answer if kind is None else _plain(answer, kind)
+
+    return method
+
+
+for _name in ("next", "neg", "pos", "invert", "copy", "deepcopy", "enter"):
+    setattr(Remote, f"__{_name}__", _asking(_name))
+for _name, _kind in (("bool", bool), ("str", str), ("repr", str)):
+    setattr(Remote, f"__{_name}__", _asking(_name, _kind))
+for _name in ("int", "index"):
+    setattr(Remote, f"__{_name}__", _asking(_name, int, _once))
 for _name in (*ARITHMETIC, *ORDER, "divmod"):
     setattr(Remote, f"__{_name}__", _binary(_name))
 for _name in (*ARITHMETIC, "divmod"):

@@ -8,10 +8,8 @@ when the program's first process has ended, everything it started is killed with
 With `isolation="none"` the program runs as this user, with resource limits only: for programs you trust, and for
 hosts without namespaces.
 
-Bringing files back from a place that an untrusted program could write to.
-
-Only plain files below the given folder count, reached without following a link; a name that is a link, a folder, a
-pipe or a device counts as absent.
+Files are brought back from a place that the program could write to: only plain files below its folder count, reached
+without following a link; a name that is a link, a folder, a pipe or a device counts as absent.
 
 Not covered: side channels, kernel bugs, and CPU shares among concurrent runs.
 """
@@ -33,7 +31,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, Self
 
-from adjudge.sandbox import memory_watch
 from adjudge.sandbox.bubblewrap import (
     ENVIRONMENT,
     SYSTEM_PATH,
@@ -44,7 +41,7 @@ from adjudge.sandbox.bubblewrap import (
     find_tools,
 )
 from adjudge.sandbox.capture import Captured, converse, streams_of
-from adjudge.sandbox.cgroup import Group
+from adjudge.sandbox.cgroup import Group, tree_exceeds
 from adjudge.sandbox.enclosure import START_SECONDS, Enclosure, wait_readable
 from adjudge.sandbox.program import Ending, Program, RunLimits, RunResult
 from adjudge.sandbox.seccomp import syscall_filter
@@ -52,20 +49,17 @@ from adjudge.sandbox.time_limit import TimeLimit
 
 
 def collect(folder: int, names: Sequence[str], most: int) -> dict[str, bytes]:
-    """Return the contents of those files that exist.
+    """Return the contents of the files that exist below a folder, given by its descriptor and paths without "..".
 
-    Args:
-        folder: a descriptor of the folder.
-        names: relative paths without "..".
-        most: most bytes of all of them together; what goes beyond counts as absent.
+    What goes beyond `most` bytes of all of them together counts as absent.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name in names:
         content = _read(folder, PurePosixPath(name).parts, most)
         if content is not None:
-            found[name] = content
+            contents[name] = content
             most -= len(content)
-    return found
+    return contents
 
 
 def _read(folder: int, parts: Sequence[str], most: int) -> bytes | None:
@@ -77,8 +71,8 @@ def _read(folder: int, parts: Sequence[str], most: int) -> bytes | None:
             fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError:
             return None
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             os.close(fd)
             return None
         with open(fd, "rb") as file:
@@ -131,15 +125,8 @@ def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
             outputs = collect(opened, program.outputs, limits.disk_mb << 20)
         finally:
             os.close(opened)
-    return RunResult(
-        ending=got.excess or ("signalled" if code < 0 else "exited"),
-        code=None if got.excess else abs(code),
-        stdout=bytes(got.stdout),
-        stderr=bytes(got.stderr),
-        outputs=outputs,
-        seconds=seconds,
-        charged=limit.total,
-    )
+    ending = got.excess or ("signalled" if code < 0 else "exited")
+    return got.result(ending, None if got.excess else abs(code), seconds, limit, outputs=outputs)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -147,7 +134,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-__all__ = ["Isolation", "Sandbox", "SandboxUnavailableError"]
+__all__ = ["Isolation", "Sandbox", "SandboxUnavailableError", "sandbox"]
 
 Isolation = Literal["bubblewrap", "none"]
 
@@ -161,8 +148,7 @@ _HELD_BACK = ("/bin/sh", "-c", 'echo; read x; "$@"; exit $?', "sh")
 class Sandbox:
     """Runs programs apart; safe to use from several threads, each with a run of its own.
 
-    Args:
-        isolation: "bubblewrap", or "none" for programs you trust.
+    `isolation` is "bubblewrap", or "none" for programs you trust.
 
     Raises:
         SandboxUnavailableError: this host cannot isolate.
@@ -172,7 +158,6 @@ class Sandbox:
     def __init__(self, isolation: Isolation = "bubblewrap") -> None:
         if isolation not in ("bubblewrap", "none"):
             raise ValueError(f"Sandbox isolation={isolation!r}; it must be 'bubblewrap' or 'none'")
-        self._isolation: Isolation = isolation
         self._tools = None if isolation == "none" else find_tools()
         self._groups: list[Group] = []
         self._owner = os.getpid()
@@ -184,11 +169,6 @@ class Sandbox:
                 "never run what a model wrote this way on a machine you care about",
                 stacklevel=2,
             )
-
-    @property
-    def isolation(self) -> Isolation:
-        """What keeps programs apart, for the record."""
-        return self._isolation
 
     def __enter__(self) -> Self:
         return self
@@ -217,7 +197,9 @@ class Sandbox:
         _check_paths(program)
         if self._tools is None:
             return run_unconfined(program, limits)
-        _find_program(program)
+        name = program.command[0]
+        if "/" not in name and shutil.which(name, path=SYSTEM_PATH) is None:
+            raise SandboxUnavailableError(f"there is no program {name!r} in {SYSTEM_PATH}; install it")
         layout = Layout(self._tools, limits)
         try:
             _fill(layout, program)
@@ -241,7 +223,7 @@ class Sandbox:
             started = time.monotonic()
             watch = None
             if group is None:
-                watch = functools.partial(memory_watch.exceeds, box.pid, limits.memory_mb << 20)
+                watch = functools.partial(tree_exceeds, box.pid, limits.memory_mb << 20)
             if program.outputs:
                 root = _work_folder(box)
                 held.callback(os.close, root)
@@ -251,16 +233,9 @@ class Sandbox:
             seconds = time.monotonic() - started
             box.kill()
             ending, code = _ending(got, box.process.wait(), box.exit_code(), group)
-            return RunResult(
-                ending=ending,
-                code=code,
-                stdout=bytes(got.stdout),
-                stderr=bytes(got.stderr),
-                outputs=collect(root, program.outputs, limits.disk_mb << 20) if root >= 0 else {},
-                seconds=seconds,
-                charged=limit.total,
-                memory_mb=_megabytes(group),
-            )
+            outputs = collect(root, program.outputs, limits.disk_mb << 20) if root >= 0 else {}
+            peak_mb = None if group is None else group.peak_mb()
+            return got.result(ending, code, seconds, limit, outputs=outputs, memory_mb=peak_mb)
 
     @contextlib.contextmanager
     def _group(self, limits: RunLimits) -> Iterator[Group | None]:
@@ -280,6 +255,22 @@ class Sandbox:
             if group is not None:
                 with self._lock:
                     self._groups.append(group)
+
+
+# By process id: a sandbox of the parent process is of no use after a fork.
+_SANDBOXES: dict[tuple[int, Isolation], Sandbox] = {}
+
+
+def sandbox(isolation: Isolation) -> Sandbox:
+    """Return the sandbox that all verifiers of this process share, made when the first one asks.
+
+    Raises:
+        SandboxUnavailableError: the host cannot isolate programs.
+    """
+    key = (os.getpid(), isolation)
+    if key not in _SANDBOXES:
+        _SANDBOXES[key] = Sandbox(isolation)
+    return _SANDBOXES[key]
 
 
 @functools.cache
@@ -303,12 +294,6 @@ def _check_paths(program: Program) -> None:
                 raise ValueError(f"Program.{kind} names {path!r}; give paths below the working directory")
     if not program.command:
         raise ValueError("Program.command is empty; give the program and its arguments")
-
-
-def _find_program(program: Program) -> None:
-    name = program.command[0]
-    if "/" not in name and shutil.which(name, path=SYSTEM_PATH) is None:
-        raise SandboxUnavailableError(f"there is no program {name!r} in {SYSTEM_PATH}; install it")
 
 
 def _fill(layout: Layout, program: Program) -> None:
@@ -346,8 +331,3 @@ def _ending(got: Captured, own: int, code: int | None, group: Group | None) -> t
     if 128 < code <= 128 + 64:
         return "signalled", code - 128
     return "exited", code
-
-
-def _megabytes(group: Group | None) -> float | None:
-    peak = None if group is None else group.peak()
-    return None if peak is None else peak / (1 << 20)

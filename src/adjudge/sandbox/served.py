@@ -74,11 +74,7 @@ _NUMPY = frozenset({"ufunc", "_ArrayFunctionDispatcher"})  # the types of numpy'
 
 
 class Served:
-    """Says what a candidate may do with an object that it was given.
-
-    Args:
-        folder: where the tests' files are.
-    """
+    """Says what a candidate may do with an object that it was given; `folder` is where the tests' files are."""
 
     def __init__(self, folder: str) -> None:
         self._folder = os.path.join(folder, "")
@@ -178,12 +174,7 @@ def _is_harmless(function: Any) -> bool:
 
 
 def global_name(value: Any, own: Callable[[object], bool]) -> str:
-    """Return "module:name" of a module, class or function that the tests import; "" for anything else.
-
-    Args:
-        value: any object.
-        own: returns whether a module, by name, is of the tests' own.
-    """
+    """Return "module:name" of a module, class or function that the tests import; "" for their `own`, and all else."""
     if isinstance(value, types.ModuleType):
         module, names = value.__name__, [""]
     elif isinstance(value, _NAMED) or type(value).__name__ in _NUMPY:
@@ -198,15 +189,10 @@ def global_name(value: Any, own: Callable[[object], bool]) -> str:
 
 
 def global_value(text: str, loaded: dict[str, types.ModuleType] | None = None) -> Any:
-    """Return what `global_name` named, or None where it is not.
-
-    Args:
-        text: "module:name".
-        loaded: modules to look among; without, it is imported.
-    """
+    """Return what `global_name` named, or None where it is not; without `loaded` modules it is imported."""
     module, _, name = text.partition(":")
     try:
-        found: Any = importlib.import_module(module) if loaded is None else loaded[module]
-        return operator.attrgetter(name)(found) if name else found
+        place: Any = importlib.import_module(module) if loaded is None else loaded[module]
+        return operator.attrgetter(name)(place) if name else place
     except (ImportError, KeyError, AttributeError, ValueError, TypeError):
         return None

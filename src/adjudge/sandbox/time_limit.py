@@ -23,8 +23,8 @@ from typing import ClassVar
 
 from adjudge.runtime import waits
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.cgroup import tree
 from adjudge.sandbox.enclosure import wait_readable
-from adjudge.sandbox.memory_watch import tree
 
 _INTERVAL = 0.25
 """Seconds between two looks; one costs 0.1 ms a process."""
@@ -46,8 +46,6 @@ class TimeLimit:
         fresh: whether the roots have just been started, so that what they did until now counts.
 
     Attributes:
-        seconds: see above.
-        roots: see above.
         waited: seconds since it was made in which the run was let wait, as far as was seen.
     """
 
@@ -61,12 +59,7 @@ class TimeLimit:
         self.restart(seconds)
 
     def restart(self, seconds: float, within: float = math.inf) -> None:
-        """Begin anew for the same run: what was charged until now counts for `total` alone.
-
-        Args:
-            seconds: what may be charged from now on.
-            within: what may be charged since it was made.
-        """
+        """Begin anew for the same run: what was charged until now counts for `total` and `within` alone."""
         self.seconds = min(seconds, within - self.total)
         self._began = time.monotonic()
         self._waited_before, self._cpu_before = self.waited, self._cpu

@@ -42,8 +42,8 @@ Flavour = tuple[bool, tuple[str, ...]]
 
 def flavour_of(*sources: str) -> Flavour:
     """Return what a program's imports, read by their look, ask for."""
-    names = {name.strip().partition(".")[0] for source in sources for found in _IMPORT.findall(source)
-             for name in found.split(",")}  # fmt: skip
+    names = {name.strip().partition(".")[0] for source in sources for listed in _IMPORT.findall(source)
+             for name in listed.split(",")}  # fmt: skip
     foreign = names - sys.stdlib_module_names
     return bool(foreign), tuple(name for name in _PRELOADED if name in foreign and _installed(name))
 
@@ -54,15 +54,10 @@ def _installed(name: str) -> bool:
 
 
 class WarmPython:
-    """The zygotes of this process.
-
-    Args:
-        isolation: "bubblewrap", or "none" for programs you trust.
-    """
+    """The zygotes of this process."""
 
     def __init__(self, isolation: Isolation = "bubblewrap") -> None:
         self.isolation: Isolation = isolation
-        self._owner = os.getpid()
         self._zygotes: dict[tuple[str, Flavour], Zygote] = {}
         self.lock = threading.RLock()
 
@@ -73,16 +68,16 @@ class WarmPython:
             SandboxUnavailableError: none can be started.
         """
         key = (role, flavour)
-        found = self._zygotes.get(key)
-        if found is None or not found.alive:
+        zygote = self._zygotes.get(key)
+        if zygote is None or not zygote.alive:
             packages, extra = flavour
             try:
                 late = (module for name in extra for module in _PRELOADED[name])
-                found = Zygote(self.isolation, packages, (*PLAIN_IMPORTS, *extra, *late))
+                zygote = Zygote(self.isolation, packages, (*PLAIN_IMPORTS, *extra, *late))
             except ZygoteLostError as error:
                 raise SandboxUnavailableError(f"a warm Python cannot be started: {error}") from error
-            self._zygotes[key] = found
-        return found
+            self._zygotes[key] = zygote
+        return zygote
 
     def script(
         self, source: str, stdin: bytes, limits: RunLimits, flavour: Flavour = (False, ()), argv: tuple[str, ...] = ()
@@ -112,31 +107,18 @@ class WarmPython:
             except (frames.FrameError, codec.CodecError):
                 pass  # how the run ended says more
             streams = Streams(stdin_write, stdout, stderr, run.ended)
-            watch = run.over_memory if run.watched else None
-            got = converse(streams, stdin if given is None else b"", limit, limits.output_bytes, watch)
+            sent = stdin if given is None else b""
+            got = converse(streams, sent, limit, limits.output_bytes, run.over_memory)
             seconds = time.monotonic() - started
             ended = run.end()
             ending, code = ending_of(got, ended)
-            return RunResult(
-                ending=ending,
-                code=code,
-                stdout=bytes(got.stdout),
-                stderr=bytes(got.stderr),
-                seconds=seconds,
-                charged=limit.total,
-                memory_mb=ended.memory_mb,
-            ), unparsable
+            return got.result(ending, code, seconds, limit, memory_mb=ended.memory_mb), unparsable
 
     def close(self) -> None:
         """End all sandboxes of this process."""
         zygotes, self._zygotes = self._zygotes, {}
         for zygote in zygotes.values():
             zygote.close()
-
-    @property
-    def ours(self) -> bool:
-        """Whether the calling process made it."""
-        return self._owner == os.getpid()
 
 
 def _file_of(data: bytes) -> int | None:
@@ -157,11 +139,7 @@ def _file_of(data: bytes) -> int | None:
 def begun(run: Run, job: dict[str, Any], held: contextlib.ExitStack, given: int | None = None) -> tuple[int, int, int]:
     """Give a run a source and return our ends of its standard streams; `held` closes the two for output.
 
-    Args:
-        run: the run.
-        job: the source and what it is called with.
-        held: see above.
-        given: a file that it reads, which is closed here; None for a pipe.
+    It reads the file `given`, which is closed here, or a pipe.
 
     Raises:
         ZygoteLostError: the sandbox was lost.
@@ -194,21 +172,18 @@ def ending_of(got: Captured, ended: Ended) -> tuple[Ending, int | None]:
     return ("signalled", -ended.code) if ended.code < 0 else ("exited", ended.code)
 
 
-_shared: dict[Isolation, WarmPython] = {}
+_shared: dict[Isolation, tuple[int, WarmPython]] = {}  # with the process that made it: after a fork it is of no use
 
 
 def shared(isolation: Isolation) -> WarmPython:
     """Return the warm Python of this process."""
-    found = _shared.get(isolation)
-    if found is None or not found.ours:
-        found = _shared[isolation] = WarmPython(isolation)
-    return found
+    if _shared.get(isolation, (0, None))[0] != os.getpid():
+        _shared[isolation] = (os.getpid(), WarmPython(isolation))
+    return _shared[isolation][1]
 
 
+@atexit.register
 def _close_all() -> None:
-    for found in _shared.values():
-        if found.ours:
-            found.close()
-
-
-atexit.register(_close_all)
+    for process, warm in _shared.values():
+        if process == os.getpid():
+            warm.close()

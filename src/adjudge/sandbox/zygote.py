@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -19,22 +20,22 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from adjudge.sandbox import codec, frames, memory_watch, orders
+from adjudge.sandbox import codec, frames
 from adjudge.sandbox.bubblewrap import ENVIRONMENT, USER, Layout, find_tools
-from adjudge.sandbox.cgroup import Group
+from adjudge.sandbox.cgroup import Group, tree_exceeds
 from adjudge.sandbox.enclosure import OPEN_FILES, Enclosure, counts_processes_by_namespace, wait_readable
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation, seccomp_program
 
 _HERE = Path(__file__).parent
 _FILES = (
-    "codec.py", "fork_hooks.py", "frames.py", "orders.py", "library_values.py", "peer.py", "raised.py",
-    "remote.py", "served.py", "tables.py", "guest.py", "guest_tests.py", "rehearsal.py", "zygote_guest.py",
+    "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "peer.py", "raised.py",
+    "remote.py", "served.py", "guest.py", "guest_tests.py", "rehearsal.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/sandbox"
 _BOOT = (  # the hooks come first: what is imported afterwards may register some
@@ -61,80 +62,64 @@ class ZygoteLostError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended.
+    """How a run ended: its exit status, or minus the signal's number; the most MiB it held; whether those ended it."""
 
-    Attributes:
-        code: exit status, or minus the signal's number.
-        memory_mb: the most memory it held, in MiB.
-        out_of_memory: whether the kernel, or the watch, killed it for memory.
-    """
-
-    code: int
-    memory_mb: float
-    out_of_memory: bool
+    code: int = 0
+    memory_mb: float = 0.0
+    out_of_memory: bool = False
 
 
-_UNTOLD = Ended(code=0, memory_mb=0.0, out_of_memory=False)
-
-
+@dataclass(slots=True, eq=False)
 class Run:
     """A run; it waits until it is given its job.
 
-    Attributes:
-        channel: the private socket to it.
-        ended: a descriptor that becomes readable when its first process has ended.
+    Its `channel` is a private socket; `ended` becomes readable when its first process has ended.
     """
 
-    def __init__(
-        self, zygote: Zygote, number: int, light: bool, disk_mb: int, channel: socket.socket, ended: int
-    ) -> None:
-        self.channel = channel
-        self.ended = ended
-        self.number = number
-        self.light = light
-        self.disk_mb = disk_mb
-        self.limits: RunLimits | None = None
-        self._zygote = zygote
-        self._ended: Ended | None = None
+    zygote: Zygote
+    number: int
+    light: bool
+    disk_mb: int
+    channel: socket.socket
+    ended: int
+    limits: RunLimits | None = None
+    _ended: Ended | None = None
 
     def prepared(self, seconds: float) -> bool:
         """Return whether it was made, and still is there, once it has said so or ended."""
         self.channel.settimeout(seconds)
         try:
-            said = self.channel.recv(len(orders.PREPARED))
+            said = self.channel.recv(len(frames.PREPARED))
         except ConnectionError:
             return False
-        return said == orders.PREPARED and not wait_readable(self.ended, 0.0)
+        return said == frames.PREPARED and not wait_readable(self.ended, 0.0)
 
     def begin(
         self, kind: str, job: dict[str, Any], streams: Sequence[int] = (), peer: socket.socket | None = None
     ) -> None:
         """Give it its job; its time begins.
 
-        Args:
-            kind: see `adjudge.sandbox.guest`, and so `job`.
-            job: plain data.
-            streams: descriptors of its standard input, output and error; the null device by default.
-            peer: a second socket for it.
+        The kinds of jobs are those of `adjudge.sandbox.guest`, and a job is plain data.  Streams are descriptors of its
+        standard input, output and error, the null device by default; `peer` is a second socket for it.
 
         Raises:
             ZygoteLostError: it was gone before it had its job.
             CodecError: the job is not plain data, or too much of it.
         """
         assert self.limits is not None
-        frame = codec.dumps((self._zygote.setup(self.limits, len(streams)), kind, job))
+        frame = codec.dumps((self.zygote.setup(self.limits, len(streams)), kind, job))
         if len(frame) > frames.MOST:
             raise codec.CodecError(f"a job of {len(frame)} bytes is longer than {frames.MOST}")
         fds = [*streams] if peer is None else [*streams, peer.fileno()]
         try:
             frames.send(self.channel, frame, time.monotonic() + _ANSWER_SECONDS, fds)
             self.channel.settimeout(_ANSWER_SECONDS)
-            taken = self.channel.recv(len(orders.TAKEN)) == orders.TAKEN
+            taken = self.channel.recv(len(frames.TAKEN)) == frames.TAKEN
         except (frames.FrameError, OSError) as error:
             raise ZygoteLostError(f"a run was gone before it had its job: {error}") from error
         if not taken:
             raise ZygoteLostError("a run was gone before it had its job")
-        self._zygote.make(self.light, self.disk_mb)  # the next one, while this one runs
+        self.zygote.make(self.light, self.disk_mb)  # the next one, while this one runs
 
     @property
     def pid(self) -> int:
@@ -146,18 +131,10 @@ class Run:
             os.close(fd)
 
     @property
-    def watched(self) -> bool:
-        """Whether the caller has to ask `over_memory` now and then, because the kernel does not watch."""
-        return self._zygote.watched
-
-    def over_memory(self) -> bool:
-        """Return whether it holds too much; only where it is `watched`."""
-        return self.limits is not None and self._zygote.over_memory(self.limits)
-
-    @property
-    def peak_mb(self) -> float | None:
-        """The most memory it has held until now, in MiB; None where that is known only when it has ended."""
-        return self._zygote.peak_mb
+    def over_memory(self) -> Callable[[], bool] | None:
+        """What to ask now and then whether it holds too much; None where the kernel watches, or nobody does."""
+        assert self.limits is not None
+        return self.zygote.watch(self.limits.memory_mb)
 
     def end(self) -> Ended:
         """Kill what is left of it and return how it ended.
@@ -167,15 +144,15 @@ class Run:
         """
         if self._ended is None:
             self.close()
-            self._ended = self._zygote.end(self.number)
+            self._ended = self.zygote.end(self.number)
         return self._ended
 
     def end_later(self) -> None:
         """Kill what is left of it without waiting; for runs whose end tells nothing."""
-        if self._ended is None and self._zygote.alive:
+        if self._ended is None and self.zygote.alive:
             self.close()
-            self._ended = _UNTOLD
-            self._zygote.end_later(self.number)
+            self._ended = Ended()
+            self.zygote.order(frames.Order(frames.END, self.number))
 
     def close(self) -> None:
         """Close what connects to it."""
@@ -189,7 +166,7 @@ class Run:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-        if self._ended is None and self._zygote.alive:
+        if self._ended is None and self.zygote.alive:
             with contextlib.suppress(ZygoteLostError):
                 self.end()
 
@@ -221,7 +198,7 @@ class Zygote:
         self._outstanding = 1  # answers still to come; the first says that the server is ready
         self._made = 0
         self._spare: Run | None = None
-        self._last = orders.Order(orders.READY)
+        self._last = frames.Order(frames.READY)
         self.alive = True
         try:
             with theirs:
@@ -247,12 +224,11 @@ class Zygote:
             "environment": dict(ENVIRONMENT),
             "preload": preload,
         }
-        command = [_interpreter(), "-P", "-S", "-s", "-B", "-c", _BOOT]
+        # the one below the prefix that the sandbox shows; a virtual environment's is a link to it
+        command = [os.path.realpath(sys.executable), "-P", "-S", "-s", "-B", "-c", _BOOT]
         null = subprocess.DEVNULL
-        environment = {
-            **ENVIRONMENT,
-            "LD_BIND_NOW": "1",
-        }  # else each run binds the functions it calls; runs do not see it
+        # bound now, because else each run binds the functions it calls; runs do not see the variable
+        environment = {**ENVIRONMENT, "LD_BIND_NOW": "1"}
         if not isolated:
             root = str(_HERE.parents[1])
             self._process = subprocess.Popen(
@@ -286,10 +262,9 @@ class Zygote:
     def run(self, limits: RunLimits, light: bool = False) -> Run:
         """Return a run that waits for its job.
 
-        Args:
-            limits: what it may use; the seconds are the caller's to keep, by `Run.end`.
-            light: for code that is trusted, such as tests: files, shared memory and processes of its own, but not a
-                network and `/proc` of its own beside those of the sandbox.
+        A light one is for code that is trusted, such as tests: it has files, shared memory and processes of its own,
+        but not a network and `/proc` of its own beside those of the sandbox.  The seconds of the limits are the
+        caller's to keep, by `Run.end`.
 
         Raises:
             ZygoteLostError: the server is gone.
@@ -340,7 +315,7 @@ class Zygote:
 
     def end(self, number: int) -> Ended:
         """Kill a run; see `Run.end`."""
-        self._order(orders.Order(orders.END, number))
+        self.order(frames.Order(frames.END, number))
         self._settle()
         peak = self.peak_mb
         return Ended(
@@ -349,35 +324,28 @@ class Zygote:
             out_of_memory=self._group is not None and self._group.killed(),
         )
 
-    def end_later(self, number: int) -> None:
-        """Have a run killed without waiting for it; how it ended is not told."""
-        self._order(orders.Order(orders.END, number))
-
     @property
     def peak_mb(self) -> float | None:
         """The most memory the sandbox has held since the run began, in MiB; None where the kernel does not say."""
-        peak = None if self._group is None else self._group.peak()
-        return None if peak is None else peak / (1 << 20)
+        return None if self._group is None else self._group.peak_mb()
 
-    @property
-    def watched(self) -> bool:
-        """Whether memory is held by asking `over_memory`."""
-        return self._group is None and self._box is not None
-
-    def over_memory(self, limits: RunLimits) -> bool:
-        """Return whether the run holds too much; only where it is `watched`."""
-        return self.watched and memory_watch.exceeds(self.pid, (limits.memory_mb + _OVERHEAD_MB) << 20)
+    def watch(self, memory_mb: int) -> Callable[[], bool] | None:
+        """Return what tells whether the run holds more than so many MiB; None where that need not be asked."""
+        if self._group is not None or self._box is None:
+            return None
+        return functools.partial(tree_exceeds, self.pid, (memory_mb + _OVERHEAD_MB) << 20)
 
     def make(self, light: bool, disk_mb: int) -> None:
-        """Have a run made, without waiting for it; see `run`.
+        """Have a run made, without waiting for it; see `run`."""
+        self._made += 1
+        self.order(frames.Order(frames.MAKE, self._made, light, size=disk_mb))
+
+    def order(self, order: frames.Order) -> None:
+        """Send an order, without waiting for its answer.
 
         Raises:
             ZygoteLostError: the server is gone.
         """
-        self._made += 1
-        self._order(orders.Order(orders.MAKE, self._made, light, size=disk_mb))
-
-    def _order(self, order: orders.Order) -> None:
         try:
             self._control.settimeout(_ANSWER_SECONDS)
             self._control.sendall(order.pack())
@@ -388,30 +356,30 @@ class Zygote:
     def _settle(self, seconds: float = _ANSWER_SECONDS) -> None:
         """Wait for all answers that are still to come."""
         while self._outstanding:
-            self._last, descriptors = self._answer(time.monotonic() + seconds)
+            made, descriptors = self._answer(time.monotonic() + seconds)
+            self._last = made
             self._outstanding -= 1
-            if self._last.kind == orders.MAKE and not self._last.code:
-                made = self._last
+            if made.kind == frames.MAKE and not made.code:
                 if len(descriptors) != 2:
                     raise self._lost("this process has no descriptors left")
                 channel, ended = descriptors
                 self._spare = Run(self, made.number, made.light, made.size, socket.socket(fileno=channel), ended)
 
-    def _answer(self, deadline: float) -> tuple[orders.Order, list[int]]:
+    def _answer(self, deadline: float) -> tuple[frames.Order, list[int]]:
         """Return the next answer and the descriptors that came with it."""
         text = b""
         received: list[int] = []
         try:
-            while len(text) < orders.SIZE:
+            while len(text) < frames.ORDER_BYTES:
                 self._control.settimeout(max(0.001, deadline - time.monotonic()))
-                part, came, _, _ = socket.recv_fds(self._control, orders.SIZE - len(text), 2)
+                part, came, _, _ = socket.recv_fds(self._control, frames.ORDER_BYTES - len(text), 2)
                 received += came
                 if not part:
                     raise self._lost("it has ended")
                 text += part
         except OSError as error:
             raise self._lost(str(error) or type(error).__name__) from error
-        return orders.Order.unpack(text), received
+        return frames.Order.unpack(text), received
 
     def _lost(self, why: str) -> ZygoteLostError:
         said = b""
@@ -446,11 +414,6 @@ class Zygote:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _interpreter() -> str:
-    """Return the interpreter below the prefix that the sandbox shows; a virtual environment's is a link to it."""
-    return os.path.realpath(sys.executable)
 
 
 def _site_folders() -> list[str]:

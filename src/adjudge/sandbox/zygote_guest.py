@@ -5,12 +5,12 @@ does.  It never runs a line of anybody else's: each run is a fork with process, 
 namespaces, working directory, limits and system call filter of its own, no capabilities, and neither the control
 socket nor any other descriptor of the server.
 
-A run is made ahead of its job: it has all of that but its limits, says `orders.PREPARED` on its channel, and waits.
+A run is made ahead of its job: it has all of that but its limits, says `frames.PREPARED` on its channel, and waits.
 The job brings limits and standard streams along (`guest`); until then nothing of anybody's has reached it.
 
 A "light" run, for code that is trusted, shares the network and `/proc` of the sandbox, and nothing it can write to.
 
-Orders on the control socket are those of `orders`; the answer to `MAKE` brings two descriptors: the run's channel, and
+Orders on the control socket are `frames.Order`; the answer to `MAKE` brings two descriptors: the run's channel, and
 one that becomes readable when the run has ended.
 """
 
@@ -31,7 +31,7 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from adjudge.sandbox import guest, orders, rehearsal
+from adjudge.sandbox import frames, guest, rehearsal
 
 WORK = "/tmp/work"
 _NEW_MOUNT, _NEW_IPC, _NEW_NET = 0x20000, 0x8000000, 0x40000000
@@ -60,12 +60,7 @@ def _mount(kind: str, place: str, flags: int, options: str = "") -> None:
 
 
 class Server:
-    """The fork server.
-
-    Args:
-        control: the socket to the caller.
-        options: what the caller wants of every run; see `main`.
-    """
+    """The fork server; the control socket leads to the caller, whose options are those of `main`."""
 
     def __init__(self, control: socket.socket, options: dict[str, Any]) -> None:
         self._control = control
@@ -88,16 +83,16 @@ class Server:
 
     def serve(self) -> None:
         """Fork runs until the control socket ends."""
-        while data := self._control.recv(orders.SIZE, socket.MSG_WAITALL):
-            order = orders.Order.unpack(data)
-            if order.kind == orders.MAKE:
+        while data := self._control.recv(frames.ORDER_BYTES, socket.MSG_WAITALL):
+            order = frames.Order.unpack(data)
+            if order.kind == frames.MAKE:
                 self._make(order)
             else:
                 self._control.sendall(self._end(order.number).pack())
         for number in list(self._runs):
             self._end(number)
 
-    def _make(self, order: orders.Order) -> None:
+    def _make(self, order: frames.Order) -> None:
         """Make a run, or say why there is none: one under way may have taken all processes or memory."""
         try:
             channel, theirs = socket.socketpair()
@@ -106,12 +101,16 @@ class Server:
                 socket.send_fds(self._control, [order.pack()], [channel.fileno(), watch])
                 os.close(watch)
         except OSError as error:
-            refused = orders.Order(orders.MAKE, order.number, code=error.errno or errno.EIO)
+            refused = frames.Order(frames.MAKE, order.number, code=error.errno or errno.EIO)
             self._control.sendall(refused.pack())
 
-    def _fork(self, order: orders.Order, channel: socket.socket, other: socket.socket) -> int:
+    def _fork(self, order: frames.Order, channel: socket.socket, other: socket.socket) -> int:
         """Fork a run and return a descriptor that becomes readable when it has ended."""
-        folder = "" if self._isolated else _new_folder()
+        folder = ""
+        if not self._isolated:
+            import tempfile  # here, because a sandbox does without its libraries, and each costs every fork
+
+            folder = tempfile.mkdtemp(prefix="adjudge-")
         try:
             if self._isolated:
                 _check(_libc.unshare(_NEW_PID))
@@ -125,7 +124,7 @@ class Server:
         self._folders[order.number] = folder
         return os.pidfd_open(run)
 
-    def _end(self, number: int) -> orders.Order:
+    def _end(self, number: int) -> frames.Order:
         run, folder = self._runs.pop(number), self._folders.pop(number)
         if not self._isolated:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -134,11 +133,13 @@ class Server:
             os.kill(run, signal.SIGKILL)
         _, status, usage = os.wait4(run, 0)
         if folder:
-            _remove(folder)
-        return orders.Order(orders.END, number, code=os.waitstatus_to_exitcode(status), size=usage.ru_maxrss)
+            import shutil
+
+            shutil.rmtree(folder, ignore_errors=True)
+        return frames.Order(frames.END, number, code=os.waitstatus_to_exitcode(status), size=usage.ru_maxrss)
 
     def _become(
-        self, order: orders.Order, channel: socket.socket, others: tuple[socket.socket, ...], folder: str
+        self, order: frames.Order, channel: socket.socket, others: tuple[socket.socket, ...], folder: str
     ) -> NoReturn:
         """Be the run; never return into the server."""
         code = 70
@@ -151,13 +152,14 @@ class Server:
             else:
                 os.chdir(folder)
                 os.environ.update(HOME=folder, TMPDIR=folder)
-            _close_others(channel.fileno())
+            os.closerange(3, channel.fileno())  # all but the standard streams and the channel
+            os.closerange(channel.fileno() + 1, 1024)
             if self._isolated:
                 self._drop()
             os.dup2(0, 1)  # the null device, until the job brings other streams
             os.dup2(0, 2)
             guest.prepare()
-            channel.sendall(orders.PREPARED)
+            channel.sendall(frames.PREPARED)
             code = guest.run(channel, self._data)
         except BaseException as error:  # noqa: BLE001 nothing may reach the server's code
             with contextlib.suppress(BaseException):
@@ -165,7 +167,7 @@ class Server:
         finally:
             os._exit(code)
 
-    def _isolate(self, order: orders.Order) -> None:
+    def _isolate(self, order: frames.Order) -> None:
         """Make namespaces and mounts of this run's own."""
         _write("/proc/self/oom_score_adj", "1000")  # if the group runs out of memory, the run goes and not the server
         # the host name and the control group are the sandbox's, and no run can change them: the filter refuses
@@ -182,12 +184,9 @@ class Server:
             os.chown(WORK, self._user, self._user)
         else:  # one user alone is known here, as 0; one more namespace makes that 1000
             _check(_libc.unshare(_NEW_USER))
-            for name, text in (
-                ("setgroups", "deny"),
-                ("gid_map", f"{self._user} 0 1"),
-                ("uid_map", f"{self._user} 0 1"),
-            ):
-                _write(name, text, outer)
+            _write("setgroups", "deny", outer)
+            for name in ("gid_map", "uid_map"):
+                _write(name, f"{self._user} 0 1", outer)
         os.close(outer)
         os.chdir(WORK)
 
@@ -203,24 +202,6 @@ class Server:
         _check(_libc.capset(self._header, self._nothing))
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         _check(_libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.byref(self._program)))
-
-
-def _new_folder() -> str:
-    import tempfile  # here, because a sandbox does without its libraries, and each costs every fork
-
-    return tempfile.mkdtemp(prefix="adjudge-")
-
-
-def _remove(folder: str) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _close_others(kept: int) -> None:
-    """Close all descriptors but the standard streams and one more."""
-    os.closerange(3, kept)
-    os.closerange(kept + 1, 1024)
 
 
 def _write(path: str, text: str, folder: int | None = None) -> None:
@@ -274,5 +255,5 @@ def main(control_fd: str, text: str) -> None:
     gc.collect()
     gc.disable()
     gc.freeze()  # runs share these pages until somebody writes to them
-    control.sendall(orders.Order(orders.READY).pack())
+    control.sendall(frames.Order(frames.READY).pack())
     server.serve()

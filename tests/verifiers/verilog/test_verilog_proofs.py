@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.protocol import Sample
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import sandbox
+from adjudge.sandbox.sandbox import sandbox
 from adjudge.verifiers.verilog import yosys as yosys_module
 from adjudge.verifiers.verilog.aiger import AigerError, low_outputs, read_aiger, still_latches
 from adjudge.verifiers.verilog.equivalence import prove

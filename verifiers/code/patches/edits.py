@@ -46,11 +46,7 @@ _MAX_PATH = 1024  # characters, and 255 bytes for each part: what a file system 
 
 
 class BadEditError(ValueError):
-    """Edits that cannot be read or applied.
-
-    Attributes:
-        reason: a code of `adjudge.reasons`.
-    """
+    """Edits that cannot be read or applied."""
 
     def __init__(self, message: str, reason: str = "bad_format") -> None:
         super().__init__(message)
@@ -59,13 +55,7 @@ class BadEditError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit.
-
-    Attributes:
-        path: of the file, relative to the repository.
-        search: lines joined by newlines; "" to make a file.
-        replace: lines in their place; None for none, "" for one blank line.
-    """
+    """Lines of a file, "" to make it, and lines in their place: None for none, "" for one blank line."""
 
     path: str
     search: str
@@ -131,11 +121,8 @@ def checked_path(path: str) -> str:
 def apply_edits(files: Mapping[str, str], edits: Sequence[Edit], matching: Matching) -> dict[str, str]:
     """Return the new text of each file that is edited; edits of one file build on each other.
 
-    Args:
-        files: text by path; a path that is not there is a file to be made.
-        edits: in order.
-        matching: "unique" wants SEARCH to be whole lines that occur once; "released" takes a match at the start of any
-            line, also of a part of it, and changes every one.
+    A path that is not there is a file to be made.  "unique" wants SEARCH to be whole lines that occur once; "released"
+    takes a match at the start of any line, also of a part of it, and changes every one.
 
     Raises:
         BadEditError: an edit changes nothing, or its SEARCH is not found or found more than once; or all that is more
@@ -199,12 +186,8 @@ Thought = Literal["required", "opened", "optional"]
 def solution_of(sample: Sample, thought: Thought, think_tag: str, solution_tag: str) -> str:
     """Return the text of the solution block.
 
-    Args:
-        sample: its response is read.
-        thought: "required" wants a thinking block that is not blank, "opened" the same where the prompt has already
-            opened it; with "optional" it is not looked at.
-        think_tag: name of the thinking tags.
-        solution_tag: name of the solution's tags.
+    A thought "required" wants a thinking block that is not blank, "opened" the same where the prompt has already opened
+    it; with "optional" it is not looked at.
 
     Raises:
         BadEditError: a tag is missing, stands more than once or out of order, the thought is blank, or the response is

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.patches.edits import BadEditError, Edit, Matching, apply_edits, checked_path
 
 _HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -36,18 +36,16 @@ class _FileDiff:
 def apply_diff(diff: str, files: Mapping[str, str]) -> dict[str, str | None]:
     """Return the new text of each file that a diff changes, None for one that it deletes.
 
-    Args:
-        diff: of git or of diff -u, with or without the prefixes a/ and b/.
-        files: text by path.
+    The diff is of git or of diff -u, with or without the prefixes a/ and b/; files are text by path.
 
     Raises:
         BadDiffError: it cannot be read, or does not fit.
     """
     changed: dict[str, str | None] = {}
-    found = _read(diff.split("\n"))
-    if not found:
+    parts = _read(diff.split("\n"))
+    if not parts:
         raise BadDiffError("the patch names no file; it must be a unified diff")
-    for part in found:
+    for part in parts:
         before = "" if part.old is None else changed.get(part.old, files.get(part.old))  # several may change one file
         if before is None:
             raise BadDiffError(f"the patch changes {part.old!r}, which is not among the files")
@@ -62,7 +60,7 @@ def apply_diff(diff: str, files: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def _read(lines: list[str]) -> list[_FileDiff]:
-    found: list[_FileDiff] = []
+    parts: list[_FileDiff] = []
     renamed = named = ""
     at = 0
     while at < len(lines):
@@ -72,25 +70,25 @@ def _read(lines: list[str]) -> list[_FileDiff]:
         if line.startswith("diff --git a/"):
             named = line[13 : 13 + (len(line) - 16) // 2]  # of "a/NAME b/NAME"
         elif named and line.startswith("new file mode "):  # an empty file has no more than this
-            found.append(_FileDiff(None, named))
+            parts.append(_FileDiff(None, named))
         elif named and line.startswith("deleted file mode "):
-            found.append(_FileDiff(named, None))
+            parts.append(_FileDiff(named, None))
         elif line.startswith("rename from "):
             renamed = line.removeprefix("rename from ")
         elif line.startswith("rename to ") and renamed:
-            found.append(_FileDiff(renamed, line.removeprefix("rename to ")))
+            parts.append(_FileDiff(renamed, line.removeprefix("rename to ")))
         elif line.startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "):
             old, new = _name(line[4:], "a/"), _name(lines[at + 1][4:], "b/")
-            if not (found and not found[-1].hunks and (found[-1].old, found[-1].new) == (old, new)):
-                found.append(_FileDiff(old, new))  # a header of git's has said so before
+            if not (parts and not parts[-1].hunks and (parts[-1].old, parts[-1].new) == (old, new)):
+                parts.append(_FileDiff(old, new))  # a header of git's has said so before
             at += 1
         elif line.startswith("@@ "):
-            if not found:
+            if not parts:
                 raise BadDiffError(f"line {at + 1} of the patch begins a hunk of no file")
-            at = _hunk(lines, at, found[-1])
+            at = _hunk(lines, at, parts[-1])
             continue
         at += 1
-    return found
+    return parts
 
 
 def _name(text: str, prefix: str) -> str | None:
@@ -159,10 +157,10 @@ def texts_of(value: Any, field: str) -> dict[str, str]:
         BadReferenceError: it is none, or a path is not plain.
     """
     if not isinstance(value, Mapping):
-        raise BadReferenceError(f'"{field}" is a {type(value).__name__}; it must be {{path: text}}', mistake=True)
+        raise ReferenceFormError(f'"{field}" is a {type(value).__name__}; it must be {{path: text}}')
     for path, text in value.items():
         if not isinstance(path, str) or not isinstance(text, str):
-            raise BadReferenceError(f'"{field}" has {path!r}: {text!r:.40}; both must be texts', mistake=True)
+            raise ReferenceFormError(f'"{field}" has {path!r}: {text!r:.40}; both must be texts')
         _plain(path, field)
     return dict(value)
 
@@ -181,10 +179,7 @@ def change_of(
 
     A file that is deleted has None.
 
-    Args:
-        reference: with at most one of `CHANGES`.
-        before: text by path.
-        matching: how its "edits" are applied.
+    It has at most one of `CHANGES`; its "edits" are applied by `matching` to the text by path.
 
     Raises:
         BadReferenceError: several are given, or the change cannot be read or applied.
@@ -193,12 +188,12 @@ def change_of(
     if not given:
         return None
     if len(given) > 1:
-        raise BadReferenceError(f'the reference has both "{given[0]}" and "{given[1]}"; one must do', mistake=True)
+        raise ReferenceFormError(f'the reference has both "{given[0]}" and "{given[1]}"; one must do')
     value = reference[given[0]]
     try:
         if given[0] == "patch":
             if not isinstance(value, str):
-                raise BadReferenceError(f'"patch" is a {type(value).__name__}; it must be a unified diff', mistake=True)
+                raise ReferenceFormError(f'"patch" is a {type(value).__name__}; it must be a unified diff')
             changed: dict[str, str | None] = apply_diff(value, before)
         elif given[0] == "edits":
             changed = {**apply_edits(before, _edits(value), matching)}
@@ -213,20 +208,20 @@ def change_of(
 
 def _after(value: Any) -> dict[str, str | None]:
     if not isinstance(value, Mapping) or not all(isinstance(path, str) for path in value):
-        raise BadReferenceError(f'"after" is a {type(value).__name__}; it must be {{path: text}}', mistake=True)
+        raise ReferenceFormError(f'"after" is a {type(value).__name__}; it must be {{path: text}}')
     kept = texts_of({path: text for path, text in value.items() if text is not None}, "after")
     return {path: kept.get(path) for path in value}
 
 
 def _edits(value: Any) -> list[Edit]:
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise BadReferenceError('"edits" must be a list of {"path", "search", "replace"}', mistake=True)
+        raise ReferenceFormError('"edits" must be a list of {"path", "search", "replace"}')
     edits = []
     for number, entry in enumerate(value):
         if not isinstance(entry, Mapping) or set(entry) != {"path", "search", "replace"}:
-            raise BadReferenceError(f'edit {number} must have "path", "search" and "replace"', mistake=True)
+            raise ReferenceFormError(f'edit {number} must have "path", "search" and "replace"')
         path, search, replace = entry["path"], entry["search"], entry["replace"]
         if not isinstance(path, str) or not isinstance(search, str) or not isinstance(replace, str | None):
-            raise BadReferenceError(f"edit {number} must have texts; null deletes the lines", mistake=True)
+            raise ReferenceFormError(f"edit {number} must have texts; null deletes the lines")
         edits.append(Edit(_plain(path, "edits"), search, replace))
     return edits

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.patches.edits import BadEditError, checked_path
 
 MAX_BYTES: Final = 16 << 20
@@ -41,8 +41,8 @@ def read_repository(value: Any) -> dict[str, bytes]:
         return _collected(_of_mapping(value))
     if not isinstance(value, str) or not value:
         kind = type(value).__name__
-        raise BadReferenceError(
-            f"the repository is a {kind}; it must be {{path: text}} or the path of a folder or an archive", mistake=True
+        raise ReferenceFormError(
+            f"the repository is a {kind}; it must be {{path: text}} or the path of a folder or an archive"
         )
     place = Path(value)
     try:
@@ -63,19 +63,19 @@ def read_repository(value: Any) -> dict[str, bytes]:
 
 def text_files(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the files that are UTF-8, which are those that edits can change."""
-    found = {}
+    texts = {}
     for path, content in files.items():
         try:
-            found[path] = content.decode()
+            texts[path] = content.decode()
         except UnicodeDecodeError:
             continue
-    return found
+    return texts
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Iterator[tuple[str, bytes]]:
     for path, content in value.items():
         if not isinstance(path, str) or not isinstance(content, str | bytes):
-            raise BadReferenceError(f"the repository has {path!r}: {content!r:.40}; give path and text", mistake=True)
+            raise ReferenceFormError(f"the repository has {path!r}: {content!r:.40}; give path and text")
         yield path, content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
 
 
@@ -112,21 +112,21 @@ def _bounded(size: int) -> None:
 
 
 def _collected(entries: Iterator[tuple[str, bytes]]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    collected: dict[str, bytes] = {}
     left = MAX_BYTES
     for path, content in entries:
         if _LEFT_OUT & set(path.split("/")):
             continue
         try:
-            found[checked_path(path)] = content
+            collected[checked_path(path)] = content
         except BadEditError as error:
             raise BadReferenceError(f"the repository: {error}") from error
         left -= len(content)
-        if left < 0 or len(found) > MAX_FILES:
+        if left < 0 or len(collected) > MAX_FILES:
             raise BadReferenceError(f"the repository has more than {MAX_BYTES} bytes or {MAX_FILES} files")
-    if not found:
+    if not collected:
         raise BadReferenceError("the repository has no file")
-    return found
+    return collected
 
 
 def _without_top(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -116,11 +116,11 @@ def _by_search(a: str, b: str) -> tuple[int, int, int]:
     length = 0
     for start in range(len(a)):
         while start + length < len(a):
-            found = b.find(a[start : start + length + 1])
-            if found < 0:
+            place = b.find(a[start : start + length + 1])
+            if place < 0:
                 break
             length += 1
-            best = (start, found, length)
+            best = (start, place, length)
     return best
 
 
@@ -128,7 +128,7 @@ def _by_automaton(a: str, b: str) -> tuple[int, int, int]:
     """Return what `_by_search` does, in linear time: a suffix automaton of b, and a walk over a."""
     lengths, links, edges, ends = _automaton(b)
     state = length = best = 0
-    found = (0, 0, 0)
+    longest = (0, 0, 0)
     for index, item in enumerate(a):
         after = edges[state].get(item)
         while after is None and state:
@@ -141,8 +141,8 @@ def _by_automaton(a: str, b: str) -> tuple[int, int, int]:
         length += 1
         if length > best:
             best = length
-            found = (index + 1 - length, ends[state] - length, length)
-    return found
+            longest = (index + 1 - length, ends[state] - length, length)
+    return longest
 
 
 def _automaton(text: str) -> tuple[list[int], list[int], list[dict[str, int]], list[int]]:
@@ -250,10 +250,7 @@ def gold_diffs(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str,
 def change_similarity(before: Mapping[str, str], after: Mapping[str, str], gold: Mapping[str, str]) -> dict[str, float]:
     """Return the similarity of each file that the change or the gold diffs change, sorted by path.
 
-    Args:
-        before: text by path.
-        after: text by path of the files that the change touches.
-        gold: diff by path, as `gold_diffs` gives them.
+    All are by path: texts before, texts after of the files that the change touches, and the diffs of `gold_diffs`.
 
     Raises:
         TooMuchWorkError: the comparison takes more than its limit.

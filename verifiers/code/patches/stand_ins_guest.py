@@ -27,10 +27,8 @@ _NOTHING = object()
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives the stand-ins.
 
-    Args:
-        modules: whether it is a package, by name.
-        places: the folder of each package.
-        own: names that the tests bind themselves.
+    It is told of modules whether they are packages, the folder of each package, and the names that the tests bind
+    themselves.
 
     Attributes:
         missed: whether something was asked for that the candidate has not.
@@ -77,17 +75,17 @@ class _StandIn(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         finder: _Finder = self.__dict__["__finder__"]
-        found = _offered(f"{self.__name__}.{name}")
-        if isinstance(found, type) and issubclass(found, BaseException):
+        offered = _offered(f"{self.__name__}.{name}")
+        if isinstance(offered, type) and issubclass(offered, BaseException):
             known = _offered(name)  # the one under whose name it is raised
-            return found if known is _NOTHING else known
-        if found is _NOTHING and f"{self.__name__}.{name}" in finder.modules:
+            return offered if known is _NOTHING else known
+        if offered is _NOTHING and f"{self.__name__}.{name}" in finder.modules:
             return importlib.import_module(f"{self.__name__}.{name}")
-        if found is _NOTHING:
+        if offered is _NOTHING:
             if not name.startswith(_PROBES):  # what imports and pytest ask of any module may be missing
                 finder.miss()
             raise AttributeError(f"module {self.__name__!r} of the repository has no {name!r}")
-        return found
+        return offered
 
 
 def _offered(key: str) -> Any:
@@ -145,15 +143,15 @@ def _choice(ids: Sequence[str], vanished: Sequence[str], counted: bool, pytest: 
             items[:] = [item for item in items if not (counted and _excused(item))]
             items += [Absent.from_parent(session, name=name) for name in vanished]
             return
-        found: dict[str, list[Any]] = {}
+        by_name: dict[str, list[Any]] = {}
         for item in items:
             name = item.nodeid
             while name:
-                found.setdefault(name, []).append(item)
+                by_name.setdefault(name, []).append(item)
                 name = _above(name)
         chosen: list[Any] = []
         for name in ids:
-            chosen += found.get(name) or [Absent.from_parent(session, name=name)]
+            chosen += by_name.get(name) or [Absent.from_parent(session, name=name)]
         items[:] = list(dict.fromkeys(chosen))
 
     return choose

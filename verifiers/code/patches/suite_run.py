@@ -26,6 +26,7 @@ from adjudge.sandbox import frames
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.warm_python import WarmPython, flavour_of
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
+from adjudge.verifiers.code.patches.repository import text_files
 from adjudge.verifiers.code.patches.task import Modules, Task, is_taken
 from adjudge.verifiers.code.python_candidate import run_tests
 from adjudge.verifiers.code.suite import Suite
@@ -46,16 +47,10 @@ def run_list(
 ) -> Verdict:
     """Run one list of tests.
 
-    Args:
-        warm: the sandboxes.
-        task: where the tests are from.
-        files: the repository by path, after the change.
-        tests: identifiers.
-        limits: what the candidate may use; the seconds are those of one test, and of importing the repository.
-        thorough: whether to go on after a test has failed.
-        budget: seconds for all tests together.
-        counted: whether the number of tests is compared with that of a gold change; then tests that are marked to be
-            skipped, or to fail, are left out, whatever the repository has said before.
+    Limits are the candidate's; their seconds are those of one test and of importing the repository, and the budget is
+    in seconds for all tests.  Where the tests are `counted`, to be compared with those of a gold change, what is marked
+    to be skipped, or to fail, is left out, whatever the repository has said before.  `thorough` goes on after a test
+    has failed.
 
     Raises:
         TestsBrokenError: the tests failed before anything of the candidate's reached them, or all that is too large.
@@ -79,7 +74,7 @@ def run_list(
 
 def _modules(task: Task, files: Mapping[str, bytes], folders: Sequence[str]) -> Modules:
     """Return the modules that are stand-ins where the tests run."""
-    found = Modules.of((path for path in files if not task.guarded(path)), task.roots)
+    made = Modules.of((path for path in files if not task.guarded(path)), task.roots)
     # what the tests' own folders have is theirs, whatever the repository has under the same name
     theirs = Modules.of(task.tests, [*task.roots, *(folder for folder in folders if folder != ".")]).paths
     known = task.modules.tops
@@ -88,23 +83,17 @@ def _modules(task: Task, files: Mapping[str, bytes], folders: Sequence[str]) -> 
         raise TestsBrokenError(
             f"the repository's module {taken[0]!r} has the name of a standard one, which tests would get"
         )
-    refused = {top for top in found.tops - known if top not in wanted or is_taken(top)}
-    refused |= found.tops & (sys.stdlib_module_names | set(theirs))
-    return found.without(refused, theirs)
+    refused = {top for top in made.tops - known if top not in wanted or is_taken(top)}
+    refused |= made.tops & (sys.stdlib_module_names | set(theirs))
+    return made.without(refused, theirs)
 
 
 def _program(task: Task, files: Mapping[str, bytes], modules: Modules) -> str:
     """Return the candidate: a program that makes the repository and imports what the tests want of it."""
-    texts: dict[str, str] = {}
-    packed: dict[str, str] = {}
-    for path, content in files.items():
-        try:
-            texts[path] = content.decode()
-        except UnicodeDecodeError:
-            packed[path] = base64.b64encode(content).decode()
+    texts = text_files(files)
     job = {
         "files": texts,
-        "packed": packed,
+        "packed": {path: base64.b64encode(data).decode() for path, data in files.items() if path not in texts},
         "roots": task.roots,
         "wanted": sorted(task.imports & set(modules.packages)),
         "modules": sorted(modules.packages),

@@ -13,7 +13,6 @@ import fnmatch
 import hashlib
 import importlib.util
 import json
-import math
 import re
 import shlex
 import sys
@@ -23,10 +22,12 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.verifiers.code.names import defined
 from adjudge.verifiers.code.patches.edits import Matching
 from adjudge.verifiers.code.patches.reference import CHANGES, change_of, texts_of
 from adjudge.verifiers.code.patches.repository import read_repository, text_files
+from adjudge.verifiers.code.suite import positive
 
 _IMPORTERS = ("importorskip", "import_module", "__import__")
 
@@ -48,12 +49,12 @@ class Modules:
     @classmethod
     def of(cls, files: Iterable[str], roots: Sequence[str]) -> Modules:
         """Return the modules that files are below one of the roots; "" is the repository itself."""
-        found = cls()
+        made = cls()
         for path in sorted(files):
             for root in roots:
                 if path.endswith(".py") and (not root or path.startswith(f"{root}/")):
-                    found._add(path, root)
-        return found
+                    made._add(path, root)
+        return made
 
     def _add(self, path: str, root: str) -> None:
         parts = path.removeprefix(f"{root}/" if root else "").removesuffix(".py").split("/")
@@ -91,44 +92,25 @@ def imported_names(source: str, path: str) -> set[str]:
     Raises:
         SyntaxError: it is no Python.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             start = ".".join([*(path.split("/")[: -node.level] if node.level else ()), *filter(None, [node.module])])
-            found.add(start)
-            found.update(f"{start}.{alias.name}" if start else alias.name for alias in node.names)
+            names.add(start)
+            names.update(f"{start}.{alias.name}" if start else alias.name for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called, name = ast.unparse(node.func).rpartition(".")[2], node.args[0].value
             if called in _IMPORTERS and isinstance(name, str):
-                found.add(name)
-    return found
-
-
-def bound_names(source: str) -> set[str]:
-    """Return every name that a source binds anywhere."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                found.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
-            case _:
-                pass
-    return found
+                names.add(name)
+    return names
 
 
 def reach(starts: Iterable[str], sources: Mapping[str, str], own: Modules) -> tuple[set[str], set[str]]:
     """Return the names that test files import, and those they bind, with the helpers of theirs that they import.
 
-    Args:
-        starts: paths of test files.
-        sources: text by path of all files on the tests' side.
-        own: their modules.
+    Sources are text by path of all files on the tests' side, and `own` their modules.
 
     Raises:
         SyntaxError: one of the test files is no Python.
@@ -138,10 +120,10 @@ def reach(starts: Iterable[str], sources: Mapping[str, str], own: Modules) -> tu
     todo, seen = list(starts), set(starts)
     while todo:
         path = todo.pop()
-        found = imported_names(sources[path], path)
-        names |= found
-        bound |= bound_names(sources[path])
-        for name in found:
+        imported = imported_names(sources[path], path)
+        names |= imported
+        bound |= defined(ast.parse(sources[path]))
+        for name in imported:
             helper = own.paths.get(name, "")
             if helper and helper not in seen:
                 seen.add(helper)
@@ -180,10 +162,8 @@ def chosen_tests(
 ) -> dict[str, tuple[str, ...]]:
     """Return the identifiers of the tests to run ("file", "file::test", "file::Class::test") under a name.
 
-    Args:
-        reference: with the fields of `LISTS`, or "command", or neither.
-        given: paths of the reference's own tests.
-        known: text by path of all files on the tests' side.
+    The reference has the fields of `LISTS`, or "command", or neither; given are paths of its own tests, known the texts
+    by path of all files on the tests' side.
 
     Raises:
         BadReferenceError: a test is named that is in none of the files, or there is none.
@@ -195,52 +175,50 @@ def chosen_tests(
     else:
         named = tuple(path for path in given if is_test_file(path))
     if not named:
-        raise BadReferenceError("the reference has no tests; give test_*.py files, a command, or lists", mistake=True)
+        raise ReferenceFormError("the reference has no tests; give test_*.py files, a command, or lists")
     return {"tests": named}
 
 
 def _lists(reference: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    found = []
+    lists = []
     for name in LISTS:
         value = reference.get(name, reference.get(name.upper()))
         if isinstance(value, str):  # as the published data has them
             try:
                 value = json.loads(value)
             except ValueError:
-                raise BadReferenceError(
-                    f'"{name}" is {value!r:.60}; it must be a list of tests', mistake=True
-                ) from None
+                raise ReferenceFormError(f'"{name}" is {value!r:.60}; it must be a list of tests') from None
         if value is None:
             continue
         if not isinstance(value, Sequence) or not all(isinstance(test, str) for test in value):
-            raise BadReferenceError(f'"{name}" is {value!r:.60}; it must be a list of tests', mistake=True)
+            raise ReferenceFormError(f'"{name}" is {value!r:.60}; it must be a list of tests')
         if value:
-            found.append((name, list(value)))
-    return found
+            lists.append((name, list(value)))
+    return lists
 
 
 def _of_command(command: Any, given: Sequence[str], known: Mapping[str, str]) -> list[str]:
     words = shlex.split(command) if isinstance(command, str) else command
     if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
-        raise BadReferenceError(f'"command" is {command!r:.60}; it must be a text or a list of texts', mistake=True)
+        raise ReferenceFormError(f'"command" is {command!r:.60}; it must be a text or a list of texts')
     words = list(words)
     if words[0] in ("python", "python3") and words[1:2] == ["-m"]:
         words = words[2:]
     runner, *rest = words
     if runner not in ("pytest", "unittest"):
-        raise BadReferenceError(
-            f'"command" runs {runner!r}; only "pytest ..." and "python -m unittest ..." name tests', mistake=True
+        raise ReferenceFormError(
+            f'"command" runs {runner!r}; only "pytest ..." and "python -m unittest ..." name tests'
         )
     pattern = ""
     if runner == "unittest" and rest[:1] == ["discover"]:
         rest, pattern = _discovery([word for word in rest[1:] if word not in ("-v", "--verbose", "-q", "--quiet")])
     rest = [word for word in rest if word not in _QUIET]
     if odd := [word for word in rest if word.startswith("-")]:
-        raise BadReferenceError(f'"command" has the option {odd[0]!r}, which is not understood', mistake=True)
-    found: list[str] = []
+        raise ReferenceFormError(f'"command" has the option {odd[0]!r}, which is not understood')
+    chosen: list[str] = []
     for word in rest:
-        found += _files_below(word, pattern, known) or [_identifier(word, known)]
-    return found if rest else [path for path in given if is_test_file(path)]
+        chosen += _files_below(word, pattern, known) or [_identifier(word, known)]
+    return chosen if rest else [path for path in given if is_test_file(path)]
 
 
 def _discovery(words: list[str]) -> tuple[list[str], str]:
@@ -267,8 +245,8 @@ def _files_below(word: str, pattern: str, known: Mapping[str, str]) -> list[str]
 def _identifier(test: str, known: Mapping[str, str]) -> str:
     """Return a test's identifier in pytest's form, or say that it is in none of the files."""
     name = test.removeprefix("./")
-    if (found := _DJANGO.fullmatch(name)) is not None:  # unittest's own: test_name (module.Class)
-        name = found[2] if found[2].endswith(f".{found[1]}") else f"{found[2]}.{found[1]}"
+    if (django := _DJANGO.fullmatch(name)) is not None:  # unittest's own: test_name (module.Class)
+        name = django[2] if django[2].endswith(f".{django[1]}") else f"{django[2]}.{django[1]}"
     path, *rest = name.split("[")[0].split("::")
     if path not in known and not rest:
         path, rest = _of_dotted(path, known)
@@ -308,16 +286,11 @@ class Task:
 
     Attributes:
         files: the repository by path, before the change.
-        texts: those of its files that are text.
         tests: the files on the tests' side by path: the reference's own, and the repository's that are protected.
-        chosen: identifiers of the tests to run, by list; see `chosen_tests`.
         imports: names that the tests import, or may.
         bound: names that the tests bind.
         gold: the change that passes, None for a file it deletes; None where it is not known.
-        roots: folders of the repository that modules are imported from.
         protected: patterns of paths that edits do not reach, beside the tests' own.
-        timeout: seconds for one test; None for the verifier's own.
-        memory_mb: MiB for the candidate; None for the verifier's own.
     """
 
     files: dict[str, bytes]
@@ -377,12 +350,12 @@ def read_task(reference: Any, matching: Matching, protected: Sequence[str]) -> T
         BadReferenceError: it cannot be read.
     """
     if not isinstance(reference, Mapping):
-        raise BadReferenceError("the patch_tests reference must be a mapping; see docs/patches.md", mistake=True)
+        raise ReferenceFormError("the patch_tests reference must be a mapping; see docs/patches.md")
     if unknown := sorted(set(map(str, reference)) - _FIELDS):
         known = ", ".join(sorted(_FIELDS))
-        raise BadReferenceError(f"the patch_tests reference has {unknown[0]!r}; known are {known}", mistake=True)
+        raise ReferenceFormError(f"the patch_tests reference has {unknown[0]!r}; known are {known}")
     if (reference.get("files") is None) == (reference.get("repository") is None):
-        raise BadReferenceError('the patch_tests reference needs one of "files" and "repository"', mistake=True)
+        raise ReferenceFormError('the patch_tests reference needs one of "files" and "repository"')
     given = {} if reference.get("tests") is None else texts_of(reference["tests"], "tests")
     whole = reference["repository"] if reference.get("files") is None else reference["files"]
     files = read_repository(whole)
@@ -410,8 +383,8 @@ def read_task(reference: Any, matching: Matching, protected: Sequence[str]) -> T
         gold=change_of(reference, texts, matching),
         roots=roots,
         protected=tuple(protected),
-        timeout=_number(reference, "timeout"),
-        memory_mb=int(_number(reference, "memory_mb") or 0) or None,
+        timeout=positive(reference, "timeout"),
+        memory_mb=int(positive(reference, "memory_mb") or 0) or None,
     )
 
 
@@ -425,18 +398,9 @@ def _roots(given: Any, files: Mapping[str, bytes]) -> tuple[str, ...]:
         has_src = any(path.startswith("src/") for path in files) and "src/__init__.py" not in files
         return ("src", "") if has_src else ("",)
     if not isinstance(given, Sequence) or isinstance(given, str) or not all(isinstance(root, str) for root in given):
-        raise BadReferenceError(f'"roots" is {given!r:.60}; it must be a list of folders, "" for the top', mistake=True)
+        raise ReferenceFormError(f'"roots" is {given!r:.60}; it must be a list of folders, "" for the top')
     roots = tuple(root.strip("/") for root in given)
     for root in roots:
         if root and not any(path.startswith(f"{root}/") for path in files):
             raise BadReferenceError(f'"roots" names {root!r}, and no file of the repository is below it')
     return roots
-
-
-def _number(reference: Mapping[str, Any], name: str) -> float | None:
-    value = reference.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
-        raise BadReferenceError(f'"{name}" is {value!r}; it must be a number above 0', mistake=True)
-    return float(value)

@@ -17,15 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.runner import Isolation
 from adjudge.sandbox.warm_python import shared
-from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
-from adjudge.verifiers.code.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
+from adjudge.verifiers.code.patches.edits import BadEditError, apply_edits
 from adjudge.verifiers.code.patches.repository import MAX_BYTES, MAX_FILES
 from adjudge.verifiers.code.patches.suite_run import run_list
 from adjudge.verifiers.code.patches.task import PROTECTED, Task, read_task
-from adjudge.verifiers.code.patches.verifier import check_tags
+from adjudge.verifiers.code.patches.verifier import EditsVerifier
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 
 _Gold: TypeAlias = tuple[Task, Mapping[str, int]]
@@ -41,7 +39,7 @@ _gold_totals: dict[tuple[str, str], dict[str, int]] = {}  # how many tests a gol
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
+class PatchTestsVerifier(SandboxedVerifier, EditsVerifier[_Gold, _Change]):
     """Do the tests of a repository pass after the edits of a response?
 
     The reference is a mapping with "files" (`{path: text}`) or "repository" (the path of a folder or an archive), and
@@ -53,16 +51,11 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
             pass_to_pass pass.
         protected: patterns of paths that edits do not reach; the tests' own files never are reached.
         touched: what a response gets that edits such a path: "ignore" leaves the edit out, "zero" is 0.
-        matching: how SEARCH is found, as for `patch`.
-        thought: whether a thinking block is needed, as for `patch`.
-        think_tag: name of the thinking tags.
-        solution_tag: name of the tags around the edits.
         check_gold: whether the gold change, where the reference has one, must pass first.
         seconds: seconds for one test, and for importing the repository.
         total_seconds: for all tests of a list together.
         memory_mb: MiB for the repository's process, where the reference has no "memory_mb".
         processes: processes and threads at one time.
-        isolation: "bubblewrap", or "none" for programs you trust.
     """
 
     name: ClassVar[str] = "patch_tests"
@@ -71,20 +64,14 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
     credit: PatchCredit = "all"
     protected: tuple[str, ...] = PROTECTED
     touched: Touched = "ignore"
-    matching: Matching = "unique"
-    thought: Thought = "required"
-    think_tag: str = "think"
-    solution_tag: str = "solution"
     check_gold: bool = True
     seconds: Annotated[float, Range(ge=1e-3, le=3600)] = 10.0
     total_seconds: Annotated[float, Range(ge=1e-3, le=3600)] = 120.0
     memory_mb: Annotated[int, Range(ge=32)] = 1024
     processes: Annotated[int, Range(ge=1)] = 64
-    isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_tags(self.name, self.think_tag, self.solution_tag)
         if isinstance(self.protected, str) or not all(isinstance(pattern, str) for pattern in self.protected):
             raise ValueError(f"{self.name} option protected={self.protected!r}; it must be a list of patterns")
 
@@ -105,8 +92,7 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
     def find(self, sample: Sample, gold: _Gold) -> _Change | Score:
         """Return what the edits of a response make of the files."""
         try:
-            edits = read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
-            return apply_edits(gold[0].texts, edits, self.matching)
+            return apply_edits(gold[0].texts, self.edits_of(sample), self.matching)
         except BadEditError as error:
             return Score.scored(0.0, error.reason, stage="apply", error=str(error))
 

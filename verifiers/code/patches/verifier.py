@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, TypeAlias
 
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import ReferenceVerifier
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.verifier_base import Answer, Gold, ReferenceVerifier
 from adjudge.verifiers.code.patches.edits import (
     BadEditError,
     Edit,
@@ -41,14 +41,10 @@ _TAG = re.compile(r"[A-Za-z][\w-]{0,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
-    """How alike are the SEARCH/REPLACE edits of a response to the change that was made (SWE-RL)?
-
-    The reference is `{"files": {path: text before}}` with one of "patch" (a unified diff), "edits" (a list of
-    `{"path", "search", "replace"}`) or "after" (`{path: text after}`, null for a deleted file).
+class EditsVerifier(ReferenceVerifier[Gold, Answer], Generic[Gold, Answer]):
+    """Base of the verifiers that read SEARCH/REPLACE edits behind a thought.
 
     Attributes:
-        scale: "published" gives -1 for a response out of form and else 0 to 1; "unit" gives 0 instead of -1.
         matching: "unique" wants SEARCH to be whole lines that occur once; "released" also takes a part of a line, and
             replaces every occurrence.
         thought: "required" wants a thinking block that is not blank; "opened" where the prompt has opened it;
@@ -57,11 +53,6 @@ class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
         solution_tag: name of the tags around the edits.
     """
 
-    name: ClassVar[str] = "patch"
-    version: ClassVar[str] = "1"
-    limits: ClassVar[Limits] = Limits(seconds=60.0, memory_mb=2048)
-
-    scale: Scale = "published"
     matching: Matching = "unique"
     thought: Thought = "required"
     think_tag: str = "think"
@@ -69,7 +60,39 @@ class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_tags(self.name, self.think_tag, self.solution_tag)
+        for option in ("think_tag", "solution_tag"):
+            if not _TAG.fullmatch(tag := getattr(self, option)):
+                raise ValueError(f"{self.name} option {option}={tag!r}; it must be the name of a tag, such as 'think'")
+        if self.think_tag == self.solution_tag:
+            raise ValueError(
+                f"{self.name} options think_tag and solution_tag are both {self.think_tag!r}; they must differ"
+            )
+
+    def edits_of(self, sample: Sample) -> list[Edit]:
+        """Return the edits of a response.
+
+        Raises:
+            BadEditError: it is out of form.
+        """
+        return read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchVerifier(EditsVerifier[_Gold, Sequence[Edit]]):
+    """How alike are the SEARCH/REPLACE edits of a response to the change that was made (SWE-RL)?
+
+    The reference is `{"files": {path: text before}}` with one of "patch" (a unified diff), "edits" (a list of
+    `{"path", "search", "replace"}`) or "after" (`{path: text after}`, null for a deleted file).
+
+    Attributes:
+        scale: "published" gives -1 for a response out of form and else 0 to 1; "unit" gives 0 instead of -1.
+    """
+
+    name: ClassVar[str] = "patch"
+    version: ClassVar[str] = "1"
+    limits: ClassVar[Limits] = Limits(seconds=60.0, memory_mb=2048)
+
+    scale: Scale = "published"
 
     @property
     def lowest(self) -> float:
@@ -94,7 +117,7 @@ class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
     def find(self, sample: Sample, gold: _Gold) -> Sequence[Edit] | Score:
         """Return the edits of a response."""
         try:
-            return read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
+            return self.edits_of(sample)
         except BadEditError as error:
             return Score.scored(self.lowest, error.reason, error=str(error))
 
@@ -120,21 +143,12 @@ class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
     def _change(self, reference: Any) -> tuple[dict[str, str], dict[str, str]]:
         """Return the files before the change, and those it touches after it."""
         if not isinstance(reference, Mapping) or "files" not in reference:
-            raise BadReferenceError('the patch reference must be a mapping with "files"', mistake=True)
+            raise ReferenceFormError('the patch reference must be a mapping with "files"')
         if unknown := sorted(set(map(str, reference)) - _FIELDS):
             known = ", ".join(sorted(_FIELDS))
-            raise BadReferenceError(f"the patch reference has {unknown[0]!r}; known are {known}", mistake=True)
+            raise ReferenceFormError(f"the patch reference has {unknown[0]!r}; known are {known}")
         before = texts_of(reference["files"], "files")
         after = change_of(reference, before, self.matching)
         if after is None:
-            raise BadReferenceError(f"the patch reference must have one of {', '.join(CHANGES)}", mistake=True)
+            raise ReferenceFormError(f"the patch reference must have one of {', '.join(CHANGES)}")
         return before, {path: text or "" for path, text in after.items()}
-
-
-def check_tags(name: str, think_tag: str, solution_tag: str) -> None:
-    """Raise `ValueError` for names of tags that are none, or the same."""
-    for option, tag in (("think_tag", think_tag), ("solution_tag", solution_tag)):
-        if not isinstance(tag, str) or not _TAG.fullmatch(tag):
-            raise ValueError(f"{name} option {option}={tag!r}; it must be the name of a tag, such as 'think'")
-    if think_tag == solution_tag:
-        raise ValueError(f"{name} options think_tag and solution_tag are both {think_tag!r}; they must differ")

@@ -71,21 +71,21 @@ class Ruler:
         held = min(max(self.grain * round(log2 / self.grain), low), high)
         return (held - low) / (high - low) if self.scale == "unit" else math.exp2(held)
 
-    def settled(self, found: Estimate) -> bool:
+    def settled(self, estimate: Estimate) -> bool:
         """Return whether two standard errors to either side make no other value."""
-        spread = _WIDTH * found.error
-        return self.value(found.log2 - spread) == self.value(found.log2 + spread)
+        spread = _WIDTH * estimate.error
+        return self.value(estimate.log2 - spread) == self.value(estimate.log2 + spread)
 
-    def uncertainty(self, found: Estimate) -> float:
+    def uncertainty(self, estimate: Estimate) -> float:
         """Return the half-width of the value: half a grain, or as many halves as two standard errors need.
 
         In halves of a grain, because a finer number would be another one each time.
         """
         half = self.grain / 2
-        wide = half * max(1, math.ceil(_WIDTH * found.error / half - 1e-9))
+        wide = half * max(1, math.ceil(_WIDTH * estimate.error / half - 1e-9))
         if self.scale == "unit":
             return wide / math.log2(self.fastest / self.slowest)
-        return self.value(found.log2) * (math.exp2(wide) - 1)
+        return self.value(estimate.log2) * (math.exp2(wide) - 1)
 
 
 def estimated(cases: Sequence[Times]) -> Estimate:
@@ -125,22 +125,18 @@ class Gate:
     rules: Rules
     recall: float | None = None
 
-    def passes(self, expected: Sequence[Any], found: Sequence[Any]) -> bool:
+    def passes(self, expected: Sequence[Any], got: Sequence[Any]) -> bool:
         """Return whether the results of all cases are good enough.
-
-        Args:
-            expected: the right result of each case.
-            found: the program's.
 
         Raises:
             NoListError: an expected result is no list, and recall is asked for.
         """
         if self.recall is None:
-            return all(same_value(one, other, self.rules) for one, other in zip(expected, found, strict=True))
-        return mean_recall(expected, found) >= self.recall
+            return all(same_value(one, other, self.rules) for one, other in zip(expected, got, strict=True))
+        return mean_recall(expected, got) >= self.recall
 
 
-def mean_recall(expected: Sequence[Any], found: Sequence[Any]) -> float:
+def mean_recall(expected: Sequence[Any], results: Sequence[Any]) -> float:
     """Return the mean recall over all cases' queries, in [0, 1].
 
     A result is a list of items, or a list of lists, one for each query.  Of k right items a query's answer has the
@@ -150,7 +146,7 @@ def mean_recall(expected: Sequence[Any], found: Sequence[Any]) -> float:
         NoListError: an expected result is no list, or an empty one.
     """
     shares: list[float] = []
-    for right, given in zip(expected, found, strict=True):
+    for right, given in zip(expected, results, strict=True):
         rows = _rows(right)
         if rows is None or not all(rows):
             raise NoListError("recall is asked for, and the right result of a case is no list of items to find")
@@ -200,11 +196,7 @@ _LIMITS: Final = frozenset({"candidate_timeout", "candidate_memory", "candidate_
 
 
 class ReferenceFaultError(Exception):
-    """A program of the reference's did not do what it must.
-
-    Attributes:
-        reason: "gold_unparsable" or "gold_timeout".
-    """
+    """A program of the reference's did not do what it must."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -212,12 +204,7 @@ class ReferenceFaultError(Exception):
 
 
 class ProgramFaultError(Exception):
-    """The program is not worth timing.
-
-    Attributes:
-        reason: a code of `adjudge.reasons`.
-        evidence: what a person needs to see why.
-    """
+    """The program is not worth timing."""
 
     def __init__(self, reason: str, **evidence: Any) -> None:
         super().__init__(reason)
@@ -242,13 +229,8 @@ class Conditions:
     """Under what programs run.
 
     Attributes:
-        warm: the sandboxes.
-        flavour: the packages, the same for all.
-        limits: of one run.
-        loading: whether the time to load a program counts.
         min_seconds: what the baseline must take at least, for a ratio to mean anything.
         slowest: the lower end of the range of speed-ups, which bounds how long a program is waited for.
-        budget: seconds for all runs together.
         max_waiting: share of its time that the baseline may be let wait by the machine.
     """
 
@@ -283,15 +265,7 @@ def made_cases(conditions: Conditions, task: Task, seed: int) -> tuple[bytes, ..
 
 @dataclass(slots=True)
 class Measuring:
-    """Runs of one program beside the baseline.
-
-    Args:
-        task: what is asked.
-        program: the response's.
-        cases: of `made_cases`.
-        gate: what results must be.
-        conditions: under what they run.
-    """
+    """Runs of one program beside the baseline."""
 
     task: Task
     program: Callee
@@ -401,21 +375,21 @@ class Measuring:
 
     def _judge(self, results: Sequence[Timed]) -> None:
         """Raise `ProgramFaultError` unless the results of a round are good enough."""
-        found = [done.value for done in results]
-        if self._passes(found):
+        values = [done.value for done in results]
+        if self._passes(values):
             return
         if self.gate.recall is not None:
             raise ProgramFaultError("wrong", error=f"its recall is below {self.gate.recall:g}")
         plain = Gate(rules=self.gate.rules)
-        for number, (right, value) in enumerate(zip(self.expected, found, strict=True)):
+        for number, (right, value) in enumerate(zip(self.expected, values, strict=True)):
             if not plain.passes([right], [value]):
                 raise ProgramFaultError(
                     "wrong", case=number, expected=shorten(text_of(right), 200), actual=shorten(text_of(value), 200)
                 )
 
-    def _passes(self, found: Sequence[Any]) -> bool:
+    def _passes(self, results: Sequence[Any]) -> bool:
         try:
-            return self.gate.passes(self.expected, found)
+            return self.gate.passes(self.expected, results)
         except NoListError as error:
             raise ReferenceFaultError("gold_unparsable", str(error)) from error
 

@@ -5,15 +5,14 @@ Not covered: whether the baseline is any good; it is run beside every program th
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.responses.answer_span import shorten
 from adjudge.sandbox import codec
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.verifiers.code.names import parsed
 from adjudge.verifiers.code.performance.timed_run import Callee, packed
 from adjudge.verifiers.code.suite import read_suite
 
@@ -34,9 +33,7 @@ class Task:
         truth: the program whose results are right; the baseline, unless recall is measured against an exact one.
         generator: the program that makes cases, with a function `inputs(seed)`; None where the cases are given.
         cases: those given, packed.
-        tests: as a reference of `code`; None for none.
         recall: the least recall; None where results must be equal.
-        memory_mb: MiB for a run; None for the verifier's own.
     """
 
     baseline: Callee
@@ -55,16 +52,16 @@ def read_task(reference: Any) -> Task:
         BadReferenceError: a field is missing, unknown or malformed.
     """
     if not isinstance(reference, Mapping) or not {"entry_point", "baseline", "inputs"} <= set(reference) <= _FIELDS:
-        raise _mistake(
+        raise ReferenceFormError(
             f"the reference is {shorten(repr(reference), 60)}; give "
             '{"entry_point": .., "baseline": .., "inputs": ..}, and "tests", "recall" or "memory_mb" where they are '
             "wanted"
         )
     name, memory = reference["entry_point"], reference.get("memory_mb")
     if not isinstance(name, str) or not name.isidentifier():
-        raise _mistake(f"entry_point is {shorten(repr(name), 40)}; name a function")
+        raise ReferenceFormError(f"entry_point is {shorten(repr(name), 40)}; name a function")
     if memory is not None and (type(memory) is not int or memory < 32):
-        raise _mistake(f"memory_mb is {memory!r}; it must be a whole number from 32")
+        raise ReferenceFormError(f"memory_mb is {memory!r}; it must be a whole number from 32")
     baseline = Callee(_source(reference["baseline"], "baseline"), name)
     recall, truth = _recall(reference.get("recall"), baseline)
     inputs = reference["inputs"]
@@ -87,7 +84,7 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
         BadReferenceError: they are none, too many, too large, or no plain data.
     """
     if not isinstance(given, list | tuple) or not 1 <= len(given) <= _MAX_CASES:
-        raise _mistake(
+        raise ReferenceFormError(
             f"inputs are {shorten(repr(given), 60)}; give the source of a function inputs(seed), or a list of 1 to "
             f"{_MAX_CASES} cases"
         )
@@ -97,7 +94,7 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
         known = not isinstance(case, Mapping) or (case and set(case) <= {"args", "kwargs"})
         named = isinstance(kwargs, Mapping) and all(isinstance(key, str) for key in kwargs)
         if not known or not isinstance(args, list | tuple) or not named:
-            raise _mistake(
+            raise ReferenceFormError(
                 f'a case is {shorten(repr(case), 60)}; give a list of arguments, or {{"args": [..], "kwargs": {{..}}}}'
             )
         try:
@@ -114,10 +111,12 @@ def _recall(given: Any, baseline: Callee) -> tuple[float | None, Callee]:
     if given is None:
         return None, baseline
     if not isinstance(given, Mapping) or not {"least"} <= set(given) <= _GATE:
-        raise _mistake(f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, and "truth" where there is one')
+        raise ReferenceFormError(
+            f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, and "truth" where there is one'
+        )
     least: Any = given["least"]
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least <= 1:
-        raise _mistake(f"the least recall is {least!r}; it must be above 0 and at most 1")
+        raise ReferenceFormError(f"the least recall is {least!r}; it must be above 0 and at most 1")
     if "truth" not in given:
         return float(least), baseline
     return float(least), Callee(_source(given["truth"], "truth"), baseline.name)
@@ -134,13 +133,8 @@ def _tests(tests: Any, name: str) -> Mapping[str, Any] | None:
 def _source(source: Any, field: str) -> str:
     """Return a program of the reference's; it is parsed here and run in the sandbox alone."""
     if not isinstance(source, str) or not source.strip() or len(source) > _MAX_SOURCE:
-        raise _mistake(f"{field} is {shorten(repr(source), 40)}; give the source of a Python program")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadReferenceError(f"{field} is no Python: {error}") from error
+        raise ReferenceFormError(f"{field} is {shorten(repr(source), 40)}; give the source of a Python program")
+    parsed(source, field)
     return source
 
 
@@ -154,7 +148,3 @@ def given_cases(value: Any) -> tuple[bytes, ...]:
         return read_cases(value)
     except BadReferenceError as error:
         raise BadReferenceError(f"{GENERATOR}(seed) gave something else: {error}") from error
-
-
-def _mistake(message: str) -> BadReferenceError:
-    return BadReferenceError(message, mistake=True)

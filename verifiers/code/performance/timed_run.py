@@ -82,11 +82,7 @@ class Timed:
     """What came of a call.
 
     Attributes:
-        value: what it returned, as plain data.
-        seconds: of wall-clock time.
         waited: of these, the seconds in which the machine gave it no processor.
-        reason: why there is no value, a code of `adjudge.reasons`; "" where there is one.
-        detail: what is behind `reason`.
     """
 
     value: Any = None
@@ -130,13 +126,7 @@ def timed_call(
 ) -> Timed:
     """Call a function in a process of its own.
 
-    Args:
-        warm: the sandboxes.
-        callee: what is called.
-        case: of `packed`.
-        limits: what it may use.
-        flavour: which packages it gets.
-        loading: whether the time to load the program counts.
+    The case is one of `packed`; where `loading` is false, the time to load the program does not count.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
@@ -157,9 +147,8 @@ def timed_call(
             os.close(stdin)
         else:
             started = started if loading else time.monotonic()
-            watch = run.over_memory if run.watched else None
             streams = Streams(stdin, stdout, stderr, run.ended)
-            got = converse(streams, case, limit, limits.output_bytes, watch)
+            got = converse(streams, case, limit, limits.output_bytes, run.over_memory)
         seconds = time.monotonic() - started
         limit.look()
         ending, code = ending_of(got, run.end())

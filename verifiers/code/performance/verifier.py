@@ -28,7 +28,6 @@ from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox import codec
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
@@ -60,12 +59,16 @@ _MODEL = re.compile(r"^model name[ \t]*:[ \t]*(.+)$", re.MULTILINE)
 def machine() -> str:
     """Return the kind of processor and the number of its cores."""
     try:
-        found = _MODEL.search(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+        model = _MODEL.search(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        found = None
-    return f"{platform.machine()} {found[1] if found else platform.processor()} x{os.cpu_count()}"
+        model = None
+    return f"{platform.machine()} {model[1] if model else platform.processor()} x{os.cpu_count()}"
 
 
+_OF_TESTS = (  # options that the tests share
+    *("block", "bare", "reasoning", "truncated", "seconds", "total_seconds", "processes", "tolerance", "unordered"),
+    "isolation",
+)
 _SPARE_SECONDS = 60.0  # beyond the budget: starting sandboxes, the tests' compiler, killing
 
 
@@ -101,7 +104,6 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         block: which of several code blocks is the program, as for `code`.
         bare: whether a response without a code block is itself the program.
         measured: whether the evidence tells seconds and noise, which no two runs share.
-        isolation: "bubblewrap", or "none" for programs you trust.
     """
 
     name: ClassVar[str] = "performance"
@@ -128,7 +130,6 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     block: Block = "last"
     bare: bool = True
     measured: bool = False
-    isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,19 +173,8 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         """Return the score of a program that does not pass its tests, or None."""
         if task.tests is None:
             return None
-        code = CodeVerifier(
-            block=self.block,
-            bare=self.bare,
-            reasoning=self.reasoning,
-            truncated=self.truncated,
-            seconds=self.seconds,
-            total_seconds=self.total_seconds,
-            memory_mb=task.memory_mb or self.memory_mb,
-            processes=self.processes,
-            tolerance=self.tolerance,
-            unordered=self.unordered,
-            isolation=self.isolation,
-        )
+        options = {name: getattr(self, name) for name in _OF_TESTS}
+        code = CodeVerifier(memory_mb=task.memory_mb or self.memory_mb, **options)
         score = code.verify(replace(sample, reference=task.tests))
         if score.value == 1.0:
             return None
@@ -206,20 +196,20 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         cases = made_cases(conditions, task, self._seed(source, task))
         gate = Gate(rules=Rules(tolerance=self.tolerance, unordered=self.unordered), recall=task.recall)
         measuring = Measuring(task, Callee(source, task.baseline.name), cases, gate, conditions)
-        found = None
+        estimate = None
         try:
             measuring.warm_up()
             for number in range(self.max_repeats):
                 measuring.round(odd=number % 2 == 1)
                 if number + 1 >= self.repeats:
-                    found = estimated(measuring.times)
-                    if self._ruler.settled(found):
+                    estimate = estimated(measuring.times)
+                    if self._ruler.settled(estimate):
                         break
         except BudgetSpentError as spent:
-            if found is None:  # else who is noisy until the time is over would get no score
+            if estimate is None:  # else who is noisy until the time is over would get no score
                 raise spent.fault from None
-        assert found is not None, "there are as many rounds as repeats at least"
-        return self._score(found, measuring)
+        assert estimate is not None, "there are as many rounds as repeats at least"
+        return self._score(estimate, measuring)
 
     def _conditions(self, source: str, task: Task) -> Conditions:
         programs = (source, task.baseline.source, task.truth.source, task.generator.source if task.generator else "")
@@ -245,14 +235,14 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         whole = "".join(f"{len(text)}:{text}" for text in texts)
         return int.from_bytes(hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()[:7])
 
-    def _score(self, found: Estimate, measuring: Measuring) -> Score:
+    def _score(self, estimate: Estimate, measuring: Measuring) -> Score:
         ruler = self._ruler
-        settled = ruler.settled(found)
+        settled = ruler.settled(estimate)
         evidence: dict[str, Any] = {"stage": "timed", "settled": settled, "cases": len(measuring.cases)}
         if self.measured:
             evidence |= {
-                "log2": round(found.log2, 4),
-                "error": round(found.error, 4),
+                "log2": round(estimate.log2, 4),
+                "error": round(estimate.error, 4),
                 "seconds": [
                     {"baseline": [round(one, 5) for one in baseline], "program": [round(one, 5) for one in program]}
                     for baseline, program in measuring.times
@@ -262,11 +252,11 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
             evidence["isolation"] = "none"
         if not settled and self.undecided == "failed":
             return Score.failed("undecided", **evidence)
-        raw = replace(ruler, scale="raw").value(found.log2)
+        raw = replace(ruler, scale="raw").value(estimate.log2)
         return Score(
-            value=ruler.value(found.log2),
+            value=ruler.value(estimate.log2),
             evidence={**evidence, "speedup": round(raw, 4)},
-            uncertainty=ruler.uncertainty(found),
+            uncertainty=ruler.uncertainty(estimate),
         )
 
     @property
