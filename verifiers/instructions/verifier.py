@@ -31,9 +31,9 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier, Truncated
-from adjudge.verifiers.instructions.check import Finding
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
+from adjudge.verifiers.instructions.kind import Observation
 from adjudge.verifiers.instructions.language_detection import NoDetectorError
 from adjudge.verifiers.instructions.text import Text
 
@@ -94,8 +94,10 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     def check_reference(self, sample: Sample) -> None:
         """Read a sample's constraints, which must not be contradictory where that is asked for."""
         constraints = self.gold_of(sample)
-        if self.contradictions == "refuse" and (found := conflicts(constraints)):
-            raise ValueError(f"the constraints {' and '.join(found[0].kinds)} exclude each other: {found[0].why}")
+        if self.contradictions == "refuse" and (exclusive := conflicts(constraints)):
+            raise ValueError(
+                f"the constraints {' and '.join(exclusive[0].kinds)} exclude each other: {exclusive[0].why}"
+            )
 
     def read_reference(self, reference: Any) -> list[Constraint]:
         """Return the constraints."""
@@ -133,12 +135,12 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
 
     def _part(self, constraint: Constraint, forms: _Forms) -> Score:
         """Return the score of one constraint: 1 where a form of the response meets it, with what was seen there."""
-        first: Finding | None = None
+        first: Observation | None = None
         for name, text in forms:
-            finding = constraint.check.look(text)
-            if finding.met and (self.vacuous == "met" or not finding.vacuous):
-                return Score(value=1.0, evidence={"kind": constraint.kind, "form": name, **_seen(finding)})
-            first = first or finding
+            here = constraint.look(text)
+            if here.met and (self.vacuous == "met" or not here.vacuous):
+                return Score(value=1.0, evidence={"kind": constraint.kind, "form": name, **_seen(here)})
+            first = first or here
         seen = _seen(first) if first else {}
         return Score(value=0.0, reason="bad_format", evidence={"kind": constraint.kind, **seen})
 
@@ -174,8 +176,8 @@ def _text_as_seen(value: Any) -> Any:
     return [_text_as_seen(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _seen(finding: Finding) -> dict[str, Any]:
-    return {**_short(finding.seen), **({"vacuous": True} if finding.met and finding.vacuous else {})}
+def _seen(there: Observation) -> dict[str, Any]:
+    return {**_short(there.seen), **({"vacuous": True} if there.met and there.vacuous else {})}
 
 
 def _short(seen: Any) -> Any:
