@@ -17,9 +17,9 @@ from typing import Annotated, Final, Literal
 from adjudge.options import Range
 from adjudge.verifiers.instructions.english import CONJUNCTIONS, NAMES, PRONOUNS, STOP_WORDS, is_verb, syllables
 from adjudge.verifiers.instructions.kind import Kinds, Observation
+from adjudge.verifiers.instructions.sentences import tokens
 from adjudge.verifiers.instructions.substance import besides, different, worth
 from adjudge.verifiers.instructions.text import Text, whole_word, without_marks
-from adjudge.verifiers.instructions.tokens import tokens
 
 Place = Annotated[int, Range(ge=1, le=1_000_000)]
 

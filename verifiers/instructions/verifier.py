@@ -8,13 +8,9 @@ A response is checked as a reader sees it (`rendering`, `visible`): without what
 hides, and with letters of other alphabets that look like Latin ones read as these.  Words that are forbidden are found
 in disguise too.
 
-The variants of a response of which IFEval's loose check takes the best.
-
-A first line may say "Sure, here it is:", a last one "Let me know ...", and stars may be Markdown.  So a constraint is
-met when the response meets it as it is, or without its first line, its last, or both; each also without stars.
-
-So the loose check is for numbers beside published ones: a response of any kind with a last line of one word meets what
-that word meets.
+IFEval's loose check takes the best of several variants of a response: a first line may say "Sure, here it is:", a last
+one "Let me know ...", and stars may be Markdown.  It is for numbers beside published ones: a response of any kind with
+a last line of one word meets what that word meets.
 
 Not covered: whether the task was done.  A constraint is met by a response about nothing, too; weigh this with a judge
 (`docs/instructions.md`).
@@ -37,6 +33,8 @@ from adjudge.verifiers.instructions.kind import Observation
 from adjudge.verifiers.instructions.language_detection import NoDetectorError
 from adjudge.verifiers.instructions.text import Text
 
+_LONGEST: Final = 200  # characters of a text in the evidence
+
 
 def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]:
     """Yield the name and the text of each variant that has text and was not there before, the response first."""
@@ -54,9 +52,6 @@ def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]
             if variant not in seen and variant.strip():
                 seen.add(variant)
                 yield (name if stars else f"{name}, without stars"), Text(variant, shown=shown)
-
-
-_LONGEST: Final = 200  # characters of a text in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,42 +116,24 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
             seen, constraints = visible(text), [_as_seen(constraint) for constraint in constraints]
         if not any(map(str.isalnum, seen)):  # marks alone keep to many constraints, and answer nothing
             return Score.scored(0.0, "no_answer", constraints=len(constraints))
-        parts = self._parts(constraints, seen)
+        forms = list(variants(seen, shown=self.see == "visible"))
+        kinds = [constraint.kind for constraint in constraints]
+        names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
+        parts = {name: self._part(constraint, forms) for name, constraint in zip(names, constraints, strict=True)}
         met = sum(part.value == 1.0 for part in parts.values())
         evidence = {"met": met, "constraints": len(parts), "hidden_characters": len(text) - len(seen)}
         value = {"all": float(met == len(parts)), "fraction": met / len(parts), "count": float(met)}[self.credit]
         return Score(value=value, reason="" if met == len(parts) else "bad_format", parts=parts, evidence=evidence)
 
-    def _parts(self, constraints: Sequence[Constraint], text: str) -> dict[str, Score]:
-        forms = _Forms(text, self.mode, shown=self.see == "visible")
-        kinds = [constraint.kind for constraint in constraints]
-        names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
-        return {name: self._part(constraint, forms) for name, constraint in zip(names, constraints, strict=True)}
-
-    def _part(self, constraint: Constraint, forms: _Forms) -> Score:
+    def _part(self, constraint: Constraint, forms: Sequence[tuple[str, Text]]) -> Score:
         """Return the score of one constraint: 1 where a form of the response meets it, with what was seen there."""
-        first: Observation | None = None
-        for name, text in forms:
+        seen: dict[str, Any] = {}
+        for name, text in forms if self.mode == "loose" else forms[:1]:
             here = constraint.look(text)
             if here.met and (self.vacuous == "met" or not here.vacuous):
                 return Score(value=1.0, evidence={"kind": constraint.kind, "form": name, **_seen(here)})
-            first = first or here
-        seen = _seen(first) if first else {}
-        return Score(value=0.0, reason="bad_format", evidence={"kind": constraint.kind, **seen})
-
-
-class _Forms:
-    """The forms of a response that are looked at, made when they are asked for and kept for the next constraint."""
-
-    def __init__(self, text: str, mode: str, *, shown: bool) -> None:
-        self._made: list[tuple[str, Text]] = []
-        self._rest = variants(text, shown=shown) if mode == "loose" else iter([("as it is", Text(text, shown=shown))])
-
-    def __iter__(self) -> Iterator[tuple[str, Text]]:
-        yield from self._made
-        for form in self._rest:
-            self._made.append(form)
-            yield form
+            seen = seen or {"kind": constraint.kind, **_seen(here)}
+        return Score(value=0.0, reason="bad_format", evidence=seen)
 
 
 def _as_seen(constraint: Constraint) -> Constraint:
