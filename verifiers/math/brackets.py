@@ -17,6 +17,7 @@ from adjudge.verifiers.math.nodes import (
     NotMathError,
     Operation,
     is_expression,
+    is_op,
 )
 
 _ENDING_COMMANDS: Final = frozenset({*known.CONSTANTS, "}", "$", "rvert", "degree", "circ"})
@@ -197,7 +198,7 @@ class BracketParser(Cursor, ABC):
             self.expect(closer)
         if isinstance(node, Collection) and node.kind == "list":
             return Collection("set", node.items) if closer == "\\}" else node
-        if closer == "\\}" and not (isinstance(node, Operation) and node.name == "such_that"):
+        if closer == "\\}" and not (is_op(node, "such_that")):
             return Collection("set", (node,))
         return node
 

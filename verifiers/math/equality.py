@@ -10,11 +10,11 @@ a hedge of two values and one of them.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from adjudge.verifiers.math.intervals import Interval, intervals_of
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Constant,
     Matrix,
@@ -28,10 +28,11 @@ from adjudge.verifiers.math.nodes import (
     children,
     expand,
     is_expression,
+    is_op,
     rebuild,
     walk,
 )
-from adjudge.verifiers.math.relations import Solution, entries_of, is_tuple, relation_verdict, solutions
+from adjudge.verifiers.math.relations import Solution, entries_of, is_tuple, partnered, relation_verdict, solutions
 from adjudge.verifiers.math.scalars import Rules, Verdict, scalar_verdict
 
 MAX_ITEMS: Final = 64  # of an unordered collection: matching costs items squared
@@ -294,10 +295,7 @@ class Equality:
         found = self.ranges(gold, answer)
         if found is not None:
             return found
-        doubtful = any(
-            isinstance(side, Operation) and side.name in ("setminus", "cap", "such_that", "opaque")
-            for side in (gold, answer)
-        )
+        doubtful = any(is_op(side, "setminus", "cap", "such_that", "opaque") for side in (gold, answer))
         return None if doubtful else False
 
     def ratio(self, gold: Node, answer: Node) -> bool | None:
@@ -307,7 +305,7 @@ class Equality:
         if left and right:
             if len(left) != len(right):
                 return False
-            if any(item == Number(Fraction(0)) for item in (*left, *right)):
+            if any(item == ZERO for item in (*left, *right)):
                 return self.in_order(list(left), list(right))
             scaled = [
                 self.equal(Operation("mul", (a, right[0])), Operation("mul", (b, left[0])))
@@ -346,17 +344,7 @@ class Equality:
             return True
         if len(gold) > MAX_ITEMS:
             return self.in_order(gold, answer) or None
-        free = list(answer)
-        doubtful = False
-        for item in gold:
-            verdicts = [self.equal(item, other) for other in free]
-            if True in verdicts:
-                del free[verdicts.index(True)]
-            elif None in verdicts:
-                doubtful = True
-            else:
-                return False
-        return None if doubtful else True
+        return partnered(gold, answer, self.equal)
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:
@@ -366,11 +354,11 @@ def _all(verdicts: list[bool | None]) -> bool | None:
 
 
 def _is_call(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "call"
+    return is_op(node, "call")
 
 
 def _is_ratio(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "ratio"
+    return is_op(node, "ratio")
 
 
 def _rows(node: Node) -> Matrix | None:
@@ -385,7 +373,7 @@ def _is_fraction(node: Node) -> bool:
     """Whether a value is written as a fraction, which a ratio of two is another way to write; `0.75` is not."""
     if isinstance(node, Number):
         return node.value.denominator > 1 and node.places < 0
-    return isinstance(node, Operation) and node.name == "div"
+    return is_op(node, "div")
 
 
 def _same_brackets(gold: Collection, answer: Collection) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Node,
     Number,
@@ -20,6 +21,7 @@ from adjudge.verifiers.math.nodes import (
     Symbol,
     expand,
     is_expression,
+    minus,
     put,
     walk,
 )
@@ -119,15 +121,11 @@ def _shifted(gold: Node, answer: Node, letter: str, equality: Equality) -> bool:
     at = [[put(side, Symbol(letter), Number(Fraction(value))) for value in (0, 1, 2)] for side in (gold, answer)]
     if any(free_names(value) for side in at for value in side):
         return bool(equality.equal(gold, answer))
-    ours, theirs = (_minus(side[1], side[0]) for side in at)
-    if not all(equality.equal(_minus(side[2], side[1]), step) for side, step in zip(at, (ours, theirs), strict=True)):
+    ours, theirs = (minus(side[1], side[0]) for side in at)
+    if not all(equality.equal(minus(side[2], side[1]), step) for side, step in zip(at, (ours, theirs), strict=True)):
         return False
-    if equality.equal(ours, Number(Fraction(0))) is not False:
+    if equality.equal(ours, ZERO) is not False:
         return False
     if not (equality.equal(ours, theirs) or equality.equal(ours, Operation("neg", (theirs,)))):
         return False
-    return is_whole(Operation("div", (_minus(at[1][0], at[0][0]), ours)))
-
-
-def _minus(left: Node, right: Node) -> Node:
-    return Operation("add", (left, Operation("neg", (right,))))
+    return is_whole(Operation("div", (minus(at[1][0], at[0][0]), ours)))

@@ -18,6 +18,7 @@ from adjudge.verifiers.math.nodes import (
     Relation,
     Symbol,
     is_expression,
+    is_op,
 )
 from adjudge.verifiers.math.scalars import less_at
 from adjudge.verifiers.math.values import exact, free_names
@@ -110,7 +111,7 @@ def _is(unknown: Node, side: Node) -> bool:
 
 
 def _unknown(node: Node) -> bool:
-    return isinstance(node, Symbol) or (isinstance(node, Operation) and node.name == "call")
+    return isinstance(node, Symbol) or (is_op(node, "call"))
 
 
 def _closed_end(node: Node) -> bool:
@@ -156,7 +157,7 @@ def _both_signs(part: Interval) -> list[Interval] | None:
 
 
 def _absolute(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "abs" and _unknown(node.args[0])
+    return is_op(node, "abs") and _unknown(node.args[0])
 
 
 def _compared(operator: str, value: Node) -> list[Interval]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from adjudge.verifiers.math.nodes import NotMathError, Number
+from adjudge.verifiers.math.nodes import ZERO, NotMathError, Number
 
 MAX_DIGITS = 2000  # more digits than any answer needs; conversions stay below a millisecond
 MAX_EXPONENT = 2000
@@ -114,5 +114,5 @@ def rational(text: str) -> Number | None:
             return None
         found = Number(Fraction(int(number), int(over)))
     else:
-        found = numeral(number.rstrip(".")) if number.rstrip(".") else Number(Fraction(0))
+        found = numeral(number.rstrip(".")) if number.rstrip(".") else ZERO
     return Number(-found.value, found.places, found.digits) if sign == "-" else found

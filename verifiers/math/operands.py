@@ -22,6 +22,7 @@ from adjudge.verifiers.math.nodes import (
     Symbol,
     Unit,
     Words,
+    is_op,
     series,
 )
 from adjudge.verifiers.math.numerals import numeral
@@ -78,7 +79,7 @@ class OperandParser(BracketParser):
     def mixed(self, whole: Number) -> Node:
         r"""Read the fraction right after a number: `6\frac23` is a mixed number, `2\frac{x}{3}` a product."""
         part = self.atom()
-        if isinstance(part, Operation) and part.name == "div" and whole.value.denominator == 1 and whole.places <= 0:
+        if is_op(part, "div") and whole.value.denominator == 1 and whole.places <= 0:
             above, below = part.args
             if isinstance(above, Number) and isinstance(below, Number) and 0 < above.value < below.value:
                 return Operation("add", (whole, part))
@@ -470,7 +471,7 @@ class OperandParser(BracketParser):
 
 
 def _is_minus_one(node: Node) -> bool:
-    if isinstance(node, Operation) and node.name == "neg":
+    if is_op(node, "neg"):
         node = node.args[0]
         return isinstance(node, Number) and node.value == 1
     return isinstance(node, Number) and node.value == -1

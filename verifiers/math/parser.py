@@ -15,13 +15,13 @@ Sizes are bounded (10 by 10, determinants to 4 by 4), so a response cannot make 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import islice, permutations
 from typing import Final
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.lexer import Token, tokenize
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Matrix,
     MisleadingMathError,
@@ -34,6 +34,7 @@ from adjudge.verifiers.math.nodes import (
     Unit,
     children,
     is_expression,
+    is_op,
     rebuild,
     walk,
 )
@@ -303,7 +304,7 @@ class Parser(OperandParser):
             return node
         if sign == "-":
             return negate(node)
-        return Operation(sign, (Number(Fraction(0)), node))
+        return Operation(sign, (ZERO, node))
 
     def product(self) -> Node:
         """Read factors joined by explicit or implied multiplication and by division, from left to right."""
@@ -319,7 +320,7 @@ class Parser(OperandParser):
             elif token.kind == "sign" and token.value == ":" and not self.bars:
                 self.next()
                 right = self.factor()
-                parts = node.args if isinstance(node, Operation) and node.name == "ratio" else (node,)
+                parts = node.args if is_op(node, "ratio") else (node,)
                 node = Operation("ratio", (*parts, right))
             elif self.command("pmod"):
                 self.next()
@@ -376,7 +377,7 @@ class Parser(OperandParser):
     def mixed_or_quotient(self, above: Node) -> Node:
         """Read the denominator after a slash; `6 2/3` was read as 6 and 2 apart and is put together here."""
         below = self.signed(self.leading_sign(), self.factor())
-        if isinstance(above, Operation) and above.name == "juxtaposed":
+        if is_op(above, "juxtaposed"):
             whole, part = above.args
             if not (isinstance(below, Number) and below.value != 0):
                 raise NotMathError("two numbers side by side")
@@ -430,7 +431,7 @@ def run_together(left: Node, right: Node, before: Token, first: Token) -> bool:
         before: the last token of `left`.
         first: the first token of `right`.
     """
-    last = left.args[-1] if isinstance(left, Operation) and left.name == "mul" else left
+    last = left.args[-1] if is_op(left, "mul") else left
     if isinstance(last, Number) and isinstance(right, Number):
         return before.value not in (")", "]") and first.value not in ("(", "[")
     if first.value != "{" or not isinstance(right, Operation):
@@ -485,6 +486,6 @@ def _check(node: Node) -> None:
         item, depth = stack.pop()
         if depth > MAX_TREE_DEPTH:
             raise NotMathError(f"a tree more than {MAX_TREE_DEPTH} deep")
-        if isinstance(item, Operation) and item.name == "juxtaposed":
+        if is_op(item, "juxtaposed"):
             raise NotMathError("two numbers side by side")
         stack.extend((child, depth + 1) for child in children(item))

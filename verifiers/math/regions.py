@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import flint
 
-from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Symbol, walk
+from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Symbol, is_op, minus, walk
 from adjudge.verifiers.math.values import PRECISION, Ball, Evaluation, NoValueError, exact, free_names
 
 Point: TypeAlias = dict[str, Fraction]
@@ -101,13 +101,9 @@ def _is_total(node: Operation) -> bool:
 
 def _is_positive(node: Node) -> bool:
     """Whether the form of an expression says that it is never zero: `2^n`, `e^{-x}`."""
-    base = node.args[0] if isinstance(node, Operation) and node.name == "pow" else None
+    base = node.args[0] if is_op(node, "pow") else None
     value = exact(base) if base is not None else None
-    return (
-        base == Constant("e")
-        or (value is not None and value > 0)
-        or (isinstance(node, Operation) and node.name == "exp")
-    )
+    return base == Constant("e") or (value is not None and value > 0) or (is_op(node, "exp"))
 
 
 def is_linear(node: Node) -> bool:
@@ -258,17 +254,13 @@ def _kinks(node: Node) -> list[Node]:
         if item.name in ("abs", "sgn", "root", "ln", "log") or _fractional(item):
             found.append(item.args[0])
         elif item.name in ("min", "max"):
-            found += [_minus(left, right) for left, right in islice(combinations(item.args, 2), MAX_KINKS)]
+            found += [minus(left, right) for left, right in islice(combinations(item.args, 2), MAX_KINKS)]
         elif item.name in _STEPS:
-            found += [_minus(item.args[0], Number(Fraction(level))) for level in _LEVELS]
+            found += [minus(item.args[0], Number(Fraction(level))) for level in _LEVELS]
         elif item.name in _INVERSE:
-            found += [part.args[1] for part in walk(item) if isinstance(part, Operation) and part.name == "div"]
+            found += [part.args[1] for part in walk(item) if is_op(part, "div")]
             found.append(item.args[0])
     return [kink for kink in dict.fromkeys(found) if free_names(kink)]
-
-
-def _minus(left: Node, right: Node) -> Node:
-    return Operation("add", (left, Operation("neg", (right,))))
 
 
 def _height(polynomial: Any) -> int:

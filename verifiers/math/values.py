@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import flint
 
-from adjudge.verifiers.math.nodes import Constant, Node, NotMathError, Number, Operation, Symbol, Unit, walk
+from adjudge.verifiers.math.nodes import Constant, Node, NotMathError, Number, Operation, Symbol, Unit, is_op, walk
 from adjudge.verifiers.math.units import factor
 
 MAX_BITS: Final = 32_768  # of an exact numerator or denominator; beyond it balls take over
@@ -418,7 +418,7 @@ def free_names(node: Node) -> set[str]:
             names.add(item.name)
         elif isinstance(item, Unit):
             names.update(f"unit:{base}" for base in factor(item.name)[1])
-        elif isinstance(item, Operation) and item.name == "call":
+        elif is_op(item, "call"):
             names.add(call_key(item))
     return names
 
@@ -426,10 +426,13 @@ def free_names(node: Node) -> set[str]:
 def is_complex(node: Node) -> bool:
     """Whether the imaginary unit occurs, or a function that only complex numbers need."""
     return any(
-        (isinstance(item, Constant) and item.name == "i")
-        or (isinstance(item, Operation) and item.name in ("Re", "Im", "arg"))
-        for item in walk(node)
+        (isinstance(item, Constant) and item.name == "i") or (is_op(item, "Re", "Im", "arg")) for item in walk(node)
     )
+
+
+def both(left: Node, right: Node) -> Callable[[Evaluation], tuple[Ball, Ball]]:
+    """Return what evaluates two expressions, as `zero_test` takes it."""
+    return lambda run: (run.value(left), run.value(right))
 
 
 def zero_test(
