@@ -68,11 +68,7 @@ def declared(text: str) -> tuple[str, str]:
 def family_verdict(gold: Node, answer: Node, letters: tuple[str, str], equality: Equality) -> Verdict:
     """Compare two answers of which at least one has an integer parameter.
 
-    Args:
-        gold: the reference.
-        answer: the candidate's.
-        letters: the parameters that they declare, "" for none.
-        equality: the comparison of values.
+    `letters` are the parameters that they declare, "" for none.
     """
     ours, theirs = (
         _parameter(side, own, other)
@@ -83,18 +79,18 @@ def family_verdict(gold: Node, answer: Node, letters: tuple[str, str], equality:
     if ours != theirs and Symbol(ours) in set(walk(answer)):
         return Verdict(None, "structure")
     answer = put(answer, Symbol(theirs), Symbol(ours))
-    found = equality.verdict(gold, answer)
-    if found.equal:
-        return found
+    verdict = equality.verdict(gold, answer)
+    if verdict.equal:
+        return verdict
     members, others = _members(gold), _members(answer)
     if len(members) != len(others) or not 0 < len(members) <= MAX_MEMBERS:
-        return found
+        return verdict
     for member in members:
         same = next((other for other in others if _shifted(member, other, ours, equality)), None)
         if same is None:
-            return found
+            return verdict
         others.remove(same)
-    return Verdict(True, found.tier)
+    return Verdict(True, verdict.tier)
 
 
 def _parameter(node: Node, own: str, other: str) -> str:

@@ -131,7 +131,7 @@ def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
         return True
     if is_op(left, "add") and all(map(free_names, left.args)):
         return True  # `x + 1/x` is asked for where x is not
-    asked = {found[1] for found in _ASKED.finditer(prompt + " ")} - {"a", "I"}
+    asked = {match[1] for match in _ASKED.finditer(prompt + " ")} - {"a", "I"}
     named = any(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", prompt) for name in letters)
     return not (named or asked or marker in ("whole", "number", "formula"))
 

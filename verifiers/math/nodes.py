@@ -225,8 +225,8 @@ def as_vector(node: Node, other: Node) -> Node:
         entries[axes[0]].append(share)
     if size == 2 and entries[_AXES[2]]:
         return node
-    found = tuple(Operation("add", tuple(entries[axis])) if entries[axis] else ZERO for axis in _AXES[:size])
-    return Collection("bracket", found, "<>")
+    vector = tuple(Operation("add", tuple(entries[axis])) if entries[axis] else ZERO for axis in _AXES[:size])
+    return Collection("bracket", vector, "<>")
 
 
 def _without(term: Node) -> Node | None:

@@ -102,10 +102,10 @@ class OperandParser(BracketParser):
         """Read the subscript that names the base of a numeral."""
         base = self.raw()
         word = Words(base.lower())
-        found = numeral(base) if base.isdecimal() else meaning(word)
-        if not isinstance(found, Number):
+        value = numeral(base) if base.isdecimal() else meaning(word)
+        if not isinstance(value, Number):
             raise NotMathError(f"the base {base[:40]!r}")
-        return found
+        return value
 
     def degrees(self, node: Node) -> Node:
         """Read what follows a degree sign: a temperature scale, or nothing (an angle)."""
@@ -406,9 +406,9 @@ class OperandParser(BracketParser):
                 self.next()
                 low = self.argument()
                 if self.sign("^") and self.next():
-                    found = series(name, low, self.argument(), self.product())
-                    if found is not None:
-                        return found
+                    terms = series(name, low, self.argument(), self.product())
+                    if terms is not None:
+                        return terms
             except NotMathError:
                 pass  # it is kept as text
         self.position, self.tokens = start, tokens

@@ -82,16 +82,16 @@ def _product(node: Operation) -> Node:
     scalars = [arg for arg in node.args if not isinstance(arg, Matrix)]
     if not all(is_expression(arg) for arg in scalars):
         return node
-    found: Matrix | None = None
+    matrix: Matrix | None = None
     for arg in node.args:
         if isinstance(arg, Matrix):
-            found = arg if found is None else _times(found, arg)
-            if sum(1 for _ in islice(walk(found), MAX_NODES)) == MAX_NODES:
+            matrix = arg if matrix is None else _times(matrix, arg)
+            if sum(1 for _ in islice(walk(matrix), MAX_NODES)) == MAX_NODES:
                 raise NotMathError("matrix arithmetic beyond the limit")
-    assert found is not None
+    assert matrix is not None
     if not scalars:
-        return found
-    return Matrix(tuple(tuple(Operation("mul", (*scalars, entry)) for entry in row) for row in found.rows))
+        return matrix
+    return Matrix(tuple(tuple(Operation("mul", (*scalars, entry)) for entry in row) for row in matrix.rows))
 
 
 def _times(left: Matrix, right: Matrix) -> Matrix:
@@ -113,19 +113,19 @@ def _times(left: Matrix, right: Matrix) -> Matrix:
 
 
 def _sum(node: Operation) -> Node:
-    found = node.args[0]
+    total = node.args[0]
     for arg in node.args[1:]:
-        if not (isinstance(found, Matrix) and isinstance(arg, Matrix)) or [*map(len, found.rows)] != [
+        if not (isinstance(total, Matrix) and isinstance(arg, Matrix)) or [*map(len, total.rows)] != [
             *map(len, arg.rows)
         ]:
             raise NotMathError("a sum of matrices that do not fit")
-        found = Matrix(
+        total = Matrix(
             tuple(
                 tuple(Operation("add", pair) for pair in zip(left, right, strict=True))
-                for left, right in zip(found.rows, arg.rows, strict=True)
+                for left, right in zip(total.rows, arg.rows, strict=True)
             )
         )
-    return found
+    return total
 
 
 def _determinant(matrix: Matrix) -> Node:
@@ -369,10 +369,10 @@ class Parser(OperandParser):
             number, token = self.factor(), self.peek()
             letter = token.kind == "name" and is_unit(token.value, upright=True)  # the s of `2 min 30 s`
             parts.append(Operation("mul", (number, Unit(self.next().value) if letter else self.factor())))
-        found = sum_of_measures(parts)
-        if found is None:
+        whole = sum_of_measures(parts)
+        if whole is None:
             raise NotMathError("two quantities side by side")
-        return found
+        return whole
 
     def mixed_or_quotient(self, above: Node) -> Node:
         """Read the denominator after a slash; `6 2/3` was read as 6 and 2 apart and is put together here."""
@@ -425,11 +425,7 @@ def run_together(left: Node, right: Node, before: Token, first: Token) -> bool:
 
     `1{8}` prints 18, `8{-x}` a difference and `3{\frac12}` a mixed number; `2(4)` and `3{x}` print products.
 
-    Args:
-        left: what stands before.
-        right: the factor behind it.
-        before: the last token of `left`.
-        first: the first token of `right`.
+    `before` is the last token of the left factor, `first` the first token of the right one.
     """
     last = left.args[-1] if is_op(left, "mul") else left
     if isinstance(last, Number) and isinstance(right, Number):

@@ -109,9 +109,9 @@ def relation_verdict(gold: Node, answer: Node, equal: Equal, rules: Rules, seed:
         right = _same_argument(left[0], right)
     if left is not None and right is not None:
         if left[0] == right[0] or _same_role(left, right):
-            found = _any_equal(left[1], right[1], equal)
-            if found or left[0] == right[0]:
-                return found
+            verdict = _any_equal(left[1], right[1], equal)
+            if verdict or left[0] == right[0]:
+                return verdict
         elif len(left[1]) == len(right[1]) == 1 and not free_names(left[1][0]) and not free_names(right[1][0]):
             return False
     return _as_statements(gold, answer, equal, seed)
@@ -184,8 +184,8 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
     """Compare a relation with an answer that is none."""
     relation, value = (gold, answer) if isinstance(gold, Relation) else (answer, gold)
     assert isinstance(relation, Relation)
-    found = _label_and_values(relation, equal)
-    if found is None:
+    named = _label_and_values(relation, equal)
+    if named is None:
         if set(relation.operators) <= {"=", "~"} and all(is_expression(side) for side in relation.sides):
             closed = not any(free_names(side) for side in relation.sides)
             if closed and _consistent(list(relation.sides), relation.operators, equal):
@@ -199,7 +199,7 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
         else:
             return None
     else:
-        values = found[1]
+        values = named[1]
     if relation.operators[0] == "in" and isinstance(value, Collection) and value.kind == "list":
         return False  # the members of `x in (1,2)` are an interval, and `1, 2` are two numbers
     if relation is gold:
@@ -230,7 +230,7 @@ def solutions(node: Node, equal: Equal) -> list[Solution] | None:
         return _assigned(node, equal)
     items = _statements(node)
     grouped = any(isinstance(item, Collection) and item.kind == "list" for item in items)
-    found: list[Solution] = []
+    assigned: list[Solution] = []
     label: Node | None = None
     for item in items:
         if isinstance(item, Relation):
@@ -241,11 +241,11 @@ def solutions(node: Node, equal: Equal) -> list[Solution] | None:
         if parts is None or (len(parts) > 1 and len(items) > 1):
             return None
         for part in parts:
-            if found and not grouped and not part.keys() & found[-1].keys():
-                found[-1] = found[-1] | part
+            if assigned and not grouped and not part.keys() & assigned[-1].keys():
+                assigned[-1] = assigned[-1] | part
             else:
-                found.append(part)
-    return found or None
+                assigned.append(part)
+    return assigned or None
 
 
 def _statements(node: Node) -> tuple[Node, ...]:
@@ -262,10 +262,10 @@ def _assigned(node: Relation, equal: Equal) -> list[Solution] | None:
     *names, value = node.sides
     if len(names) > 1 and set(node.operators) == {"="} and all(isinstance(name, Symbol) for name in names):
         return [dict.fromkeys(names, value)] if not free_names(value) else None
-    found = _label_and_values(node, equal)
-    if found is None or node.operators[0] == "->":
+    named = _label_and_values(node, equal)
+    if named is None or node.operators[0] == "->":
         return None
-    label, values = found
+    label, values = named
     value = values[0] if "~" in node.operators else values[-1]
     several = isinstance(value, Collection) and value.kind == "set"
     if node.operators[0] == "in" and not several:
@@ -328,12 +328,12 @@ def partnered(golds: Sequence[_T], answers: Sequence[_T], same: Callable[[_T, _T
 
 def _pairs(node: Relation) -> list[tuple[Node, str, Node]] | None:
     """Return the chain as single comparisons of expressions, with "greater" turned into "less"."""
-    found: list[tuple[Node, str, Node]] = []
+    pairs: list[tuple[Node, str, Node]] = []
     for left, operator, right in zip(node.sides, node.operators, node.sides[1:], strict=False):
         if operator not in MIRROR or not (is_expression(left) and is_expression(right)):
             return None
-        found.append((right, MIRROR[operator], left) if operator in (">", ">=") else (left, operator, right))
-    return found
+        pairs.append((right, MIRROR[operator], left) if operator in (">", ">=") else (left, operator, right))
+    return pairs
 
 
 def _same_statement(gold: tuple[Node, str, Node], answer: tuple[Node, str, Node], seed: str) -> bool | None:

@@ -78,17 +78,13 @@ class Verdict:
 def scalar_verdict(gold: Node, answer: Node, rules: Rules, seed: str) -> Verdict:
     """Compare two expressions.
 
-    Args:
-        gold: the reference, an expression.
-        answer: the candidate's, an expression.
-        rules: tolerances and the treatment of units.
-        seed: text from which the random points are drawn.
+    `seed` is the text from which the random points are drawn.
     """
     if rules.percent == "lenient" and _is_percent(gold) != _is_percent(answer):
         strict = replace(rules, percent="strict")
-        found = scalar_verdict(gold, answer, strict, seed)
-        if found.equal is True:
-            return found
+        verdict = scalar_verdict(gold, answer, strict, seed)
+        if verdict.equal is True:
+            return verdict
         sides = [side.args[0] if isinstance(side, Operation) and _is_percent(side) else side for side in (gold, answer)]
         return scalar_verdict(sides[0], sides[1], strict, seed)
     gold, answer = _align_units(gold, answer, rules)
@@ -173,11 +169,7 @@ def _slack(gold: Node, answer: Node, rules: Rules, *, whole: bool) -> Fraction:
     A decimal stands for what cannot be written out.  A whole number can, so that an answer's `1.26765e30` is no
     2^100; a gold `1.26765e30` has that precision and no more.
 
-    Args:
-        gold: the reference.
-        answer: the candidate's.
-        rules: the digits that are wanted.
-        whole: the gold is a whole number, however it is written.
+    `whole` says that the gold is a whole number, however it is written.
     """
     sides = [decimal(gold)] if whole else [decimal(gold), decimal(answer)]
     return max((half for half, digits in filter(None, sides) if digits >= rules.precision), default=Fraction(0))
@@ -226,15 +218,15 @@ def is_whole(node: Node) -> bool:
 
 def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
     """Return whether left < right at a point, by balls of 192 bits; None when they cannot be told apart."""
-    found: list[bool] = []
+    verdicts: list[bool] = []
 
     def compare(run: Evaluation) -> tuple[Ball, Ball]:
         below, above = run.value(left), run.value(right)
-        found.append(bool(below < above))
+        verdicts.append(bool(below < above))
         return below, above
 
     try:
-        return found[-1] if zero_test(compare, point, real=True) is False else None
+        return verdicts[-1] if zero_test(compare, point, real=True) is False else None
     except NoValueError:
         return None
 
