@@ -78,11 +78,7 @@ _HAVE: Final = r"(?:include|includes|contain|contains|feature|features|have|has|
 class Unconverted:
     """A constraint that was not understood.
 
-    Attributes:
-        group: its class.
-        kind: its kind.
-        text: its sentence.
-        why: "about a part", "a condition", or "not understood".
+    Why: "about a part", "a condition", or "not understood".
     """
 
     group: str
