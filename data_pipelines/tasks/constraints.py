@@ -20,10 +20,10 @@ from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
-from adjudge.verifiers.instructions.check import Group
 from adjudge.verifiers.instructions.composed import COMPOSED, MARKS
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import CLASSES, Constraint
+from adjudge.verifiers.instructions.kind import Group
 from adjudge.verifiers.instructions.text_units import SCRIPTS, words
 
 _TRIES: Final = 40

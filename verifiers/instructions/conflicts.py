@@ -3,11 +3,7 @@
 Every rule here is a proof: what it names cannot be met by any response, as `Constraint.met` judges responses.  What
 no rule names may still be impossible; only a response that meets everything (`witness`) shows that it is not.  The
 loose check of the scorer `instructions` looks at several forms of a response; one may meet what another does not.
-
-Which constraints of IFEval and IFBench exclude each other.
-
-IFEval's own table of conflicts keeps apart what reads badly together.  Here two constraints conflict only where no
-response meets both.
+IFEval's own table of conflicts is another: it keeps apart what reads badly together.
 
 Not covered: what constraints mean for a given prompt ("a poem" of 3 words).
 """
@@ -19,89 +15,115 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from adjudge.verifiers.instructions.constraint import Constraint
 from adjudge.verifiers.instructions.text_units import in_plain_signs, occurrences, words
 
+Args: TypeAlias = Mapping[str, Any]
+
 _MANY: Final = 1 << 30
-_ENGLISH: Final = ("change_case:english_capital", "change_case:english_lowercase")
+_UNITS: Final = ("paragraphs", "sentences", "words", "characters")  # each has at least as many of the next
+_CASE: Final = "letters cannot be both"
+_COMMA: Final = "a comma is asked for and forbidden"
 _LANGUAGE: Final = "language:response_language"
-_NO_COMMA: Final = "punctuation:no_comma"
-_ASKED_TEXTS: Final[Mapping[str, Callable[[Any], list[str]]]] = {
-    "keywords:existence": lambda args: list(args["keywords"]),
-    "keywords:frequency": lambda args: [args["keyword"].strip()] * bool(_between(args, "frequency", "relation")[0]),
-    "startend:end_checker": lambda args: [args["end_phrase"].strip()],
-    "combination:repeat_prompt": lambda args: [args["prompt_to_repeat"].strip()],
-}
-"""Texts that a response must hold, by kind."""
+_ENGLISH: Final = ("change_case:english_capital", "change_case:english_lowercase")
 
 
-def _between(args: Any, number: str, relation: str) -> tuple[int, int]:
-    return (int(args[number]), _MANY) if args[relation] == "at least" else (0, int(args[number]) - 1)
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Constraints that cannot hold together: their kinds, and why in a few words."""
+
+    kinds: tuple[str, ...]
+    why: str
 
 
-_AMOUNTS: Final[Mapping[str, Callable[[Any], tuple[str, int, int]]]] = {
-    "length_constraints:number_words": lambda args: ("words", *_between(args, "num_words", "relation")),
-    "count:word_count_range": lambda args: ("words", int(args["min_words"]), int(args["max_words"])),
-    "length_constraints:number_sentences": lambda args: ("sentences", *_between(args, "num_sentences", "relation")),
-    "ratio:sentence_words": lambda args: ("sentences", 3, 3),
-    "custom:sentence_alphabet": lambda args: ("sentences", 26, 26),
-    "sentence:keyword": lambda args: ("sentences", int(args["N"]), _MANY),
-    "words:keywords_specific_position": lambda args: ("sentences", int(args["n"]), _MANY),
-    "keywords:frequency": lambda args: (
-        f"times {args['keyword'].strip().lower()!r}",
-        *_between(args, "frequency", "relation"),
-    ),
-    "keywords:letter_frequency": lambda args: (
-        f"times {args['letter'].strip().lower()!r}",
-        *_between(args, "let_frequency", "let_relation"),
-    ),
-    "change_case:capital_word_frequency": lambda args: (
+def conflicts(constraints: Sequence[Constraint]) -> list[Conflict]:
+    """Return the conflicts in a list of constraints: between two of them, then of all together."""
+    pairs = list(itertools.combinations(constraints, 2))
+    named = [
+        Conflict((one.kind, other.kind), why)
+        for pair in pairs
+        for one, other in (pair, pair[::-1])
+        if (rule := _RULES.get((one.kind, other.kind))) and (why := rule(one.args, other.args))
+    ]
+    named += [conflict for pair in pairs for conflict in _published(*pair)]
+    return list(dict.fromkeys(named)) or list(_budget(constraints))
+
+
+def _range_of(number: str, relation: str = "relation") -> Callable[[Args], tuple[int, int]]:
+    def read(args: Args) -> tuple[int, int]:
+        return (int(args[number]), _MANY) if args[relation] == "at least" else (0, int(args[number]) - 1)
+
+    return read
+
+
+def _exactly(number: str) -> Callable[[Args], tuple[int, int]]:
+    return lambda args: (int(args[number]), int(args[number]))
+
+
+def _at_least(number: str) -> Callable[[Args], tuple[int, int]]:
+    return lambda args: (int(args[number]), _MANY)
+
+
+_AMOUNTS: Final[Mapping[str, tuple[str, Callable[[Args], tuple[int, int]]]]] = {
+    "length_constraints:number_words": ("words", _range_of("num_words")),
+    "count:word_count_range": ("words", lambda args: (int(args["min_words"]), int(args["max_words"]))),
+    "length_constraints:number_sentences": ("sentences", _range_of("num_sentences")),
+    "ratio:sentence_words": ("sentences", lambda args: (3, 3)),
+    "custom:sentence_alphabet": ("sentences", lambda args: (26, 26)),
+    "sentence:keyword": ("sentences", _at_least("N")),
+    "words:keywords_specific_position": ("sentences", _at_least("n")),
+    "keywords:frequency": ("times {keyword!r}", _range_of("frequency")),
+    "keywords:letter_frequency": ("times {letter!r}", _range_of("let_frequency", "let_relation")),
+    "change_case:capital_word_frequency": (
         "words in capital letters",
-        *_between(args, "capital_frequency", "capital_relation"),
+        _range_of("capital_frequency", "capital_relation"),
     ),
-    "change_case:english_lowercase": lambda args: ("words in capital letters", 0, 0),
-    "length_constraints:number_paragraphs": lambda args: (
-        "parts",
-        int(args["num_paragraphs"]),
-        int(args["num_paragraphs"]),
-    ),
-    "length_constraints:nth_paragraph_first_word": lambda args: (
-        "paragraphs",
-        int(args["num_paragraphs"]),
-        int(args["num_paragraphs"]),
-    ),
-    "detectable_format:number_bullet_lists": lambda args: (
-        "bullets",
-        int(args["num_bullets"]),
-        int(args["num_bullets"]),
-    ),
-    "count:numbers": lambda args: ("numbers", int(args["N"]), int(args["N"])),
-    "custom:multiples": lambda args: ("numbers", 6, 6),
+    "change_case:english_lowercase": ("words in capital letters", lambda args: (0, 0)),
+    "length_constraints:number_paragraphs": ("parts", _exactly("num_paragraphs")),
+    "length_constraints:nth_paragraph_first_word": ("paragraphs", _exactly("num_paragraphs")),
+    "detectable_format:number_bullet_lists": ("bullets", _exactly("num_bullets")),
+    "count:numbers": ("numbers", _exactly("N")),
+    "custom:multiples": ("numbers", lambda args: (6, 6)),
 }
-"""What a kind limits, and between which numbers."""
+"""What a published kind limits, and between which numbers."""
+
+_ASKED: Final = {
+    "keywords:existence": "keywords",
+    "keywords:frequency": "keyword",
+    "startend:end_checker": "end_phrase",
+    "combination:repeat_prompt": "prompt_to_repeat",
+}
+"""Where IFEval's kinds name what a response must hold."""
 
 
-def published_conflicts(one: Constraint, other: Constraint) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the kinds and the reason of each conflict between two constraints."""
+def _amount(constraint: Constraint) -> tuple[str, int, int] | None:
+    if constraint.kind not in _AMOUNTS:
+        return None
+    what, bounds = _AMOUNTS[constraint.kind]
+    texts = {name: value.strip().lower() for name, value in constraint.args.items() if isinstance(value, str)}
+    return what.format_map(texts), *bounds(constraint.args)
+
+
+def _published(one: Constraint, other: Constraint) -> Iterator[Conflict]:
+    """Yield the conflicts between two constraints of IFEval's and IFBench's kinds."""
     kinds = (one.kind, other.kind)
-    if one.kind in _AMOUNTS and other.kind in _AMOUNTS:
-        what, least, most = _AMOUNTS[one.kind](one.args)
-        also, low, high = _AMOUNTS[other.kind](other.args)
-        if what == also and max(least, low) > min(most, high):
-            yield kinds, f"no number of {what} is in both ranges"
+    amount, others = _amount(one), _amount(other)
+    if amount and others and amount[0] == others[0] and max(amount[1], others[1]) > min(amount[2], others[2]):
+        yield Conflict(kinds, f"no number of {amount[0]} is in both ranges")
     if set(kinds) == set(_ENGLISH):
-        yield kinds, "letters cannot be both"
+        yield Conflict(kinds, _CASE)
     if set(kinds) == {"combination:two_responses", "length_constraints:number_paragraphs"}:
-        yield kinds, "six stars part paragraphs with nothing between them"
+        yield Conflict(kinds, "six stars part paragraphs with nothing between them")
     for first, second in ((one, other), (other, one)):
         if first.kind == _LANGUAGE and (why := _other_language(first.args["language"], second)):
-            yield (first.kind, second.kind), why
+            yield Conflict((first.kind, second.kind), why)
             return  # two languages exclude each other once
-        texts = _ASKED_TEXTS.get(second.kind, lambda args: [])(second.args)
-        if first.kind == _NO_COMMA and any("," in text for text in texts):
-            yield (first.kind, second.kind), "a comma is asked for and forbidden"
+        if first.kind == "punctuation:no_comma" and second.kind in _ASKED:
+            least = (_amount(second) or ("", 1, _MANY))[1]
+            if least and any("," in text for text in second.args[_ASKED[second.kind]]):  # of words, or of letters
+                yield Conflict((first.kind, second.kind), _COMMA)
 
 
 def _other_language(language: str, other: Constraint) -> str:
@@ -112,54 +134,21 @@ def _other_language(language: str, other: Constraint) -> str:
     return ""
 
 
-_UNITS: Final = ("paragraphs", "sentences", "words", "characters")  # each has at least as many of the next
-_LINES: Final = ("headings", "bullets", "table")  # a line of one of these is no line of JSON
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Constraints that cannot hold together.
-
-    Attributes:
-        kinds: what they are.
-        why: in a few words.
-    """
-
-    kinds: tuple[str, ...]
-    why: str
-
-
-def conflicts(constraints: Sequence[Constraint]) -> list[Conflict]:
-    """Return the conflicts in a list of constraints: between two of them, then of all together."""
-    found = [
-        Conflict((one.kind, other.kind), why)
-        for left, right in itertools.combinations(constraints, 2)
-        for one, other in ((left, right), (right, left))
-        for rule in _RULES.get((one.kind, other.kind), ())
-        if (why := rule(one.args, other.args))
-    ]
-    found += [
-        Conflict(kinds, why)
-        for one, other in itertools.combinations(constraints, 2)
-        for kinds, why in published_conflicts(one, other)
-    ]
-    return list(dict.fromkeys(found)) or list(_budget(constraints))
-
-
-def _apart(one: Any, other: Any) -> str:
+def _apart(one: Args, other: Args) -> str:
     empty = max(one.get("min", 0), other.get("min", 0)) > min(one.get("max", _MANY), other.get("max", _MANY))
     return "no number lies in both ranges" if empty else ""
 
 
-def _different(name: str) -> Callable[[Any, Any], str]:
+def _different(name: str) -> Callable[[Args, Args], str]:
     return lambda one, other: f"two different values of {name}" if one[name] != other[name] else ""
 
 
-def _always(why: str) -> Callable[[Any, Any], str]:
-    return lambda one, other: why
+def _when(why: str, excluded: Callable[[Args], bool] = lambda other: True) -> Callable[[Args, Args], str]:
+    """Return a rule that holds where the second constraint's arguments are such."""
+    return lambda one, other: why if excluded(other) else ""
 
 
-def _certain(phrase: str, other: Any) -> tuple[int, str]:
+def _certain(phrase: str, other: Args) -> tuple[int, str]:
     """Return how often a phrase stands in a text that a constraint asks for, and that text.
 
     The first word of an ending may be the end of a longer one, and the last of a beginning its start, so what stands
@@ -173,7 +162,7 @@ def _certain(phrase: str, other: Any) -> tuple[int, str]:
     return min(occurrences(phrase, joined) for joined in (text, f"{text}a", f"a{text}")), text
 
 
-def _banned(one: Any, other: Any) -> str:
+def _banned(one: Args, other: Args) -> str:
     for bad in one["phrases"]:
         count, text = _certain(bad, other)
         if count:
@@ -181,12 +170,12 @@ def _banned(one: Any, other: Any) -> str:
     return ""
 
 
-def _too_often(one: Any, other: Any) -> str:
+def _too_often(one: Args, other: Args) -> str:
     count, text = _certain(one["phrase"], other)
     return f"{text!r} holds {one['phrase']!r} more often than allowed" if count > one.get("max", _MANY) else ""
 
 
-def _counts(one: Any, other: Any) -> str:
+def _counts(one: Args, other: Args) -> str:
     inside = occurrences(other["phrase"], one["phrase"])
     # Occurrences of a phrase do not overlap, so each brings its own occurrences of what is inside it.
     if inside and one.get("min", 0) * inside > other.get("max", _MANY):
@@ -194,95 +183,66 @@ def _counts(one: Any, other: Any) -> str:
     return ""
 
 
-def _commas(one: Any, other: Any) -> str:
-    given = [*other.get("phrases", ()), other.get("text", ""), other.get("phrase", "") if other.get("min") else ""]
-    return "a comma is asked for and forbidden" if any("," in text for text in given) else ""
+def _has_comma(other: Args) -> bool:
+    asked = [*other.get("phrases", ()), other.get("text", ""), other.get("phrase", "") if other.get("min") else ""]
+    return any("," in text for text in asked)
 
 
-def _words_of(one: Any) -> str:
+def _words_of(one: Args) -> str:
     """Return a beginning or an end without the signs that may stand around its words."""
     return " ".join(re.split(r"[\s\"“”*_~`#>]+", in_plain_signs(one["text"]))).strip()
 
 
-def _beginnings(one: Any, other: Any) -> str:
+def _beginnings(one: Args, other: Args) -> str:
     first, second = _words_of(one), _words_of(other)
-    fits = first.startswith(second) or second.startswith(first)
-    return "" if fits else "two different beginnings"
+    return "" if first.startswith(second) or second.startswith(first) else "two different beginnings"
 
 
-def _endings(one: Any, other: Any) -> str:
+def _endings(one: Args, other: Args) -> str:
     first, second = _words_of(one), _words_of(other)
-    fits = first.endswith(second) or second.endswith(first)
-    return "" if fits else "two different endings"
+    return "" if first.endswith(second) or second.endswith(first) else "two different endings"
 
 
-def _marked(one: Any, other: Any) -> str:
+def _marked(one: Args, other: Args) -> str:
     return "" if _words_of(one).endswith(other["mark"]) else f"the ending has no {other['mark']!r} at its end"
 
 
-def _not_upper(one: Any, other: Any) -> str:
-    return "a small letter is asked for" if any(letter.islower() for letter in other["text"]) else ""
-
-
-def _not_lower(one: Any, other: Any) -> str:
-    return "a capital letter is asked for" if any(letter.isupper() for letter in other["text"]) else ""
-
-
-def _not_capital(one: Any, other: Any) -> str:
-    return "a word with a small letter is asked for" if any(map(str.islower, _initials(words(other["text"])))) else ""
-
-
-def _not_capital_end(one: Any, other: Any) -> str:
-    inner = words(f"a{other['text']}")[1:]  # the first may be the end of a longer word
-    return "a word with a small letter is asked for" if any(map(str.islower, _initials(inner))) else ""
-
-
-def _initials(found: Sequence[str]) -> list[str]:
-    return [word[0] for word in found]
-
-
-def _json_start(one: Any, other: Any) -> str:
-    return "" if other["text"][0] in "{[" else "JSON begins with a bracket"
-
-
-def _json_end(one: Any, other: Any) -> str:
-    return "" if other["text"][-1] in "}]" else "JSON ends with a bracket"
-
-
-_CASE = _always("letters cannot be both")
-_RULES: Final[dict[tuple[str, str], tuple[Callable[[Any, Any], str], ...]]] = {
-    **{(kind, kind): (_apart,) for kind in (*_UNITS, "table")},
-    ("bullets", "bullets"): (_different("count"),),
-    ("final_mark", "final_mark"): (_different("mark"),),
-    ("language", "language"): (_different("language"),),
-    ("forbidden", "keywords"): (_banned,),
-    ("forbidden", "starts_with"): (_banned,),
-    ("forbidden", "ends_with"): (_banned,),
-    ("forbidden", "keyword_count"): (_banned,),
-    ("keyword_count", "keywords"): (_too_often,),
-    ("keyword_count", "starts_with"): (_too_often,),
-    ("keyword_count", "ends_with"): (_too_often,),
-    ("keyword_count", "keyword_count"): (_counts,),
-    ("no_commas", "keywords"): (_commas,),
-    ("no_commas", "keyword_count"): (_commas,),
-    ("no_commas", "starts_with"): (_commas,),
-    ("no_commas", "ends_with"): (_commas,),
-    ("starts_with", "starts_with"): (_beginnings,),
-    ("ends_with", "ends_with"): (_endings,),
-    ("ends_with", "final_mark"): (_marked,),
-    ("upper_case", "lower_case"): (_CASE,),
-    ("lower_case", "capitalized"): (_CASE,),
-    ("capitalized", "starts_with"): (_not_capital,),
-    ("capitalized", "ends_with"): (_not_capital_end,),
-    ("upper_case", "starts_with"): (_not_upper,),
-    ("upper_case", "ends_with"): (_not_upper,),
-    ("lower_case", "starts_with"): (_not_lower,),
-    ("lower_case", "ends_with"): (_not_lower,),
-    **{("json", kind): (_always("no line of JSON is one of Markdown"),) for kind in _LINES},
-    ("json", "quoted"): (_always("JSON begins with a bracket"),),
-    ("json", "final_mark"): (_always("JSON ends with a bracket"),),
-    ("json", "starts_with"): (_json_start,),
-    ("json", "ends_with"): (_json_end,),
+_TEXTS: Final = ("keywords", "starts_with", "ends_with")
+_EDGES: Final = ("starts_with", "ends_with")
+_SMALL: Final = "a word with a small letter is asked for"
+_RULES: Final[dict[tuple[str, str], Callable[[Args, Args], str]]] = {
+    **{(kind, kind): _apart for kind in (*_UNITS, "table")},
+    ("bullets", "bullets"): _different("count"),
+    ("final_mark", "final_mark"): _different("mark"),
+    ("language", "language"): _different("language"),
+    **{("forbidden", kind): _banned for kind in (*_TEXTS, "keyword_count")},
+    **{("keyword_count", kind): _too_often for kind in _TEXTS},
+    ("keyword_count", "keyword_count"): _counts,
+    **{("no_commas", kind): _when(_COMMA, _has_comma) for kind in (*_TEXTS, "keyword_count")},
+    ("starts_with", "starts_with"): _beginnings,
+    ("ends_with", "ends_with"): _endings,
+    ("ends_with", "final_mark"): _marked,
+    ("upper_case", "lower_case"): _when(_CASE),
+    ("lower_case", "capitalized"): _when(_CASE),
+    ("capitalized", "starts_with"): _when(
+        _SMALL, lambda other: any(word[0].islower() for word in words(other["text"]))
+    ),
+    ("capitalized", "ends_with"): _when(  # the first word may be the end of a longer one
+        _SMALL, lambda other: any(word[0].islower() for word in words(f"a{other['text']}")[1:])
+    ),
+    **{
+        ("upper_case", kind): _when("a small letter is asked for", lambda other: any(map(str.islower, other["text"])))
+        for kind in _EDGES
+    },
+    **{
+        ("lower_case", kind): _when("a capital letter is asked for", lambda other: any(map(str.isupper, other["text"])))
+        for kind in _EDGES
+    },
+    **{("json", kind): _when("no line of JSON is one of Markdown") for kind in ("headings", "bullets", "table")},
+    ("json", "quoted"): _when("JSON begins with a bracket"),
+    ("json", "final_mark"): _when("JSON ends with a bracket"),
+    ("json", "starts_with"): _when("JSON begins with a bracket", lambda other: other["text"][0] not in "{["),
+    ("json", "ends_with"): _when("JSON ends with a bracket", lambda other: other["text"][-1] not in "}]"),
 }
 
 

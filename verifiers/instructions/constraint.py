@@ -14,21 +14,19 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from adjudge.verifiers.instructions.check import Check, Group, read_args, shown
 from adjudge.verifiers.instructions.composed import COMPOSED, WRITTEN
-from adjudge.verifiers.instructions.ifbench_counts import COUNTS
-from adjudge.verifiers.instructions.ifbench_custom import CUSTOM
 from adjudge.verifiers.instructions.ifbench_format import FORMATS
 from adjudge.verifiers.instructions.ifbench_words import WORDS
 from adjudge.verifiers.instructions.ifeval import IFEVAL
+from adjudge.verifiers.instructions.kind import Group, Kind, Observation, shown
 from adjudge.verifiers.instructions.text import Text
 
 CLASSES: Final[tuple[Group, ...]] = ("content", "format", "language", "length")
 
-IFBENCH: Final[Mapping[str, type[Check]]] = MappingProxyType({**COUNTS, **WORDS, **FORMATS, **CUSTOM})
+IFBENCH: Final[Mapping[str, Kind]] = MappingProxyType({**WORDS, **FORMATS})
 """The 58 kinds of IFBench."""
 
-KINDS: Final[Mapping[str, type[Check]]] = MappingProxyType({**COMPOSED, **WRITTEN, **IFEVAL, **IFBENCH})
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType({**COMPOSED, **WRITTEN, **IFEVAL, **IFBENCH})
 """All kinds by name."""
 
 _MAX_CONSTRAINTS: Final = 200
@@ -41,7 +39,6 @@ class Constraint:
     Attributes:
         kind: one of `KINDS`.
         args: its arguments, as plain data; without those that are None.
-        check: the same, typed.
 
     Raises:
         ValueError: the kind is unknown, or the arguments do not fit it.
@@ -49,7 +46,7 @@ class Constraint:
 
     kind: str
     args: Mapping[str, Any]
-    check: Check = field(init=False, repr=False, compare=False)
+    _typed: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -60,7 +57,7 @@ class Constraint:
                 "(docs/instructions.md has them all)"
             )
         try:
-            object.__setattr__(self, "check", read_args(KINDS[self.kind], self.args))
+            object.__setattr__(self, "_typed", KINDS[self.kind].read_args(self.args))
         except ValueError as error:
             raise ValueError(f"the constraint {self.kind!r} has {shown(dict(self.args))}: {error}") from error
         object.__setattr__(self, "args", {name: value for name, value in self.args.items() if value is not None})
@@ -88,9 +85,13 @@ class Constraint:
         """Its class."""
         return KINDS[self.kind].group
 
+    def look(self, text: Text) -> Observation:
+        """Return what is seen in a response that is more than white space."""
+        return KINDS[self.kind].look(text, **self._typed)
+
     def met(self, response: str) -> bool:
         """Return whether a response meets it."""
-        return self.check.look(Text(response)).met
+        return self.look(Text(response)).met
 
 
 def read_constraints(data: Any) -> list[Constraint]:
@@ -105,13 +106,13 @@ def read_constraints(data: Any) -> list[Constraint]:
         data = data["constraints"]
     if not isinstance(data, Sequence) or isinstance(data, str | bytes) or not 0 < len(data) <= _MAX_CONSTRAINTS:
         raise ValueError(f"the constraints are {shown(data)}; they must be a list of 1 to {_MAX_CONSTRAINTS}")
-    found = []
+    constraints = []
     for place, one in enumerate(data):
         try:
-            found.append(Constraint.read(one))
+            constraints.append(Constraint.read(one))
         except ValueError as error:
             raise ValueError(f"constraint {place}: {error}") from error
-    return found
+    return constraints
 
 
 def all_met(constraints: tuple[Constraint, ...], response: str) -> bool:

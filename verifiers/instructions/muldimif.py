@@ -78,11 +78,7 @@ _HAVE: Final = r"(?:include|includes|contain|contains|feature|features|have|has|
 class Unconverted:
     """A constraint that was not understood.
 
-    Attributes:
-        group: its class.
-        kind: its kind.
-        text: its sentence.
-        why: "about a part", "a condition", or "not understood".
+    Why: "about a part", "a condition", or "not understood".
     """
 
     group: str
@@ -100,14 +96,14 @@ def muldimif_constraints(row: Mapping[str, Any]) -> tuple[list[dict[str, Any]], 
     triples = row.get("constraints")
     if not isinstance(triples, list) or not all(map(_is_triple, triples)):
         raise ValueError(f'a MulDimIF row has "constraints" {triples!r}; it must be a list of [class, kind, sentence]')
-    found, left = [], []
+    constraints, left = [], []
     for group, kind, text in triples:
         one = converted(group, kind, text)
         if one is None:
             left.append(Unconverted(group, kind, text, _why(text)))
         else:
-            found.append(one)
-    return found, left
+            constraints.append(one)
+    return constraints, left
 
 
 def converted(group: str, kind: str, text: str) -> dict[str, Any] | None:
@@ -146,9 +142,9 @@ def _range(text: str, unit: str, lead: str, tail: str) -> dict[str, int] | None:
     """Return the range that a sentence asks for, None where it is no such sentence."""
     for bound, form in _BOUNDS:
         negated = r"(?:does )?" if _AT_MOST in bound else ""
-        found = re.fullmatch(rf"{lead}{negated}{bound} {unit}{tail}", text)
-        if found:
-            numbers = [int(one) for one in found.groups() if one is not None]
+        match = re.fullmatch(rf"{lead}{negated}{bound} {unit}{tail}", text)
+        if match:
+            numbers = [int(one) for one in match.groups() if one is not None]
             if max(numbers) > 100_000:
                 return None
             return _ends(form, numbers)
@@ -175,10 +171,10 @@ def _keywords(plain: str, lower: str) -> dict[str, Any] | None:
     asked = rf"{_LEAD}(?:{_HAVE}|mention|mentions) {_TERMS}({_QUOTES}){_IN_IT}{_PURPOSE}"
     done = "(?:included|incorporated|used|mentioned)"
     passive = rf"{_POLITE}{_CALL}{_TERMS}({_QUOTES}) {_MUST}(?:be )?{done}{_IN_IT}{_PURPOSE}"
-    found = re.fullmatch(asked, plain, re.IGNORECASE) or re.fullmatch(passive, plain, re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(asked, plain, re.IGNORECASE) or re.fullmatch(passive, plain, re.IGNORECASE)
+    if not match:
         return None
-    phrases = [one[1:-1].strip().rstrip(",.") for one in re.findall(_QUOTED, found[1])]
+    phrases = [one[1:-1].strip().rstrip(",.") for one in re.findall(_QUOTED, match[1])]
     fit = all(phrase[:1].isalnum() and phrase[-1:].isalnum() for phrase in phrases)
     return _made("keywords", phrases=phrases) if fit else None
 
@@ -187,8 +183,8 @@ def _punctuation(plain: str, lower: str) -> dict[str, Any] | None:
     ends = rf"{_LEAD}(?:ends?|concludes?|finish|finishes) (?:with|in) {_MARK}(?: as the ending punctuation)?{_PURPOSE}"
     of_it = "(?: of the (?:response|answer))?"
     named = rf"{_POLITE}{_CALL}(?:the )?ending punctuation{of_it} (?:must|should) be {_MARK}{_PURPOSE}"
-    found = re.fullmatch(ends, lower) or re.fullmatch(named, lower)
-    return _made("final_mark", mark=_MARKS[found[1]]) if found else None
+    match = re.fullmatch(ends, lower) or re.fullmatch(named, lower)
+    return _made("final_mark", mark=_MARKS[match[1]]) if match else None
 
 
 def _english(plain: str, lower: str) -> dict[str, Any] | None:
@@ -211,16 +207,16 @@ def _english(plain: str, lower: str) -> dict[str, Any] | None:
 
 
 def _chinese(plain: str, lower: str) -> dict[str, Any] | None:
-    found = re.fullmatch(rf"{_LEAD}(?:be )?(?:written |provided |given )?in chinese{_PURPOSE}", lower)
-    return _made("language", language="zh") if found else None
+    match = re.fullmatch(rf"{_LEAD}(?:be )?(?:written |provided |given )?in chinese{_PURPOSE}", lower)
+    return _made("language", language="zh") if match else None
 
 
 def _markdown(plain: str, lower: str) -> dict[str, Any] | None:
     tail = rf"(?: formatted)?(?: (?:in|using) markdown(?: format)?)?{_IN_IT}{_PURPOSE}"
     heading = r"(?:level (\d) (?:markdown )?heading|heading (?:of )?level (\d)|markdown level (\d) heading)"
-    found = re.fullmatch(rf"{_LEAD}{_HAVE} (?:a|1|at least 1) {heading}{tail}", lower)
-    if found:
-        level = int(next(filter(None, found.groups())))
+    match = re.fullmatch(rf"{_LEAD}{_HAVE} (?:a|1|at least 1) {heading}{tail}", lower)
+    if match:
+        level = int(next(filter(None, match.groups())))
         return _made("headings", level=level, min=1) if 1 <= level <= 6 else None
     levels = _range(lower, "(?:heading levels|levels of headings?)", rf"{_LEAD}{_HAVE} ", tail)
     return _made("heading_levels", **levels) if levels else None
@@ -242,9 +238,9 @@ def _table(plain: str, lower: str) -> dict[str, Any] | None:
 def _json(plain: str, lower: str) -> dict[str, Any] | None:
     tail = rf"(?: of nesting| levels)?{_PURPOSE}"
     limits = _range(lower, "levels?", rf"{_LEAD}{_HAVE} a json object with ", tail)
-    found = re.fullmatch(r"(?:the )?object nesting levels (?:must|should) not exceed (\d+)(?: levels)?", lower)
-    if found:
-        limits = {"max": int(found[1])}
+    match = re.fullmatch(r"(?:the )?object nesting levels (?:must|should) not exceed (\d+)(?: levels)?", lower)
+    if match:
+        limits = {"max": int(match[1])}
     return _made("json_depth", **limits) if limits else None
 
 

@@ -11,9 +11,7 @@ constraints written as prose (`muldimif`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-_LANGUAGES: Final = ("en:",)
+from typing import Any
 
 
 def ifeval_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -26,7 +24,7 @@ def ifeval_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def ifbench_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a row of IFBench asks for: `[{"kind": .., "args": {..}}, ..]`.
+    """Return what a row of IFBench asks for, as `ifeval_constraints`.
 
     Raises:
         ValueError: the row has no list of ids, or not as many arguments.
@@ -41,21 +39,13 @@ def _constraints(row: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
     given = row.get("kwargs")
     if not isinstance(given, list) or len(given) != len(ids):
         raise ValueError(f'{what} has "kwargs" {given!r}; it must be a list of {len(ids)} objects, one for each id')
-    return [{"kind": _kind(one), "args": _args(args, one, what)} for one, args in zip(ids, given, strict=True)]
-
-
-def _kind(one: str) -> str:
-    for language in _LANGUAGES:
-        one = one.removeprefix(language)
-    return one
-
-
-def _args(args: Any, one: str, what: str) -> dict[str, Any]:
-    if args is None:
-        return {}
-    if not isinstance(args, Mapping):
-        raise ValueError(f"{what} has the kwargs {args!r} for {one!r}; they must be an object")
-    return {str(name): _plain(value) for name, value in args.items() if value is not None}
+    constraints = []
+    for kind, args in zip(ids, given, strict=True):
+        if not isinstance(args, Mapping | None):
+            raise ValueError(f"{what} has the kwargs {args!r} for {kind!r}; they must be an object")
+        plain = {str(name): _plain(value) for name, value in (args or {}).items() if value is not None}
+        constraints.append({"kind": kind.removeprefix("en:"), "args": plain})
+    return constraints
 
 
 def _plain(value: Any) -> Any:

@@ -1,11 +1,14 @@
-"""Sentences of English text, cut where the published checkers of IFEval and IFBench cut them.
+"""Sentences and words of English text, parted where the published checkers of IFEval and IFBench part them.
 
 Those use NLTK's Punkt with parameters learned from newspapers.  This has its rules, which are few, and lists of our
 own in the place of what was learned: a mark before white space or a closing sign ends a sentence, except a period
-after an abbreviation or an initial, or after a number before a small letter, and except three dots.
+after an abbreviation or an initial, or after a number before a small letter, and except three dots.  Words are those of
+NLTK's Treebank tokenizer: marks are tokens of their own, "don't" is "do" and "n't", "it's" is "it" and "'s", and only
+the period at the end of a sentence leaves its word.
 
-Not covered: what Punkt learned of single words ("Mr. Smith Co. said" and the like differ in rare cases), and languages
-that do not end sentences with ".", "?" or "!": their text is one sentence, as it is for the published checkers.
+Not covered: what Punkt learned of single words ("Mr. Smith Co. said" and the like differ in rare cases), languages
+that do not end sentences with ".", "?" or "!": their text is one sentence, as it is for the published checkers; and the
+names that the tokenizer gives to quotation marks (they stay as written here).
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ STARTERS: Final = frozenset(
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, without white space around them; linear in its length."""
-    found = []
+    pieces = []
     start = 0
     marks = [mark for mark in _MARKS.finditer(text) if _may_end(text, mark.end())]
     ended = False
@@ -51,11 +54,11 @@ def sentences(text: str) -> list[str]:
             end = _after_gap(text, mark.end())
             closers = _CLOSERS.match(text, end)
             end = closers.end() if closers else end
-            found.append(text[start:end])
+            pieces.append(text[start:end])
             start = end
         ended = False
-    found.append(text[start:])
-    return [sentence for piece in found if (sentence := piece.strip())]
+    pieces.append(text[start:])
+    return [sentence for piece in pieces if (sentence := piece.strip())]
 
 
 def _may_end(text: str, end: int) -> bool:
@@ -88,5 +91,35 @@ def _ends(text: str, mark: re.Match[str]) -> bool:
 
 
 def _first_word(text: str) -> str:
-    found = re.match(r"[^\W\d_]+", text)
-    return found[0].lower() if found else ""
+    word = re.match(r"[^\W\d_]+", text)
+    return word[0].lower() if word else ""
+
+
+_MARK_TOKENS: Final = r";@#$%&?!*\[\](){}<>«»“”„‘’\""
+_PIECE = re.compile(
+    rf"\.{{2,}}|--|[{_MARK_TOKENS}]|`+|[:,](?!\d)|(?:(?!\.\.|--|[:,](?!\d))[^{_MARK_TOKENS}`\s])+"
+)  # each alternative begins with another character, so no text is read twice
+_CLITIC = re.compile(r"(?i)(?<=[^'])(n't|'ll|'re|'ve|'s|'m|'d|')\Z")
+_FINAL = re.compile(r"(?<=[^.])\.(?=[\])}>\"'»”’ ]*\Z)")
+_JOINED: Final = {"cannot": 3, "gimme": 3, "gonna": 3, "gotta": 3, "lemme": 3, "wanna": 3}
+
+
+def tokens(sentence: str) -> list[str]:
+    """Return the words and marks of one sentence."""
+    final = _FINAL.search(sentence, max(0, len(sentence) - 20))
+    if final:
+        sentence = f"{sentence[: final.start()]} . {sentence[final.end() :]}"
+    parted: list[str] = []
+    for piece in _PIECE.findall(sentence):
+        if "'" in piece and len(piece) > 1:
+            parted += _at_clitic(piece)
+        elif len(piece) in (5, 6) and piece.lower() in _JOINED:
+            parted += [piece[:3], piece[3:]]
+        else:
+            parted.append(piece)
+    return parted
+
+
+def _at_clitic(piece: str) -> list[str]:
+    clitic = _CLITIC.search(piece, max(0, len(piece) - 4))
+    return [piece[: clitic.start()], piece[clitic.start() :]] if clitic and clitic.start() else [piece]

@@ -54,13 +54,13 @@ def besides(text: str, phrases: Iterable[str]) -> bool:
     return holds_something(re.sub(alone, " ", text, flags=re.IGNORECASE))
 
 
-def apart(found: Sequence[re.Match[str]], text: str) -> int:
+def apart(matches: Sequence[re.Match[str]], text: str) -> int:
     """Return how many finds there are; of those that stand in a row and are the same, two."""
     same = [
         one[0].casefold() == two[0].casefold() and not _WORD.search(text, one.end(), two.start())
-        for one, two in itertools.pairwise(found)
+        for one, two in itertools.pairwise(matches)
     ]
-    return len(found) - sum(one and other for one, other in itertools.pairwise(same))
+    return len(matches) - sum(one and other for one, other in itertools.pairwise(same))
 
 
 def times_apart(phrase: str, text: str) -> int:
@@ -87,11 +87,11 @@ def commas(text: str) -> int:
 def is_quoted_as_one(text: str) -> bool:
     """Return whether the quotation that begins a text may be the one that ends it, and holds something."""
     depth, closed = 0, False
-    for found in _QUOTE.finditer(text):
-        before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
-        opens = not found.start() or (after.strip() != "" and (before.isspace() or before in _BEFORE_QUOTE))
+    for quote in _QUOTE.finditer(text):
+        before, after = text[quote.start() - 1 : quote.start()], text[quote.end() : quote.end() + 1]
+        opens = not quote.start() or (after.strip() != "" and (before.isspace() or before in _BEFORE_QUOTE))
         depth += 1 if opens else -1
-        closed |= depth <= 0 and found.end() < len(text)
+        closed |= depth <= 0 and quote.end() < len(text)
     return holds_something(text) and not (closed and depth == 0)
 
 

@@ -18,10 +18,9 @@ from typing import Final
 
 from adjudge.responses.rendering import as_read
 from adjudge.responses.visible import in_plain_letters
-from adjudge.verifiers.instructions import sentences as sentence_rules
+from adjudge.verifiers.instructions import sentences as english_sentences
 from adjudge.verifiers.instructions.english import STOP_WORDS, is_common
 from adjudge.verifiers.instructions.text_units import in_plain_signs
-from adjudge.verifiers.instructions.tokens import tokens
 
 _LEAST: Final = 3  # letters of a word that may be disguised
 _GAP: Final = 12  # characters between two letters of one word
@@ -71,9 +70,9 @@ class Packed:
     def _times(self, word: str, wanted: str, letters: str, places: list[int]) -> int:
         count, at = 0, letters.find(wanted)
         while at >= 0:
-            found = self._is_word(word, places[at : at + len(wanted)])
-            count += found
-            at = letters.find(wanted, at + (len(wanted) if found else 1))
+            is_word = self._is_word(word, places[at : at + len(wanted)])
+            count += is_word
+            at = letters.find(wanted, at + (len(wanted) if is_word else 1))
         return count
 
     def _is_word(self, word: str, places: list[int]) -> bool:
@@ -130,8 +129,8 @@ def _letter(sign: str) -> str:
         return _LOOKS_LIKE[base]
     if base.isascii():
         return base.lower() if base.isalpha() else ""
-    found = _NAMED.match(unicodedata.name(base, ""))
-    return found[1].lower() if found else ""
+    name = _NAMED.match(unicodedata.name(base, ""))
+    return name[1].lower() if name else ""
 
 
 def _may_be(sign: str, letter: str) -> bool:
@@ -202,18 +201,18 @@ class Text:
     @cached_property
     def sentences(self) -> list[str]:
         """Its sentences, as Punkt parts them."""
-        return sentence_rules.sentences(self.read)
+        return english_sentences.sentences(self.read)
 
     @cached_property
     def tokens(self) -> list[str]:
         """Words and marks, as the Treebank tokenizer parts them."""
-        return [token for sentence in self.sentences for token in tokens(sentence)]
+        return [token for sentence in self.sentences for token in english_sentences.tokens(sentence)]
 
     def times(self, word: str) -> int:
         """Return how often a word occurs by itself, case aside; in disguise too, where a reader sees through it."""
         plain = re.compile(whole_word(in_plain_signs(word)), re.IGNORECASE)
-        found = max(len(plain.findall(in_plain_signs(text))) for text in {self.raw, self.read})
-        return max(found, self.disguised(word))
+        count = max(len(plain.findall(in_plain_signs(text))) for text in {self.raw, self.read})
+        return max(count, self.disguised(word))
 
     def disguised(self, word: str) -> int:
         """Return how often a word occurs by itself, as it is or in disguise, where a reader sees it."""

@@ -70,13 +70,13 @@ def sentences(text: str) -> list[str]:
 
 def _is_abbreviated(before: str, after: str) -> bool:
     """Return whether a text ends in the period of an abbreviation, of an initial or of a number that begins a line."""
-    found = _LAST_WORD.search(before, max(0, len(before) - 20))
-    if not found:
+    last = _LAST_WORD.search(before, max(0, len(before) - 20))
+    if not last:
         return False
-    word, following = found[1], _FIRST_WORD.match(after)
+    word, following = last[1], _FIRST_WORD.match(after)
     named = after[:1].isdigit() or (following is not None and following[0].lower() not in STARTERS)
     if word.isdigit():
-        return not before[: found.start(1)].strip() and len(word) < 4
+        return not before[: last.start(1)].strip() and len(word) < 4
     if len(word) == 1:
         return word.isupper() and named and bool(_NAME.match(after))
     if word.lower() in _BEFORE_NAMES:
@@ -141,7 +141,7 @@ def last_sign(text: str) -> str:
 
 def headings(text: str, level: int) -> list[str]:
     """Return the Markdown headings of a level."""
-    return [found[2] for found in _HEADING.finditer(text) if len(found[1]) == level]
+    return [heading[2] for heading in _HEADING.finditer(text) if len(heading[1]) == level]
 
 
 def bullets(text: str) -> list[str]:
@@ -151,14 +151,14 @@ def bullets(text: str) -> list[str]:
 
 def _tables(text: str) -> list[list[str]]:
     """Return the lines of each Markdown table, without the rule below its head."""
-    found: list[list[str]] = []
+    tables: list[list[str]] = []
     lines = text.splitlines()
     for at, line in enumerate(lines[1:], 1):
         head = lines[at - 1]
         if "|" in line and "|" in head and _TABLE_RULE.match(line) and len(_cells(line)) == len(_cells(head)):
             rows = itertools.takewhile(lambda row: "|" in row, itertools.islice(lines, at + 1, None))
-            found.append([head, *rows])
-    return found
+            tables.append([head, *rows])
+    return tables
 
 
 def _cells(line: str) -> list[str]:

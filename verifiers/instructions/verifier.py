@@ -8,13 +8,9 @@ A response is checked as a reader sees it (`rendering`, `visible`): without what
 hides, and with letters of other alphabets that look like Latin ones read as these.  Words that are forbidden are found
 in disguise too.
 
-The variants of a response of which IFEval's loose check takes the best.
-
-A first line may say "Sure, here it is:", a last one "Let me know ...", and stars may be Markdown.  So a constraint is
-met when the response meets it as it is, or without its first line, its last, or both; each also without stars.
-
-So the loose check is for numbers beside published ones: a response of any kind with a last line of one word meets what
-that word meets.
+IFEval's loose check takes the best of several variants of a response: a first line may say "Sure, here it is:", a last
+one "Let me know ...", and stars may be Markdown.  It is for numbers beside published ones: a response of any kind with
+a last line of one word meets what that word meets.
 
 Not covered: whether the task was done.  A constraint is met by a response about nothing, too; weigh this with a judge
 (`docs/instructions.md`).
@@ -31,11 +27,13 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier, Truncated
-from adjudge.verifiers.instructions.check import Finding
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
+from adjudge.verifiers.instructions.kind import Observation
 from adjudge.verifiers.instructions.language_detection import NoDetectorError
 from adjudge.verifiers.instructions.text import Text
+
+_LONGEST: Final = 200  # characters of a text in the evidence
 
 
 def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]:
@@ -54,9 +52,6 @@ def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]
             if variant not in seen and variant.strip():
                 seen.add(variant)
                 yield (name if stars else f"{name}, without stars"), Text(variant, shown=shown)
-
-
-_LONGEST: Final = 200  # characters of a text in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +89,10 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     def check_reference(self, sample: Sample) -> None:
         """Read a sample's constraints, which must not be contradictory where that is asked for."""
         constraints = self.gold_of(sample)
-        if self.contradictions == "refuse" and (found := conflicts(constraints)):
-            raise ValueError(f"the constraints {' and '.join(found[0].kinds)} exclude each other: {found[0].why}")
+        if self.contradictions == "refuse" and (exclusive := conflicts(constraints)):
+            raise ValueError(
+                f"the constraints {' and '.join(exclusive[0].kinds)} exclude each other: {exclusive[0].why}"
+            )
 
     def read_reference(self, reference: Any) -> list[Constraint]:
         """Return the constraints."""
@@ -119,42 +116,24 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
             seen, constraints = visible(text), [_as_seen(constraint) for constraint in constraints]
         if not any(map(str.isalnum, seen)):  # marks alone keep to many constraints, and answer nothing
             return Score.scored(0.0, "no_answer", constraints=len(constraints))
-        parts = self._parts(constraints, seen)
+        forms = list(variants(seen, shown=self.see == "visible"))
+        kinds = [constraint.kind for constraint in constraints]
+        names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
+        parts = {name: self._part(constraint, forms) for name, constraint in zip(names, constraints, strict=True)}
         met = sum(part.value == 1.0 for part in parts.values())
         evidence = {"met": met, "constraints": len(parts), "hidden_characters": len(text) - len(seen)}
         value = {"all": float(met == len(parts)), "fraction": met / len(parts), "count": float(met)}[self.credit]
         return Score(value=value, reason="" if met == len(parts) else "bad_format", parts=parts, evidence=evidence)
 
-    def _parts(self, constraints: Sequence[Constraint], text: str) -> dict[str, Score]:
-        forms = _Forms(text, self.mode, shown=self.see == "visible")
-        kinds = [constraint.kind for constraint in constraints]
-        names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
-        return {name: self._part(constraint, forms) for name, constraint in zip(names, constraints, strict=True)}
-
-    def _part(self, constraint: Constraint, forms: _Forms) -> Score:
+    def _part(self, constraint: Constraint, forms: Sequence[tuple[str, Text]]) -> Score:
         """Return the score of one constraint: 1 where a form of the response meets it, with what was seen there."""
-        first: Finding | None = None
-        for name, text in forms:
-            finding = constraint.check.look(text)
-            if finding.met and (self.vacuous == "met" or not finding.vacuous):
-                return Score(value=1.0, evidence={"kind": constraint.kind, "form": name, **_seen(finding)})
-            first = first or finding
-        seen = _seen(first) if first else {}
-        return Score(value=0.0, reason="bad_format", evidence={"kind": constraint.kind, **seen})
-
-
-class _Forms:
-    """The forms of a response that are looked at, made when they are asked for and kept for the next constraint."""
-
-    def __init__(self, text: str, mode: str, *, shown: bool) -> None:
-        self._made: list[tuple[str, Text]] = []
-        self._rest = variants(text, shown=shown) if mode == "loose" else iter([("as it is", Text(text, shown=shown))])
-
-    def __iter__(self) -> Iterator[tuple[str, Text]]:
-        yield from self._made
-        for form in self._rest:
-            self._made.append(form)
-            yield form
+        seen: dict[str, Any] = {}
+        for name, text in forms if self.mode == "loose" else forms[:1]:
+            here = constraint.look(text)
+            if here.met and (self.vacuous == "met" or not here.vacuous):
+                return Score(value=1.0, evidence={"kind": constraint.kind, "form": name, **_seen(here)})
+            seen = seen or {"kind": constraint.kind, **_seen(here)}
+        return Score(value=0.0, reason="bad_format", evidence=seen)
 
 
 def _as_seen(constraint: Constraint) -> Constraint:
@@ -174,8 +153,8 @@ def _text_as_seen(value: Any) -> Any:
     return [_text_as_seen(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _seen(finding: Finding) -> dict[str, Any]:
-    return {**_short(finding.seen), **({"vacuous": True} if finding.met and finding.vacuous else {})}
+def _seen(there: Observation) -> dict[str, Any]:
+    return {**_short(there.seen), **({"vacuous": True} if there.met and there.vacuous else {})}
 
 
 def _short(seen: Any) -> Any:

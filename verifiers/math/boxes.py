@@ -44,8 +44,8 @@ def boxed(text: str) -> tuple[list[Box], bool]:
     if at < 0:
         command = "\\framebox" if "\\framebox" in text else "\\fbox"
         at = text.rfind(command)
-    found: list[Box] = []
-    while at >= 0 and len(found) < MAX_BOXES:
+    run: list[Box] = []
+    while at >= 0 and len(run) < MAX_BOXES:
         start = text.find("{", at, at + 12)
         if start < 0:
             bare = _BARE.match(text, at + len(command), at + 40)
@@ -55,25 +55,25 @@ def boxed(text: str) -> tuple[list[Box], bool]:
         else:
             closed = _close(text, start)
             if closed < 0:
-                return found, not found
+                return run, not run
             box = Box(text[start + 1 : closed], at, closed + 1)
-        if found and not _joined(text, box.stop, found[0].start):
+        if run and not _joined(text, box.stop, run[0].start):
             break
-        found.insert(0, box)
+        run.insert(0, box)
         at = _previous(text, command, at)
-    return found, False
+    return run, False
 
 
 def earlier_boxes(text: str) -> tuple[str, ...]:
     """Return what all boxes of a text hold, as far back as `MAX_BOXES`."""
-    found: list[str] = []
-    while len(found) < MAX_BOXES:
+    texts: list[str] = []
+    while len(texts) < MAX_BOXES:
         boxes, _ = boxed(text)
         if not boxes:
             break
-        found[:0] = [box.text for box in boxes]
+        texts[:0] = [box.text for box in boxes]
         text = text[: boxes[0].start]
-    return tuple(found)
+    return tuple(texts)
 
 
 def unescape(text: str) -> str:

@@ -9,7 +9,16 @@ from typing import Final, Self
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.lexer import Token
-from adjudge.verifiers.math.nodes import Collection, Constant, Matrix, Node, NotMathError, Operation, is_expression
+from adjudge.verifiers.math.nodes import (
+    Collection,
+    Constant,
+    Matrix,
+    Node,
+    NotMathError,
+    Operation,
+    is_expression,
+    is_op,
+)
 
 _ENDING_COMMANDS: Final = frozenset({*known.CONSTANTS, "}", "$", "rvert", "degree", "circ"})
 
@@ -189,7 +198,7 @@ class BracketParser(Cursor, ABC):
             self.expect(closer)
         if isinstance(node, Collection) and node.kind == "list":
             return Collection("set", node.items) if closer == "\\}" else node
-        if closer == "\\}" and not (isinstance(node, Operation) and node.name == "such_that"):
+        if closer == "\\}" and not (is_op(node, "such_that")):
             return Collection("set", (node,))
         return node
 

@@ -182,9 +182,7 @@ def suspicious(before: str, last: str, after: str) -> bool:
 def denied_before(before: str, *, marked: bool) -> bool:
     """Whether the words right before a value say that it is not the answer.
 
-    Args:
-        before: the text that ends where the value, or the bracket around it, begins.
-        marked: the value is in a box.
+    The text ends where the value, or the bracket around it, begins; `marked` says that the value is in a box.
     """
     said = _said(before)
     if marked and _NEEDED.search(said):

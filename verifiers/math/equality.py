@@ -10,11 +10,11 @@ a hedge of two values and one of them.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from adjudge.verifiers.math.intervals import Interval, intervals_of
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Constant,
     Matrix,
@@ -28,10 +28,11 @@ from adjudge.verifiers.math.nodes import (
     children,
     expand,
     is_expression,
+    is_op,
     rebuild,
     walk,
 )
-from adjudge.verifiers.math.relations import Solution, entries_of, is_tuple, relation_verdict, solutions
+from adjudge.verifiers.math.relations import Solution, entries_of, is_tuple, partnered, relation_verdict, solutions
 from adjudge.verifiers.math.scalars import Rules, Verdict, scalar_verdict
 
 MAX_ITEMS: Final = 64  # of an unordered collection: matching costs items squared
@@ -117,8 +118,8 @@ class Equality:
         if _is_ratio(gold) or _is_ratio(answer):
             return self.ratio(gold, answer)
         if not (is_expression(gold) and is_expression(answer)):
-            found = self.ranges(gold, answer)
-            return self.operation(gold, answer) if found is None else found
+            as_sets = self.ranges(gold, answer)
+            return self.operation(gold, answer) if as_sets is None else as_sets
         verdict = scalar_verdict(gold, answer, self.rules, self.seed)
         self.tiers[verdict.tier] = None
         return verdict.equal
@@ -132,47 +133,47 @@ class Equality:
 
     def relation(self, gold: Node, answer: Node) -> bool | None:
         """Compare where at least one side is a relation."""
-        found = relation_verdict(gold, answer, self.equal, self.rules, self.seed)
-        return self.ranges(gold, answer) if found is None else found
+        verdict = relation_verdict(gold, answer, self.equal, self.rules, self.seed)
+        return self.ranges(gold, answer) if verdict is None else verdict
 
     def named(self, gold: Node, answer: Node, left: list[Solution], right: list[Solution]) -> bool | None:
         """Compare where both sides name their values: name by name, and the solutions in any order."""
         ours, theirs = {name for one in left for name in one}, {name for one in right for name in one}
         if ours == theirs and len(ours) == 1:
             return self.equal(_bag(gold, left), _bag(answer, right))
-        values = [[value for one in found for value in one.values()] for found in (left, right)]
+        values = [[value for one in side for value in one.values()] for side in (left, right)]
         if ours != theirs:
             numbered = (len(ours) == 1 and _numbered(right, *ours)) or (len(theirs) == 1 and _numbered(left, *theirs))
-            found = self.any_order(*values)
-            return found if numbered or found is False else None
+            verdict = self.any_order(*values)
+            return verdict if numbered or verdict is False else None
         if any(one.keys() != ours for one in (*left, *right)):
             return None  # `x=1, x=2, y=3` does not say which x goes with y
         if len(left) == 1 and _is_choice(gold) != _is_choice(answer):
             return None
         rows = [
-            [Collection("bracket", tuple(one[name] for name in left[0]), "()") for one in found]
-            for found in (left, right)
+            [Collection("bracket", tuple(one[name] for name in left[0]), "()") for one in side]
+            for side in (left, right)
         ]
         return self.any_order(list(rows[0]), list(rows[1]))
 
-    def unnamed(self, found: list[Solution], named: Node, bare: Node, *, gold_named: bool) -> bool | None:
+    def unnamed(self, ways: list[Solution], named: Node, bare: Node, *, gold_named: bool) -> bool | None:
         """Compare named values with values alone: the order written says which is which, or the alphabet's."""
-        several = len({name for one in found for name in one}) > 1
+        several = len({name for one in ways for name in one}) > 1
         if not several and isinstance(bare, Collection) and bare.kind == "bracket":
             return False  # `x=1, x=2` is neither a point nor an interval
-        if several and len(found) == 1 and _is_choice(named):
+        if several and len(ways) == 1 and _is_choice(named):
             return None  # `x=1 or y=2` settles neither
         if not several:
-            bag = _bag(named, found)
+            bag = _bag(named, ways)
             return self.equal(*_sides(bag, bare, gold_named))
-        names = list(found[0])
-        if any(_numbered(found, Symbol(root)) for root in ROOTS):
-            values: list[Node] = list(found[0].values())
+        names = list(ways[0])
+        if any(_numbered(ways, Symbol(root)) for root in ROOTS):
+            values: list[Node] = list(ways[0].values())
             return self.equal(*_sides(Collection("list", tuple(values)), bare, gold_named))
         usual = sorted(names, key=repr) if _runs(names) else names
         orders = [usual] if usual == names or not gold_named else [names, usual]
         verdicts = [
-            self.in_rows([[one.get(name) for name in order] for one in found], bare, gold_named=gold_named)
+            self.in_rows([[one.get(name) for name in order] for one in ways], bare, gold_named=gold_named)
             for order in orders
         ]
         if len(orders) == 2:
@@ -236,9 +237,9 @@ class Equality:
         if "union" in kinds or _conditions(gold) or _conditions(answer):
             if {gold.brackets, answer.brackets} == {"and", "or"}:
                 return None
-            found = self.ranges(gold, answer)
-            if found is not None:
-                return found
+            as_sets = self.ranges(gold, answer)
+            if as_sets is not None:
+                return as_sets
             return self.any_order(list(gold.items), list(answer.items)) if gold.kind == answer.kind else None
         if _mixed(gold) or _mixed(answer):
             if self.in_order(list(gold.items), list(answer.items)):
@@ -269,11 +270,11 @@ class Equality:
     def sets(self, gold: Collection, answer: Collection) -> bool | None:
         """Compare where at least one side is a set, in which equal members count once however they are written."""
         left, right = (_once(side.items) if side.kind == "set" else list(side.items) for side in (gold, answer))
-        found = self.any_order(left, right)
-        if found is True or max(len(left), len(right)) > MAX_ITEMS:
-            return found
+        verdict = self.any_order(left, right)
+        if verdict is True or max(len(left), len(right)) > MAX_ITEMS:
+            return verdict
         fewer = [self.once(items) if side.kind == "set" else items for side, items in ((gold, left), (answer, right))]
-        return found if fewer == [left, right] else self.any_order(*fewer)
+        return verdict if fewer == [left, right] else self.any_order(*fewer)
 
     def once(self, items: list[Node]) -> list[Node]:
         """Return the items without those that equal an earlier one."""
@@ -291,13 +292,10 @@ class Equality:
                 if isinstance(one, Constant) and one.name == "empty":
                     return False
                 return self.equal(many.items[0], one) if many is gold else self.equal(one, many.items[0])
-        found = self.ranges(gold, answer)
-        if found is not None:
-            return found
-        doubtful = any(
-            isinstance(side, Operation) and side.name in ("setminus", "cap", "such_that", "opaque")
-            for side in (gold, answer)
-        )
+        as_sets = self.ranges(gold, answer)
+        if as_sets is not None:
+            return as_sets
+        doubtful = any(is_op(side, "setminus", "cap", "such_that", "opaque") for side in (gold, answer))
         return None if doubtful else False
 
     def ratio(self, gold: Node, answer: Node) -> bool | None:
@@ -307,7 +305,7 @@ class Equality:
         if left and right:
             if len(left) != len(right):
                 return False
-            if any(item == Number(Fraction(0)) for item in (*left, *right)):
+            if any(item == ZERO for item in (*left, *right)):
                 return self.in_order(list(left), list(right))
             scaled = [
                 self.equal(Operation("mul", (a, right[0])), Operation("mul", (b, left[0])))
@@ -331,10 +329,10 @@ class Equality:
             return False
         result: bool | None = True
         for left, right in zip(gold, answer, strict=True):
-            found = self.equal(left, right)
-            if found is False:
+            verdict = self.equal(left, right)
+            if verdict is False:
                 return False
-            if found is None:
+            if verdict is None:
                 result = None
         return result
 
@@ -346,17 +344,7 @@ class Equality:
             return True
         if len(gold) > MAX_ITEMS:
             return self.in_order(gold, answer) or None
-        free = list(answer)
-        doubtful = False
-        for item in gold:
-            verdicts = [self.equal(item, other) for other in free]
-            if True in verdicts:
-                del free[verdicts.index(True)]
-            elif None in verdicts:
-                doubtful = True
-            else:
-                return False
-        return None if doubtful else True
+        return partnered(gold, answer, self.equal)
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:
@@ -366,11 +354,11 @@ def _all(verdicts: list[bool | None]) -> bool | None:
 
 
 def _is_call(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "call"
+    return is_op(node, "call")
 
 
 def _is_ratio(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "ratio"
+    return is_op(node, "ratio")
 
 
 def _rows(node: Node) -> Matrix | None:
@@ -385,7 +373,7 @@ def _is_fraction(node: Node) -> bool:
     """Whether a value is written as a fraction, which a ratio of two is another way to write; `0.75` is not."""
     if isinstance(node, Number):
         return node.value.denominator > 1 and node.places < 0
-    return isinstance(node, Operation) and node.name == "div"
+    return is_op(node, "div")
 
 
 def _same_brackets(gold: Collection, answer: Collection) -> bool:
@@ -404,9 +392,9 @@ def _conditions(node: Collection) -> bool:
     )
 
 
-def _several(found: list[Solution]) -> bool:
+def _several(ways: list[Solution]) -> bool:
     """Whether more than one value is named, so that it matters which name has which."""
-    return len(found) > 1 or len(found[0]) > 1
+    return len(ways) > 1 or len(ways[0]) > 1
 
 
 def _from_set(node: Node) -> bool:
@@ -446,9 +434,9 @@ def _is_sequence(node: Collection) -> bool:
     return values != sorted(values)
 
 
-def _bag(node: Node, found: list[Solution]) -> Node:
+def _bag(node: Node, ways: list[Solution]) -> Node:
     """Return the values of the only name as what they stood in: a list or a set."""
-    values = tuple(value for solution in found for value in solution.values())
+    values = tuple(value for solution in ways for value in solution.values())
     if not isinstance(node, Collection):
         return Collection("set", values)
     if len(values) == 1:
@@ -462,14 +450,14 @@ def _runs(names: list[Node]) -> bool:
     return len(codes) == len(names) and codes[-1] - codes[0] == len(set(codes)) - 1 == len(codes) - 1
 
 
-def _numbered(found: list[Solution], name: Node) -> bool:
+def _numbered(ways: list[Solution], name: Node) -> bool:
     """Whether one solution names its values `x_1`, `x_2`, ... for a name `x`."""
     stem = f"{name.name}_" if isinstance(name, Symbol) else ""
     return (
         bool(stem)
-        and len(found) == 1
+        and len(ways) == 1
         and all(
             isinstance(key, Symbol) and key.name.startswith(stem) and key.name[len(stem) :].isdecimal()
-            for key in found[0]
+            for key in ways[0]
         )
     )

@@ -317,28 +317,23 @@ _CHANGED: Final = re.compile(
 
 
 def later_statements(after: str, value: str) -> tuple[Statement, ...] | None:
-    """Return the values that are stated behind an answer, or None where the answer is taken back or changed.
-
-    Args:
-        after: what follows the answer.
-        value: the answer as written.
-    """
+    """Return the values that are stated behind an answer, or None where the answer is taken back or changed."""
     if _NOTHING_LATER.match(after):
         return ()
     after = _JOINED.sub(r" \1 ", after[:MOST].replace("’", "'"))
     if _CHANGED.search(after):
         return None
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):
         rest = after[opening.end() : opening.end() + 400]
         if _DISSENT.search(opening[0]) or _WITHDRAWN.match(rest):
             return None
         other = None if _CHECKING.match(rest) else _OTHER.match(rest)
         if other and (said := other[1].strip("$.,;*")) != value:
-            found.append((said, clean(rest[other.start(1) : sentence_end(rest, other.end(1))])))
+            statements.append((said, clean(rest[other.start(1) : sentence_end(rest, other.end(1))])))
     if _HINT.search(after):
-        found += [one for one in map(_statement, islice(_STATED.finditer(after), MAX_STATEMENTS)) if one]
-    return tuple(one for one in found if value not in one)
+        statements += [one for one in map(_statement, islice(_STATED.finditer(after), MAX_STATEMENTS)) if one]
+    return tuple(one for one in statements if value not in one)
 
 
 def _statement(match: re.Match[str]) -> Statement:
@@ -404,19 +399,19 @@ def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
     if marked and ("<|" in text or "</s>" in text):
         stop = _STOP.search(text, 1)
         text = text[: stop.start()] if stop else text
-    found, unclosed = boxed(text)
-    if found and text[found[-1].start - 1] == "\\":
+    closed, unclosed = boxed(text)
+    if closed and text[closed[-1].start - 1] == "\\":
         text = unescape(text)
-        found, unclosed = boxed(text)
+        closed, unclosed = boxed(text)
     if marked and "</answer>" in text:
         return _tagged(text, boxes)
     if unclosed:
         return None
-    tail = text[max(found[-1].stop if found else 0, len(text) - TAIL) :]
+    tail = text[max(closed[-1].stop if closed else 0, len(text) - TAIL) :]
     if (final := after_final(tail)).text:
         return _judged(Extraction(final.text, "final answer"), tail[final.stop :])
-    if found:
-        return _from_boxes(text, found, boxes)
+    if closed:
+        return _from_boxes(text, closed, boxes)
     if (line := after_hashes(tail)).text:
         return _judged(Extraction(line.text, "####"), tail[line.stop :])
     if (line := after_answer(tail)).text:
@@ -440,10 +435,10 @@ def _tagged(text: str, policy: Policy) -> Extraction | None:
         return Extraction(bodies[-1], "tag", tuple(bodies[:-1]))
     if standing(text, text.rfind("<answer>"), len(text), marked=True) == "denied":
         return None
-    found = extract(bodies[0].replace("</answer>", " "), boxes=policy)
+    inner = extract(bodies[0].replace("</answer>", " "), boxes=policy)
     answer = (
-        Extraction(found.text, "tag", found.others, later=found.later)
-        if found
+        Extraction(inner.text, "tag", inner.others, later=inner.later)
+        if inner
         else Extraction(said(clean(bodies[0])), "tag")
     )
     return _judged(answer, text.rpartition("</answer>")[2])

@@ -12,6 +12,7 @@ from typing import Final
 
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Node,
     Number,
@@ -20,6 +21,7 @@ from adjudge.verifiers.math.nodes import (
     Symbol,
     expand,
     is_expression,
+    minus,
     put,
     walk,
 )
@@ -66,11 +68,7 @@ def declared(text: str) -> tuple[str, str]:
 def family_verdict(gold: Node, answer: Node, letters: tuple[str, str], equality: Equality) -> Verdict:
     """Compare two answers of which at least one has an integer parameter.
 
-    Args:
-        gold: the reference.
-        answer: the candidate's.
-        letters: the parameters that they declare, "" for none.
-        equality: the comparison of values.
+    `letters` are the parameters that they declare, "" for none.
     """
     ours, theirs = (
         _parameter(side, own, other)
@@ -81,18 +79,18 @@ def family_verdict(gold: Node, answer: Node, letters: tuple[str, str], equality:
     if ours != theirs and Symbol(ours) in set(walk(answer)):
         return Verdict(None, "structure")
     answer = put(answer, Symbol(theirs), Symbol(ours))
-    found = equality.verdict(gold, answer)
-    if found.equal:
-        return found
+    verdict = equality.verdict(gold, answer)
+    if verdict.equal:
+        return verdict
     members, others = _members(gold), _members(answer)
     if len(members) != len(others) or not 0 < len(members) <= MAX_MEMBERS:
-        return found
+        return verdict
     for member in members:
         same = next((other for other in others if _shifted(member, other, ours, equality)), None)
         if same is None:
-            return found
+            return verdict
         others.remove(same)
-    return Verdict(True, found.tier)
+    return Verdict(True, verdict.tier)
 
 
 def _parameter(node: Node, own: str, other: str) -> str:
@@ -119,15 +117,11 @@ def _shifted(gold: Node, answer: Node, letter: str, equality: Equality) -> bool:
     at = [[put(side, Symbol(letter), Number(Fraction(value))) for value in (0, 1, 2)] for side in (gold, answer)]
     if any(free_names(value) for side in at for value in side):
         return bool(equality.equal(gold, answer))
-    ours, theirs = (_minus(side[1], side[0]) for side in at)
-    if not all(equality.equal(_minus(side[2], side[1]), step) for side, step in zip(at, (ours, theirs), strict=True)):
+    ours, theirs = (minus(side[1], side[0]) for side in at)
+    if not all(equality.equal(minus(side[2], side[1]), step) for side, step in zip(at, (ours, theirs), strict=True)):
         return False
-    if equality.equal(ours, Number(Fraction(0))) is not False:
+    if equality.equal(ours, ZERO) is not False:
         return False
     if not (equality.equal(ours, theirs) or equality.equal(ours, Operation("neg", (theirs,)))):
         return False
-    return is_whole(Operation("div", (_minus(at[1][0], at[0][0]), ours)))
-
-
-def _minus(left: Node, right: Node) -> Node:
-    return Operation("add", (left, Operation("neg", (right,))))
+    return is_whole(Operation("div", (minus(at[1][0], at[0][0]), ours)))

@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from adjudge.verifiers.math.extraction import Marker
-from adjudge.verifiers.math.nodes import Collection, Node, Number, Operation, Relation, Unit, walk
+from adjudge.verifiers.math.nodes import Collection, Node, Number, Relation, Unit, is_op, walk
 from adjudge.verifiers.math.reading import Reading
 from adjudge.verifiers.math.relations import is_label
 from adjudge.verifiers.math.units import is_unit
@@ -129,17 +129,13 @@ def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
         return True
     if len(letters) > 1 and not _is_power(left):
         return True
-    if isinstance(left, Operation) and left.name == "add" and all(map(free_names, left.args)):
+    if is_op(left, "add") and all(map(free_names, left.args)):
         return True  # `x + 1/x` is asked for where x is not
-    asked = {found[1] for found in _ASKED.finditer(prompt + " ")} - {"a", "I"}
+    asked = {match[1] for match in _ASKED.finditer(prompt + " ")} - {"a", "I"}
     named = any(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", prompt) for name in letters)
     return not (named or asked or marker in ("whole", "number", "formula"))
 
 
 def _is_power(node: Node) -> bool:
     """Whether an expression is a power, also of a segment as in `AB^2`."""
-    return (
-        isinstance(node, Operation)
-        and node.name in ("pow", "mul")
-        and any(isinstance(item, Operation) and item.name == "pow" and free_names(item.args[0]) for item in walk(node))
-    )
+    return is_op(node, "pow", "mul") and any(is_op(item, "pow") and free_names(item.args[0]) for item in walk(node))

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from adjudge.verifiers.math.nodes import Collection, Constant, Node, Number, Operation, Relation, Symbol, is_expression
+from adjudge.verifiers.math.nodes import (
+    Collection,
+    Constant,
+    Node,
+    Number,
+    Operation,
+    Relation,
+    Symbol,
+    is_expression,
+    is_op,
+)
 from adjudge.verifiers.math.scalars import less_at
 from adjudge.verifiers.math.values import exact, free_names
 
@@ -41,8 +51,8 @@ def intervals_of(node: Node, *, as_set: bool = False) -> list[Interval] | None:
         node: an interval, a union, a set of numbers, a condition on one unknown, or several joined by "or".
         as_set: read `{1, 2}` as a set of points (only beside an interval is that what is meant).
     """
-    found = _parts(node, as_set)
-    return _merged(found) if found is not None and 0 < len(found) <= MAX_INTERVALS else None
+    parts = _parts(node, as_set)
+    return _merged(parts) if parts is not None and 0 < len(parts) <= MAX_INTERVALS else None
 
 
 def _parts(node: Node, as_set: bool) -> list[Interval] | None:
@@ -60,13 +70,13 @@ def _parts(node: Node, as_set: bool) -> list[Interval] | None:
         ):
             if node.kind == "list" and _excludes(node):
                 return _without(node)
-            found: list[Interval] = []
+            parts: list[Interval] = []
             for item in node.items:
                 part = _parts(item, as_set=True)
                 if part is None:
                     return None
-                found += part
-            return found
+                parts += part
+            return parts
         return None
     if node == Constant("R"):
         return [Interval(MINUS, PLUS)]
@@ -101,7 +111,7 @@ def _is(unknown: Node, side: Node) -> bool:
 
 
 def _unknown(node: Node) -> bool:
-    return isinstance(node, Symbol) or (isinstance(node, Operation) and node.name == "call")
+    return isinstance(node, Symbol) or (is_op(node, "call"))
 
 
 def _closed_end(node: Node) -> bool:
@@ -147,7 +157,7 @@ def _both_signs(part: Interval) -> list[Interval] | None:
 
 
 def _absolute(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "abs" and _unknown(node.args[0])
+    return is_op(node, "abs") and _unknown(node.args[0])
 
 
 def _compared(operator: str, value: Node) -> list[Interval]:
@@ -199,18 +209,18 @@ def _less(left: Node, right: Node) -> bool | None:
 
 
 def _sorted(values: list[Node]) -> list[Node] | None:
-    found: list[Node] = []
+    ordered: list[Node] = []
     for value in values:
         at = 0
-        while at < len(found):
-            less = _less(value, found[at])
+        while at < len(ordered):
+            less = _less(value, ordered[at])
             if less is None:
                 return None
             if less:
                 break
             at += 1
-        found.insert(at, value)
-    return found
+        ordered.insert(at, value)
+    return ordered
 
 
 def _merged(parts: list[Interval]) -> list[Interval] | None:
@@ -227,15 +237,15 @@ def _merged(parts: list[Interval]) -> list[Interval] | None:
                 break
             at += 1
         ordered.insert(at, part)
-    found = ordered[:1]
+    merged = ordered[:1]
     for part in ordered[1:]:
-        last = found[-1]
+        last = merged[-1]
         apart = _less(last.high, part.low)
         if apart is None:
             return None
         touching = not apart and (_less(part.low, last.high) or last.high_closed or part.low_closed)
         if not touching:
-            found.append(part)
+            merged.append(part)
             continue
         beyond = _less(last.high, part.high)
         if beyond is None:
@@ -245,5 +255,5 @@ def _merged(parts: list[Interval]) -> list[Interval] | None:
             (part.high, part.high_closed) if beyond else (last.high, last.high_closed or (same and part.high_closed))
         )
         starts = last.low_closed or (part.low_closed and not _less(last.low, part.low))
-        found[-1] = Interval(last.low, high, starts, closed)
-    return found
+        merged[-1] = Interval(last.low, high, starts, closed)
+    return merged

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeGuard
 
 
 class NotMathError(ValueError):
@@ -139,6 +139,16 @@ def walk(node: Node) -> Iterator[Node]:
             stack.extend(below[::-1])
 
 
+def is_op(node: Node | None, *names: str) -> TypeGuard[Operation]:
+    """Whether a node is an operation of one of these names."""
+    return isinstance(node, Operation) and node.name in names
+
+
+def minus(left: Node, right: Node) -> Operation:
+    """Return the difference of two expressions."""
+    return Operation("add", (left, Operation("neg", (right,))))
+
+
 def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
     """Return the node with its direct children replaced, in the order of `children`."""
     if isinstance(node, Operation):
@@ -177,21 +187,22 @@ def expand(node: Node) -> Node:
             if len(items) != len(node.items) or tuple(items) != node.items
             else node
         )
-    if not any(isinstance(item, Operation) and item.name in ("pm", "mp") for item in walk(node)):
+    if not any(is_op(item, "pm", "mp") for item in walk(node)):
         return node
     return Collection("list", (_choose(node, "pm"), _choose(node, "mp")))
 
 
 def _choose(node: Node, plus: str) -> Node:
-    if isinstance(node, Operation) and node.name in ("pm", "mp"):
+    if is_op(node, "pm", "mp"):
         left, right = (_choose(arg, plus) for arg in node.args)
         right = right if node.name == plus else Operation("neg", (right,))
-        return right if left == Number(Fraction(0)) else Operation("add", (left, right))
+        return right if left == ZERO else Operation("add", (left, right))
     return rebuild(node, tuple(_choose(part, plus) for part in children(node)))
 
 
+ZERO: Final = Number(Fraction(0))
+ONE: Final = Number(Fraction(1))
 _AXES = tuple(Symbol(f"unit vector {axis}") for axis in "ijk")
-_ZERO = Number(Fraction(0))
 
 
 def as_vector(node: Node, other: Node) -> Node:
@@ -214,20 +225,20 @@ def as_vector(node: Node, other: Node) -> Node:
         entries[axes[0]].append(share)
     if size == 2 and entries[_AXES[2]]:
         return node
-    found = tuple(Operation("add", tuple(entries[axis])) if entries[axis] else _ZERO for axis in _AXES[:size])
-    return Collection("bracket", found, "<>")
+    vector = tuple(Operation("add", tuple(entries[axis])) if entries[axis] else ZERO for axis in _AXES[:size])
+    return Collection("bracket", vector, "<>")
 
 
 def _without(term: Node) -> Node | None:
     """Return what a term multiplies its unit vector by, or None where it is no multiple of one."""
     if term in _AXES:
-        return Number(Fraction(1))
+        return ONE
     if not isinstance(term, Operation):
         return None
     if term.name in ("neg", "div") and (inner := _without(term.args[0])) is not None:
         return Operation(term.name, (inner, *term.args[1:]))
     if term.name == "mul":
-        return Operation("mul", tuple(Number(Fraction(1)) if arg in _AXES else arg for arg in term.args))
+        return Operation("mul", tuple(ONE if arg in _AXES else arg for arg in term.args))
     return None
 
 

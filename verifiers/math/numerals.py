@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from adjudge.verifiers.math.nodes import NotMathError, Number
+from adjudge.verifiers.math.nodes import ZERO, NotMathError, Number
 
 MAX_DIGITS = 2000  # more digits than any answer needs; conversions stay below a millisecond
 MAX_EXPONENT = 2000
@@ -52,8 +52,8 @@ def decimal_comma(text: str) -> Number | None:
     match = _DECIMAL_COMMA.fullmatch(text)
     if match is None or len(match[3]) == 1 or (len(match[3]) == 3 and len(match[2]) <= 3 and match[2] != "0"):
         return None
-    found = numeral(f"{match[2]}.{match[3]}")
-    return Number(-found.value, found.places, found.digits) if match[1] == "-" else found
+    number = numeral(f"{match[2]}.{match[3]}")
+    return Number(-number.value, number.places, number.digits) if match[1] == "-" else number
 
 
 _MIN_LISTED = 9  # digits: `12,345,678` is one number
@@ -104,15 +104,15 @@ def rational(text: str) -> Number | None:
     if grouped is not None:
         if is_list(grouped):
             return None
-        found = numeral(grouped.replace("{,}", "").replace(",", "") + (tail or ""))
+        value = numeral(grouped.replace("{,}", "").replace(",", "") + (tail or ""))
     elif above is not None:
         if not int(below):
             return None
-        found = Number(Fraction(int(above), int(below)) * (-1 if minus else 1))
+        value = Number(Fraction(int(above), int(below)) * (-1 if minus else 1))
     elif over is not None:
         if "." in number or not int(over):
             return None
-        found = Number(Fraction(int(number), int(over)))
+        value = Number(Fraction(int(number), int(over)))
     else:
-        found = numeral(number.rstrip(".")) if number.rstrip(".") else Number(Fraction(0))
-    return Number(-found.value, found.places, found.digits) if sign == "-" else found
+        value = numeral(number.rstrip(".")) if number.rstrip(".") else ZERO
+    return Number(-value.value, value.places, value.digits) if sign == "-" else value

@@ -22,6 +22,7 @@ from adjudge.verifiers.math.nodes import (
     Symbol,
     Unit,
     Words,
+    is_op,
     series,
 )
 from adjudge.verifiers.math.numerals import numeral
@@ -78,7 +79,7 @@ class OperandParser(BracketParser):
     def mixed(self, whole: Number) -> Node:
         r"""Read the fraction right after a number: `6\frac23` is a mixed number, `2\frac{x}{3}` a product."""
         part = self.atom()
-        if isinstance(part, Operation) and part.name == "div" and whole.value.denominator == 1 and whole.places <= 0:
+        if is_op(part, "div") and whole.value.denominator == 1 and whole.places <= 0:
             above, below = part.args
             if isinstance(above, Number) and isinstance(below, Number) and 0 < above.value < below.value:
                 return Operation("add", (whole, part))
@@ -101,10 +102,10 @@ class OperandParser(BracketParser):
         """Read the subscript that names the base of a numeral."""
         base = self.raw()
         word = Words(base.lower())
-        found = numeral(base) if base.isdecimal() else meaning(word)
-        if not isinstance(found, Number):
+        value = numeral(base) if base.isdecimal() else meaning(word)
+        if not isinstance(value, Number):
             raise NotMathError(f"the base {base[:40]!r}")
-        return found
+        return value
 
     def degrees(self, node: Node) -> Node:
         """Read what follows a degree sign: a temperature scale, or nothing (an angle)."""
@@ -405,9 +406,9 @@ class OperandParser(BracketParser):
                 self.next()
                 low = self.argument()
                 if self.sign("^") and self.next():
-                    found = series(name, low, self.argument(), self.product())
-                    if found is not None:
-                        return found
+                    terms = series(name, low, self.argument(), self.product())
+                    if terms is not None:
+                        return terms
             except NotMathError:
                 pass  # it is kept as text
         self.position, self.tokens = start, tokens
@@ -470,7 +471,7 @@ class OperandParser(BracketParser):
 
 
 def _is_minus_one(node: Node) -> bool:
-    if isinstance(node, Operation) and node.name == "neg":
+    if is_op(node, "neg"):
         node = node.args[0]
         return isinstance(node, Number) and node.value == 1
     return isinstance(node, Number) and node.value == -1

@@ -15,13 +15,13 @@ Sizes are bounded (10 by 10, determinants to 4 by 4), so a response cannot make 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import islice, permutations
 from typing import Final
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.lexer import Token, tokenize
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Matrix,
     MisleadingMathError,
@@ -34,6 +34,7 @@ from adjudge.verifiers.math.nodes import (
     Unit,
     children,
     is_expression,
+    is_op,
     rebuild,
     walk,
 )
@@ -81,16 +82,16 @@ def _product(node: Operation) -> Node:
     scalars = [arg for arg in node.args if not isinstance(arg, Matrix)]
     if not all(is_expression(arg) for arg in scalars):
         return node
-    found: Matrix | None = None
+    matrix: Matrix | None = None
     for arg in node.args:
         if isinstance(arg, Matrix):
-            found = arg if found is None else _times(found, arg)
-            if sum(1 for _ in islice(walk(found), MAX_NODES)) == MAX_NODES:
+            matrix = arg if matrix is None else _times(matrix, arg)
+            if sum(1 for _ in islice(walk(matrix), MAX_NODES)) == MAX_NODES:
                 raise NotMathError("matrix arithmetic beyond the limit")
-    assert found is not None
+    assert matrix is not None
     if not scalars:
-        return found
-    return Matrix(tuple(tuple(Operation("mul", (*scalars, entry)) for entry in row) for row in found.rows))
+        return matrix
+    return Matrix(tuple(tuple(Operation("mul", (*scalars, entry)) for entry in row) for row in matrix.rows))
 
 
 def _times(left: Matrix, right: Matrix) -> Matrix:
@@ -112,19 +113,19 @@ def _times(left: Matrix, right: Matrix) -> Matrix:
 
 
 def _sum(node: Operation) -> Node:
-    found = node.args[0]
+    total = node.args[0]
     for arg in node.args[1:]:
-        if not (isinstance(found, Matrix) and isinstance(arg, Matrix)) or [*map(len, found.rows)] != [
+        if not (isinstance(total, Matrix) and isinstance(arg, Matrix)) or [*map(len, total.rows)] != [
             *map(len, arg.rows)
         ]:
             raise NotMathError("a sum of matrices that do not fit")
-        found = Matrix(
+        total = Matrix(
             tuple(
                 tuple(Operation("add", pair) for pair in zip(left, right, strict=True))
-                for left, right in zip(found.rows, arg.rows, strict=True)
+                for left, right in zip(total.rows, arg.rows, strict=True)
             )
         )
-    return found
+    return total
 
 
 def _determinant(matrix: Matrix) -> Node:
@@ -303,7 +304,7 @@ class Parser(OperandParser):
             return node
         if sign == "-":
             return negate(node)
-        return Operation(sign, (Number(Fraction(0)), node))
+        return Operation(sign, (ZERO, node))
 
     def product(self) -> Node:
         """Read factors joined by explicit or implied multiplication and by division, from left to right."""
@@ -319,7 +320,7 @@ class Parser(OperandParser):
             elif token.kind == "sign" and token.value == ":" and not self.bars:
                 self.next()
                 right = self.factor()
-                parts = node.args if isinstance(node, Operation) and node.name == "ratio" else (node,)
+                parts = node.args if is_op(node, "ratio") else (node,)
                 node = Operation("ratio", (*parts, right))
             elif self.command("pmod"):
                 self.next()
@@ -368,15 +369,15 @@ class Parser(OperandParser):
             number, token = self.factor(), self.peek()
             letter = token.kind == "name" and is_unit(token.value, upright=True)  # the s of `2 min 30 s`
             parts.append(Operation("mul", (number, Unit(self.next().value) if letter else self.factor())))
-        found = sum_of_measures(parts)
-        if found is None:
+        whole = sum_of_measures(parts)
+        if whole is None:
             raise NotMathError("two quantities side by side")
-        return found
+        return whole
 
     def mixed_or_quotient(self, above: Node) -> Node:
         """Read the denominator after a slash; `6 2/3` was read as 6 and 2 apart and is put together here."""
         below = self.signed(self.leading_sign(), self.factor())
-        if isinstance(above, Operation) and above.name == "juxtaposed":
+        if is_op(above, "juxtaposed"):
             whole, part = above.args
             if not (isinstance(below, Number) and below.value != 0):
                 raise NotMathError("two numbers side by side")
@@ -424,13 +425,9 @@ def run_together(left: Node, right: Node, before: Token, first: Token) -> bool:
 
     `1{8}` prints 18, `8{-x}` a difference and `3{\frac12}` a mixed number; `2(4)` and `3{x}` print products.
 
-    Args:
-        left: what stands before.
-        right: the factor behind it.
-        before: the last token of `left`.
-        first: the first token of `right`.
+    `before` is the last token of the left factor, `first` the first token of the right one.
     """
-    last = left.args[-1] if isinstance(left, Operation) and left.name == "mul" else left
+    last = left.args[-1] if is_op(left, "mul") else left
     if isinstance(last, Number) and isinstance(right, Number):
         return before.value not in (")", "]") and first.value not in ("(", "[")
     if first.value != "{" or not isinstance(right, Operation):
@@ -485,6 +482,6 @@ def _check(node: Node) -> None:
         item, depth = stack.pop()
         if depth > MAX_TREE_DEPTH:
             raise NotMathError(f"a tree more than {MAX_TREE_DEPTH} deep")
-        if isinstance(item, Operation) and item.name == "juxtaposed":
+        if is_op(item, "juxtaposed"):
             raise NotMathError("two numbers side by side")
         stack.extend((child, depth + 1) for child in children(item))

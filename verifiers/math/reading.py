@@ -63,7 +63,7 @@ def respelled(text: str) -> tuple[str, bool]:
     if ends and (ends[1] == "]" or ends[3] == "["):
         text = f"{'(' if ends[1] == ']' else '['}{ends[2]}{')' if ends[3] == '[' else ']'}"
     if "\\mod" in text:
-        text = _MODULUS.sub(lambda found: rf"\pmod{{{found[1] or found[2]}}}", text)
+        text = _MODULUS.sub(lambda modulus: rf"\pmod{{{modulus[1] or modulus[2]}}}", text)
     return text, bool(about)
 
 
@@ -235,8 +235,8 @@ def _named_form(text: str) -> Node | None:
     if len(text) > 60:
         return None
     if text.strip(" .").lower() in PHRASES or (_LETTERS.fullmatch(text) and not known.names(text)):
-        found = words(text)
-        return meaning(found) if found is not None else None
+        phrase = words(text)
+        return meaning(phrase) if phrase is not None else None
     clock = _TIME.fullmatch(" ".join(_CLOCK_MARKUP.sub(" ", text).replace(" : ", ":").split()))
     if clock:
         return Words(f"{clock[1].lstrip('0')} {clock[2].lower()}m")
@@ -277,16 +277,17 @@ def _read_short(text: str) -> Reading:
 def read_gold(text: str) -> Reading:
     r"""Return the reading of a gold answer: what is in its last `\boxed`, after its `####`, or all of it."""
     if "boxed" in text:
-        found = extract(text)
-        if found is not None and found.marker in ("boxed", "final answer"):
-            return Reading(found.text)
+        extraction = extract(text)
+        if extraction is not None and extraction.marker in ("boxed", "final answer"):
+            return Reading(extraction.text)
     if "####" in text:
         return Reading(text.rpartition("####")[2])
     reading = Reading(unescape(text))  # parsed only where that matters here: most answers are the gold's very text
     if (len(text) > 80 or "\n" in text.strip()) and reading.tree is None:
-        found = extract(text)  # a whole solution given as the gold; a loose formula in it would be a part of the answer
-        if found is not None and found.marker in ("final answer", "answer"):
-            inner = Reading(found.text)
+        # a whole solution given as the gold; a loose formula in it would be a part of the answer
+        extraction = extract(text)
+        if extraction is not None and extraction.marker in ("final answer", "answer"):
+            inner = Reading(extraction.text)
             if inner.tree is not None:
                 inner.whole = reading.literal
                 return inner

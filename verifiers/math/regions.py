@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import flint
 
-from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Symbol, walk
+from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Symbol, is_op, minus, walk
 from adjudge.verifiers.math.values import PRECISION, Ball, Evaluation, NoValueError, exact, free_names
 
 Point: TypeAlias = dict[str, Fraction]
@@ -101,13 +101,9 @@ def _is_total(node: Operation) -> bool:
 
 def _is_positive(node: Node) -> bool:
     """Whether the form of an expression says that it is never zero: `2^n`, `e^{-x}`."""
-    base = node.args[0] if isinstance(node, Operation) and node.name == "pow" else None
+    base = node.args[0] if is_op(node, "pow") else None
     value = exact(base) if base is not None else None
-    return (
-        base == Constant("e")
-        or (value is not None and value > 0)
-        or (isinstance(node, Operation) and node.name == "exp")
-    )
+    return base == Constant("e") or (value is not None and value > 0) or (is_op(node, "exp"))
 
 
 def is_linear(node: Node) -> bool:
@@ -140,9 +136,9 @@ class Regions:
         self.source = random.Random(int.from_bytes(digest, "big"))
         self.sides, self.names = sides, names
         self.free = [name for name in names if not name.startswith("unit:")]
-        found = dict.fromkeys([*_kinks(sides[0]), *_kinks(sides[1])])
-        self.kinks = {kink: free_names(kink) for kink in islice(found, MAX_KINKS)}
-        self.work = MAX_WORK if len(found) <= MAX_KINKS else 0
+        kinks = dict.fromkeys([*_kinks(sides[0]), *_kinks(sides[1])])
+        self.kinks = {kink: free_names(kink) for kink in islice(kinks, MAX_KINKS)}
+        self.work = MAX_WORK if len(kinks) <= MAX_KINKS else 0
         self.exact = True
         self.sizes = _constants(sides)
 
@@ -204,9 +200,9 @@ class Regions:
         if self.work <= 0:
             return []
         signs = [_sign(node, base | {name: value}) for value in grid]
-        found: list[Fraction] = []
+        changes: list[Fraction] = []
         for (low, before), (high, after) in pairwise(zip(grid, signs, strict=True)):
-            if before * after >= 0 or len(found) == MAX_CHANGES:
+            if before * after >= 0 or len(changes) == MAX_CHANGES:
                 continue
             for _ in range(BISECTIONS):
                 middle = (low + high) / 2
@@ -214,23 +210,23 @@ class Regions:
                     low = middle
                 else:
                     high = middle
-            found.append(low)
-        return found
+            changes.append(low)
+        return changes
 
 
 def _constants(sides: tuple[Node, Node]) -> list[Fraction]:
     """Return the sizes of the constants of two expressions, largest first."""
-    found: set[Fraction] = set()
+    sizes: set[Fraction] = set()
     stack: list[Node] = [*sides]
     while stack:
         item = stack.pop()
         size = _size(item) if isinstance(item, Number | Operation) else None
         if size is not None:
-            found.add(size)
+            sizes.add(size)
         elif isinstance(item, Operation):
             stack.extend(item.args)
-    found.discard(Fraction(0))
-    return sorted(found, reverse=True)
+    sizes.discard(Fraction(0))
+    return sorted(sizes, reverse=True)
 
 
 def _size(node: Node) -> Fraction | None:
@@ -251,24 +247,20 @@ def _size(node: Node) -> Fraction | None:
 
 def _kinks(node: Node) -> list[Node]:
     """Return the expressions at whose zeros the formula may change."""
-    found: list[Node] = []
+    kinks: list[Node] = []
     for item in walk(node):
         if not isinstance(item, Operation):
             continue
         if item.name in ("abs", "sgn", "root", "ln", "log") or _fractional(item):
-            found.append(item.args[0])
+            kinks.append(item.args[0])
         elif item.name in ("min", "max"):
-            found += [_minus(left, right) for left, right in islice(combinations(item.args, 2), MAX_KINKS)]
+            kinks += [minus(left, right) for left, right in islice(combinations(item.args, 2), MAX_KINKS)]
         elif item.name in _STEPS:
-            found += [_minus(item.args[0], Number(Fraction(level))) for level in _LEVELS]
+            kinks += [minus(item.args[0], Number(Fraction(level))) for level in _LEVELS]
         elif item.name in _INVERSE:
-            found += [part.args[1] for part in walk(item) if isinstance(part, Operation) and part.name == "div"]
-            found.append(item.args[0])
-    return [kink for kink in dict.fromkeys(found) if free_names(kink)]
-
-
-def _minus(left: Node, right: Node) -> Node:
-    return Operation("add", (left, Operation("neg", (right,))))
+            kinks += [part.args[1] for part in walk(item) if is_op(part, "div")]
+            kinks.append(item.args[0])
+    return [kink for kink in dict.fromkeys(kinks) if free_names(kink)]
 
 
 def _height(polynomial: Any) -> int:
@@ -319,20 +311,20 @@ def _branches(node: Node, name: str, base: Point) -> list[Quotient]:
     parts = [_branches(arg, name, base) for arg in node.args]
     if node.name in ("abs", "neg"):
         negative = [(-above, below) for above, below in parts[0]]
-        found = negative if node.name == "neg" else parts[0] + negative
+        branches = negative if node.name == "neg" else parts[0] + negative
     elif node.name in ("min", "max"):
-        found = [branch for part in parts for branch in part]
+        branches = [branch for part in parts for branch in part]
     elif node.name in ("add", "mul", "div"):
-        found = parts[0]
+        branches = parts[0]
         for part in parts[1:]:
-            found = [_combined(node.name, left, right) for left in found for right in part]
-            if len(found) > MAX_BRANCHES:
+            branches = [_combined(node.name, left, right) for left in branches for right in part]
+            if len(branches) > MAX_BRANCHES:
                 raise UnresolvedError(name)
     else:
         raise UnresolvedError(name)
-    if len(found) > MAX_BRANCHES or any(max(a.degree(), b.degree()) > MAX_DEGREE for a, b in found):
+    if len(branches) > MAX_BRANCHES or any(max(a.degree(), b.degree()) > MAX_DEGREE for a, b in branches):
         raise UnresolvedError(name)
-    return found
+    return branches
 
 
 def _raised(branch: Quotient, exponent: int) -> Quotient:

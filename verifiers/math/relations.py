@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from adjudge.verifiers.math.intervals import MIRROR
 from adjudge.verifiers.math.nodes import (
+    ZERO,
     Collection,
     Constant,
     Matrix,
@@ -17,6 +18,8 @@ from adjudge.verifiers.math.nodes import (
     Relation,
     Symbol,
     is_expression,
+    is_op,
+    minus,
     walk,
 )
 from adjudge.verifiers.math.regions import Regions, is_kinked, is_linear
@@ -29,10 +32,20 @@ from adjudge.verifiers.math.scalars import (
     points,
     replace_symbols,
 )
-from adjudge.verifiers.math.values import Ball, Evaluation, NoValueError, exact, free_names, is_complex, zero_test
+from adjudge.verifiers.math.values import (
+    Ball,
+    Evaluation,
+    NoValueError,
+    both,
+    exact,
+    free_names,
+    is_complex,
+    zero_test,
+)
 
 Equal: TypeAlias = Callable[[Node, Node], bool | None]
 Solution: TypeAlias = dict[Node, Node]  # name -> value
+_T = TypeVar("_T")
 
 
 def is_label(node: Node, value: Node) -> bool:
@@ -61,7 +74,7 @@ def is_label(node: Node, value: Node) -> bool:
 
 def _derives(node: Operation) -> bool:
     """Whether an expression is a derivative in Leibniz's notation, `dy/dx`."""
-    heads = [arg.args[0] if isinstance(arg, Operation) and arg.name == "mul" else arg for arg in node.args]
+    heads = [arg.args[0] if is_op(arg, "mul") else arg for arg in node.args]
     return node.name == "div" and heads == [Symbol("d"), Symbol("d")] and node.args[1] != Symbol("d")
 
 
@@ -74,7 +87,7 @@ def states_value(node: Node, value: Node) -> bool:
     letters = {name for name in free_names(node) if not name.startswith("unit:")}
     if not is_expression(node) or free_names(value) or not letters or (len(letters) == 1 and is_linear(node)):
         return False
-    if not (isinstance(node, Operation) and node.name == "add"):
+    if not (is_op(node, "add")):
         return True
     bare = exact(value) != 0 or not any(isinstance(item, Number) for item in walk(node))
     return bare and all(map(free_names, node.args))
@@ -96,9 +109,9 @@ def relation_verdict(gold: Node, answer: Node, equal: Equal, rules: Rules, seed:
         right = _same_argument(left[0], right)
     if left is not None and right is not None:
         if left[0] == right[0] or _same_role(left, right):
-            found = _any_equal(left[1], right[1], equal)
-            if found or left[0] == right[0]:
-                return found
+            verdict = _any_equal(left[1], right[1], equal)
+            if verdict or left[0] == right[0]:
+                return verdict
         elif len(left[1]) == len(right[1]) == 1 and not free_names(left[1][0]) and not free_names(right[1][0]):
             return False
     return _as_statements(gold, answer, equal, seed)
@@ -120,8 +133,7 @@ def _same_argument(name: Node, other: tuple[Node, list[Node]]) -> tuple[Node, li
 def _same_role(left: tuple[Node, list[Node]], right: tuple[Node, list[Node]]) -> bool:
     """Whether both define the same function: `y(x) = 2x`, `y = 2x` and `f(x) = 2x`, but not `f'(x) = 2x`."""
     return any(
-        isinstance(one[0], Operation)
-        and one[0].name == "call"
+        is_op(one[0], "call")
         and (
             other[0] == one[0].args[0]
             or (other[0] == Symbol("y") and str(getattr(one[0].args[0], "name", "'")).isalpha())
@@ -160,7 +172,7 @@ def _near(left: Node, right: Node) -> bool:
     """Whether `left` may be said to be about `right`: within 5 %, and rounded or cut off where `right` says so."""
     if free_names(left) or free_names(right):
         return False
-    gap = Operation("abs", (Operation("add", (left, Operation("neg", (right,)))),))
+    gap = Operation("abs", (minus(left, right),))
     twentieth: Node = Operation("mul", (Number(Fraction(1, 20)), Operation("abs", (left,))))
     shown = decimal(right)
     last = shown[0] * 2 if shown else Fraction(1) if isinstance(right, Number) else None
@@ -172,8 +184,8 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
     """Compare a relation with an answer that is none."""
     relation, value = (gold, answer) if isinstance(gold, Relation) else (answer, gold)
     assert isinstance(relation, Relation)
-    found = _label_and_values(relation, equal)
-    if found is None:
+    named = _label_and_values(relation, equal)
+    if named is None:
         if set(relation.operators) <= {"=", "~"} and all(is_expression(side) for side in relation.sides):
             closed = not any(free_names(side) for side in relation.sides)
             if closed and _consistent(list(relation.sides), relation.operators, equal):
@@ -187,7 +199,7 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
         else:
             return None
     else:
-        values = found[1]
+        values = named[1]
     if relation.operators[0] == "in" and isinstance(value, Collection) and value.kind == "list":
         return False  # the members of `x in (1,2)` are an interval, and `1, 2` are two numbers
     if relation is gold:
@@ -218,7 +230,7 @@ def solutions(node: Node, equal: Equal) -> list[Solution] | None:
         return _assigned(node, equal)
     items = _statements(node)
     grouped = any(isinstance(item, Collection) and item.kind == "list" for item in items)
-    found: list[Solution] = []
+    assigned: list[Solution] = []
     label: Node | None = None
     for item in items:
         if isinstance(item, Relation):
@@ -229,11 +241,11 @@ def solutions(node: Node, equal: Equal) -> list[Solution] | None:
         if parts is None or (len(parts) > 1 and len(items) > 1):
             return None
         for part in parts:
-            if found and not grouped and not part.keys() & found[-1].keys():
-                found[-1] = found[-1] | part
+            if assigned and not grouped and not part.keys() & assigned[-1].keys():
+                assigned[-1] = assigned[-1] | part
             else:
-                found.append(part)
-    return found or None
+                assigned.append(part)
+    return assigned or None
 
 
 def _statements(node: Node) -> tuple[Node, ...]:
@@ -250,10 +262,10 @@ def _assigned(node: Relation, equal: Equal) -> list[Solution] | None:
     *names, value = node.sides
     if len(names) > 1 and set(node.operators) == {"="} and all(isinstance(name, Symbol) for name in names):
         return [dict.fromkeys(names, value)] if not free_names(value) else None
-    found = _label_and_values(node, equal)
-    if found is None or node.operators[0] == "->":
+    named = _label_and_values(node, equal)
+    if named is None or node.operators[0] == "->":
         return None
-    label, values = found
+    label, values = named
     value = values[0] if "~" in node.operators else values[-1]
     several = isinstance(value, Collection) and value.kind == "set"
     if node.operators[0] == "in" and not several:
@@ -294,14 +306,17 @@ def _as_statements(gold: Relation, answer: Relation, equal: Equal, seed: str) ->
     if same_form and all(equal(left, right) for left, right in zip(gold.sides, answer.sides, strict=True)):
         return True
     pairs, others = _pairs(gold), _pairs(answer)
-    if pairs is None or others is None:
+    if pairs is None or others is None or len(pairs) != len(others):
         return None
-    if len(pairs) != len(others):
-        return None
-    free = list(others)
+    return partnered(pairs, others, lambda one, other: _same_statement(one, other, seed))
+
+
+def partnered(golds: Sequence[_T], answers: Sequence[_T], same: Callable[[_T, _T], bool | None]) -> bool | None:
+    """Compare as multisets of one size: every item finds its own partner."""
+    free = list(answers)
     doubtful = False
-    for pair in pairs:
-        verdicts = [_same_statement(pair, other, seed) for other in free]
+    for item in golds:
+        verdicts = [same(item, other) for other in free]
         if True in verdicts:
             del free[verdicts.index(True)]
         elif None in verdicts:
@@ -313,20 +328,19 @@ def _as_statements(gold: Relation, answer: Relation, equal: Equal, seed: str) ->
 
 def _pairs(node: Relation) -> list[tuple[Node, str, Node]] | None:
     """Return the chain as single comparisons of expressions, with "greater" turned into "less"."""
-    found: list[tuple[Node, str, Node]] = []
+    pairs: list[tuple[Node, str, Node]] = []
     for left, operator, right in zip(node.sides, node.operators, node.sides[1:], strict=False):
         if operator not in MIRROR or not (is_expression(left) and is_expression(right)):
             return None
-        found.append((right, MIRROR[operator], left) if operator in (">", ">=") else (left, operator, right))
-    return found
+        pairs.append((right, MIRROR[operator], left) if operator in (">", ">=") else (left, operator, right))
+    return pairs
 
 
 def _same_statement(gold: tuple[Node, str, Node], answer: tuple[Node, str, Node], seed: str) -> bool | None:
     """Compare `a op b` with `c op d`: the same when (a-b)/(c-d) is one constant, positive where order counts."""
     if gold[1] != answer[1]:
         return False
-    left = Operation("add", (gold[0], Operation("neg", (gold[2],))))
-    right = Operation("add", (answer[0], Operation("neg", (answer[2],))))
+    left, right = minus(gold[0], gold[2]), minus(answer[0], answer[2])
     names = sorted(free_names(left) | free_names(right))
     if not names or free_names(left) != free_names(right):
         return None if not names else False
@@ -353,7 +367,7 @@ def _same_statement(gold: tuple[Node, str, Node], answer: tuple[Node, str, Node]
         return None
     if gold[1] in ("=", "!="):
         return True
-    return less_at(Number(Fraction(0)), Operation("mul", (left, right)), anchor)
+    return less_at(ZERO, Operation("mul", (left, right)), anchor)
 
 
 def _everywhere(left: Node, right: Node, anchor: dict[str, Fraction], seed: str, *, real: bool) -> bool:
@@ -371,28 +385,19 @@ def _everywhere(left: Node, right: Node, anchor: dict[str, Fraction], seed: str,
 
 
 def _usable(left: Node, right: Node, point: dict[str, Fraction], *, real: bool) -> bool:
-    zero = Number(Fraction(0))
     try:
-        return all(zero_test(_pair(side, zero), point, real=real) is False for side in (left, right))
+        return all(zero_test(both(side, ZERO), point, real=real) is False for side in (left, right))
     except NoValueError:
         return False
-
-
-def _pair(left: Node, right: Node) -> Callable[[Evaluation], tuple[Ball, Ball]]:
-    return lambda run: (run.value(left), run.value(right))
 
 
 def _cross(left: Node, right: Node, anchor: dict[str, Fraction]) -> Callable[[Evaluation], tuple[Ball, Ball]]:
     """Return left(p)*right(anchor) and left(anchor)*right(p), which are equal when the ratio is constant."""
 
-    def both(run: Evaluation) -> tuple[Ball, Ball]:
-        here, run_point = run.point, Evaluation(anchor, real=run.real)
-        assert here is not None
-        found = (
-            run.value(left) * run_point.value(right),
-            run_point.value(left) * run.value(right),
-        )
-        run.bits += run_point.bits
-        return found
+    def crossed(run: Evaluation) -> tuple[Ball, Ball]:
+        there = Evaluation(anchor, real=run.real)
+        products = run.value(left) * there.value(right), there.value(left) * run.value(right)
+        run.bits += there.bits
+        return products
 
-    return both
+    return crossed

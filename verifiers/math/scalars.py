@@ -17,13 +17,27 @@ from fractions import Fraction
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
-from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Symbol, Unit, children, rebuild, walk
+from adjudge.verifiers.math.nodes import (
+    ONE,
+    Constant,
+    Node,
+    Number,
+    Operation,
+    Symbol,
+    Unit,
+    children,
+    is_op,
+    minus,
+    rebuild,
+    walk,
+)
 from adjudge.verifiers.math.regions import Regions, everywhere, is_kinked
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.values import (
     Ball,
     Evaluation,
     NoValueError,
+    both,
     exact,
     free_names,
     imaginary,
@@ -64,17 +78,13 @@ class Verdict:
 def scalar_verdict(gold: Node, answer: Node, rules: Rules, seed: str) -> Verdict:
     """Compare two expressions.
 
-    Args:
-        gold: the reference, an expression.
-        answer: the candidate's, an expression.
-        rules: tolerances and the treatment of units.
-        seed: text from which the random points are drawn.
+    `seed` is the text from which the random points are drawn.
     """
     if rules.percent == "lenient" and _is_percent(gold) != _is_percent(answer):
         strict = replace(rules, percent="strict")
-        found = scalar_verdict(gold, answer, strict, seed)
-        if found.equal is True:
-            return found
+        verdict = scalar_verdict(gold, answer, strict, seed)
+        if verdict.equal is True:
+            return verdict
         sides = [side.args[0] if isinstance(side, Operation) and _is_percent(side) else side for side in (gold, answer)]
         return scalar_verdict(sides[0], sides[1], strict, seed)
     gold, answer = _align_units(gold, answer, rules)
@@ -109,7 +119,7 @@ def scalar_verdict(gold: Node, answer: Node, rules: Rules, seed: str) -> Verdict
 def _infinite(node: Node) -> int:
     if isinstance(node, Constant) and node.name == "oo":
         return 1
-    if isinstance(node, Operation) and node.name == "neg":
+    if is_op(node, "neg"):
         return -_infinite(node.args[0])
     return 0
 
@@ -128,11 +138,11 @@ def decimal(node: Node) -> tuple[Fraction, int] | None:
     """Return half a unit in the last place of a decimal literal, and how many digits it shows."""
     if isinstance(node, Number):
         return (Fraction(1, 2 * 10**node.places), node.digits) if node.places >= 0 else None
-    if isinstance(node, Operation) and node.name == "neg":
+    if is_op(node, "neg"):
         return decimal(node.args[0])
-    if isinstance(node, Operation) and node.name == "mul" and len(node.args) == 2:
+    if is_op(node, "mul") and len(node.args) == 2:
         head, scale = decimal(node.args[0]), node.args[1]
-        if head and isinstance(scale, Operation) and scale.name == "pow" and scale.args[0] == Number(Fraction(10)):
+        if head and is_op(scale, "pow") and scale.args[0] == Number(Fraction(10)):
             factor = exact(scale)
             return (head[0] * factor, head[1]) if factor is not None else None
     return None
@@ -159,24 +169,17 @@ def _slack(gold: Node, answer: Node, rules: Rules, *, whole: bool) -> Fraction:
     A decimal stands for what cannot be written out.  A whole number can, so that an answer's `1.26765e30` is no
     2^100; a gold `1.26765e30` has that precision and no more.
 
-    Args:
-        gold: the reference.
-        answer: the candidate's.
-        rules: the digits that are wanted.
-        whole: the gold is a whole number, however it is written.
+    `whole` says that the gold is a whole number, however it is written.
     """
     sides = [decimal(gold)] if whole else [decimal(gold), decimal(answer)]
     return max((half for half, digits in filter(None, sides) if digits >= rules.precision), default=Fraction(0))
 
 
 def _closed_verdict(gold: Node, answer: Node, rules: Rules) -> bool | None:
-    def both(run: Evaluation) -> tuple[Ball, Ball]:
-        return run.value(gold), run.value(answer)
-
     equal: bool | None = None
     for real in (True, False):
         try:
-            equal = zero_test(both, {}, real=real)
+            equal = zero_test(both(gold, answer), {}, real=real)
         except NoValueError:
             continue
         break
@@ -192,7 +195,7 @@ def _within(gold: Node, answer: Node, rules: Rules) -> bool:
     if slack and is_whole(gold):
         slack = _slack(gold, answer, rules, whole=True)
     bound = Number(max(slack, Fraction(rules.abs_tol)))
-    gap = Operation("abs", (Operation("add", (gold, Operation("neg", (answer,)))),))
+    gap = Operation("abs", (minus(gold, answer),))
     if rules.rel_tol:
         relative = Operation("mul", (Number(Fraction(rules.rel_tol)), Operation("abs", (gold,))))
         bound_node: Node = Operation("max", (bound, relative))
@@ -208,22 +211,22 @@ def is_whole(node: Node) -> bool:
         return value.denominator == 1
     nearest = Operation("floor", (Operation("add", (node, Number(Fraction(1, 2)))),))
     try:
-        return zero_test(lambda run: (run.value(node), run.value(nearest)), {}, real=True) is True
+        return zero_test(both(node, nearest), {}, real=True) is True
     except NoValueError:
         return False
 
 
 def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
     """Return whether left < right at a point, by balls of 192 bits; None when they cannot be told apart."""
-    found: list[bool] = []
+    verdicts: list[bool] = []
 
     def compare(run: Evaluation) -> tuple[Ball, Ball]:
         below, above = run.value(left), run.value(right)
-        found.append(bool(below < above))
+        verdicts.append(bool(below < above))
         return below, above
 
     try:
-        return found[-1] if zero_test(compare, point, real=True) is False else None
+        return verdicts[-1] if zero_test(compare, point, real=True) is False else None
     except NoValueError:
         return None
 
@@ -233,7 +236,7 @@ def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
 
 def strip_units(node: Node) -> Node:
     """Return the expression without the units that multiply it; a unit without a number (`kg`) is no 1, and stays."""
-    alone = node.args[0] if isinstance(node, Operation) and node.name == "neg" else node
+    alone = node.args[0] if is_op(node, "neg") else node
     return node if _only_units(alone) else _stripped(node)
 
 
@@ -247,12 +250,12 @@ def _stripped(node: Node) -> Node:
         shared = units[-1] and (not any(units[:-1]) or len(set(units)) == 1)  # `x+5 dollars`: that of the whole sum
         return rebuild(node, tuple(map(_stripped, node.args))) if shared else node
     if node.name in ("mul", "div", "neg"):
-        bare = tuple(Number(Fraction(1)) if _only_units(arg) else _stripped(arg) for arg in node.args)
+        bare = tuple(ONE if _only_units(arg) else _stripped(arg) for arg in node.args)
         if all(new is old for new, old in zip(bare, node.args, strict=True)):
             return node
         if node.name == "mul":
             kept = [new for new, old in zip(bare, node.args, strict=True) if not _only_units(old)]
-            return kept[0] if len(kept) == 1 else Operation("mul", tuple(kept)) if kept else Number(Fraction(1))
+            return kept[0] if len(kept) == 1 else Operation("mul", tuple(kept)) if kept else ONE
         return rebuild(node, bare) if not (node.name == "div" and _only_units(node.args[1])) else bare[0]
     return node
 
@@ -260,9 +263,9 @@ def _stripped(node: Node) -> Node:
 def _only_units(node: Node) -> bool:
     if isinstance(node, Unit):
         return True
-    if isinstance(node, Operation) and node.name in ("mul", "div"):
+    if is_op(node, "mul", "div"):
         return all(_only_units(arg) for arg in node.args)
-    return isinstance(node, Operation) and node.name == "pow" and _only_units(node.args[0])
+    return is_op(node, "pow") and _only_units(node.args[0])
 
 
 def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:
@@ -284,7 +287,7 @@ def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:
 
 def _written_units(node: Node) -> bool:
     """Whether letters behind a number can only be units: `5 m/s`, `5 N`, but neither `3 m 2` nor `3 m`."""
-    above, below = node.args if isinstance(node, Operation) and node.name == "div" else (node, None)
+    above, below = node.args if is_op(node, "div") else (node, None)
     if not isinstance(above, Operation) or above.name != "mul":
         return False
     bare = [not _letters(arg) for arg in above.args]
@@ -307,12 +310,12 @@ def _as_units(node: Node) -> Node:
 def _angle_against_value(gold: Node, answer: Node) -> bool:
     """Whether one side is in degrees and the other names pi, so that both are angles in full."""
     sides = (gold, answer)
-    degrees = any(isinstance(item, Operation) and item.name == "degree" for side in sides for item in walk(side))
+    degrees = any(is_op(item, "degree") for side in sides for item in walk(side))
     return degrees and any(item == Constant("pi") for side in sides for item in walk(side))
 
 
 def _is_percent(node: Node) -> bool:
-    return isinstance(node, Operation) and node.name == "percent"
+    return is_op(node, "percent")
 
 
 def _measures(names: set[str]) -> set[str]:
@@ -351,7 +354,7 @@ def _letters(node: Node) -> set[str]:
 
 def _is_added(node: Node, name: str) -> bool:
     """Whether a symbol is one term of a sum and occurs nowhere else in it."""
-    terms = node.args if isinstance(node, Operation) and node.name == "add" else ()
+    terms = node.args if is_op(node, "add") else ()
     return Symbol(name) in terms and sum(item == Symbol(name) for item in walk(node)) == 1
 
 
@@ -403,15 +406,12 @@ def _open_verdict(gold: Node, answer: Node, names: list[str], seed: str) -> bool
     real = not (is_complex(gold) or is_complex(answer))
     if not real:
         names = [*names, *(imaginary(name) for name in names if name.partition("_")[0] in COMPLEX_LETTERS)]
-    bars = any(isinstance(item, Operation) and item.name == "abs" for side in (gold, answer) for item in walk(side))
+    bars = any(is_op(item, "abs") for side in (gold, answer) for item in walk(side))
     agreements, undecided, lopsided = 0, False, False
-
-    def both(run: Evaluation) -> tuple[Ball, Ball]:
-        return run.value(gold), run.value(answer)
-
+    sides = both(gold, answer)
     for point in points(names, seed):
         try:
-            equal = zero_test(both, point, real=real)
+            equal = zero_test(sides, point, real=real)
         except NoValueError:
             lopsided = lopsided or (bars and _one_sided(gold, answer, point, real=real))
             continue
@@ -425,7 +425,7 @@ def _open_verdict(gold: Node, answer: Node, names: list[str], seed: str) -> bool
         regions = Regions((gold, answer), names, seed)
         for point in regions.points():
             try:
-                equal = zero_test(both, point, real=real, highest=REGION_PRECISION)
+                equal = zero_test(sides, point, real=real, highest=REGION_PRECISION)
             except NoValueError:
                 lopsided = lopsided or (bars and _one_sided(gold, answer, point, real=real))
                 continue
@@ -441,7 +441,7 @@ def _open_verdict(gold: Node, answer: Node, names: list[str], seed: str) -> bool
 def _ordered(node: Node) -> Node:
     """Return the expression with the members of sums, products, minima and maxima in one order."""
     parts = tuple(map(_ordered, children(node)))
-    if isinstance(node, Operation) and node.name in ("add", "mul", "min", "max"):
+    if is_op(node, "add", "mul", "min", "max"):
         parts = tuple(sorted(parts, key=repr))
     return rebuild(node, parts)
 

@@ -142,9 +142,9 @@ def _is_counter(word: str) -> bool:
 
 def last_formulas(text: str) -> list[re.Match[str]]:
     """Return the last formula of a text, with those before it where all are named values in one list."""
-    found = list(FORMULA.finditer(text))
-    run = found[-1:]
-    for formula in reversed(found[:-1]):
+    formulas = list(FORMULA.finditer(text))
+    run = formulas[-1:]
+    for formula in reversed(formulas[:-1]):
         if not (_LIST.fullmatch(text, formula.end(), run[0].start()) and all(map(_named, (formula, *run)))):
             break
         run.insert(0, formula)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from adjudge.verifiers.math.nodes import Node, NotMathError, Number, Operation, Symbol, Unit
+from adjudge.verifiers.math.nodes import Node, NotMathError, Number, Operation, Symbol, Unit, is_op
 
 _SI_PREFIX: Final[dict[str, int]] = {"n": -9, "u": -6, "m": -3, "c": -2, "d": -1, "k": 3, "M": 6, "G": 9}
 _LONG_PREFIX: Final[dict[str, int]] = {
@@ -226,8 +226,7 @@ def _product(text: str) -> Node | None:
 def is_measure(node: Node) -> bool:
     """Whether a node is a number times one unit."""
     return (
-        isinstance(node, Operation)
-        and node.name == "mul"
+        is_op(node, "mul")
         and len(node.args) == 2
         and isinstance(node.args[0], Number)
         and isinstance(node.args[1], Unit)

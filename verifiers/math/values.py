@@ -11,15 +11,17 @@ gives the same result on a busy and on an idle machine.  Not covered: infinite s
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 import flint
 
-from adjudge.verifiers.math.nodes import Constant, Node, NotMathError, Number, Operation, Symbol, Unit, walk
+from adjudge.verifiers.math.nodes import Constant, Node, NotMathError, Number, Operation, Symbol, Unit, is_op, walk
 from adjudge.verifiers.math.units import factor
 
 MAX_BITS: Final = 32_768  # of an exact numerator or denominator; beyond it balls take over
@@ -59,8 +61,8 @@ def exact(node: Node) -> Fraction | None:
         return node.value
     if not isinstance(node, Operation) or node.name not in _EXACT:
         return None
-    found = _rational(node)
-    return Fraction(int(found.p), int(found.q)) if found is not None else None
+    value = _rational(node)
+    return Fraction(int(value.p), int(value.q)) if value is not None else None
 
 
 def _rational(node: Node) -> Rational | None:
@@ -75,28 +77,18 @@ def _rational(node: Node) -> Rational | None:
         if value is None:
             return None
         values.append(value)
-    found = rule(values)
-    return found if found is None or _bits(found) <= MAX_BITS else None
+    result = rule(values)
+    return result if result is None or _bits(result) <= MAX_BITS else None
 
 
 def _bits(value: Rational) -> int:
     return int(value.p).bit_length() + int(value.q).bit_length()
 
 
-def _sum(values: list[Rational]) -> Rational:
-    total = flint.fmpq(0)
-    for value in values:
-        total = total + value
-    return total
-
-
 def _product(values: list[Rational]) -> Rational | None:
     if sum(map(_bits, values)) > MAX_BITS * 2:
         return None
-    product = flint.fmpq(1)
-    for value in values:
-        product = product * value
-    return product
+    return reduce(operator.mul, values)
 
 
 def _power(values: list[Rational]) -> Rational | None:
@@ -150,7 +142,7 @@ def _integers(rule: Callable[..., int]) -> Callable[[list[Rational]], Rational |
 
 
 _EXACT: Final[dict[str, Callable[[list[Rational]], Rational | None]]] = {
-    "add": _sum,
+    "add": lambda values: reduce(operator.add, values),
     "mul": _product,
     "div": lambda values: values[0] / values[1] if values[1] != 0 else None,
     "neg": lambda values: -values[0],
@@ -215,8 +207,8 @@ class Evaluation:
             raise NoValueError(f"no value for {node.name}")
         if node.name in _SATURATING:
             self.saturated(args[0], squared=node.name == "erf")
-        found = rule(self, *args)
-        return self.sized(found) if node.name in ("exp", "factorial", "binomial") else found
+        result = rule(self, *args)
+        return self.sized(result) if node.name in ("exp", "factorial", "binomial") else result
 
     def rational(self, value: Fraction) -> Ball:
         """Return the ball of a rational number and count its size."""
@@ -227,10 +219,10 @@ class Evaluation:
 
     def symbol(self, name: str) -> Ball:
         """Return the value of a free symbol; that of a complex one has its imaginary part under `imaginary(name)`."""
-        found = self.rational(self.point[name])
+        value = self.rational(self.point[name])
         if not self.real and (other := self.point.get(imaginary(name))) is not None:
-            found = found + self.rational(other) * flint.acb(0, 1)
-        return found
+            value = value + self.rational(other) * flint.acb(0, 1)
+        return value
 
     def saturated(self, argument: Ball, *, squared: bool) -> None:
         """Count how close to its limit a function comes that gets there like exp(-2x), or like exp(-x^2)."""
@@ -260,12 +252,12 @@ class Evaluation:
     def unit(self, name: str) -> Ball:
         """Return a unit as its factor times the values of its base units."""
         scale, powers = factor(name)
-        found = self.rational(scale)
+        value = self.rational(scale)
         if name in ("degree", "degrees", "deg"):
-            found = found * self.ball(flint.arb.pi()) / 180
+            value = value * self.ball(flint.arb.pi()) / 180
         for base, power in powers.items():
-            found = found * self.rational(self.point[f"unit:{base}"]) ** power
-        return found
+            value = value * self.rational(self.point[f"unit:{base}"]) ** power
+        return value
 
     def power(self, base: Node, exponent: Node) -> Ball:
         """Return a power; a negative base takes the real root where the exponent's denominator is odd.
@@ -302,20 +294,6 @@ def _negative(value: Ball) -> bool:
 def call_key(node: Operation) -> str:
     """Return the key under which a point holds the value of an unknown function at its argument."""
     return f"call:{node!r}"
-
-
-def _add(_: Evaluation, *args: Ball) -> Ball:
-    found = args[0]
-    for arg in args[1:]:
-        found = found + arg
-    return found
-
-
-def _mul(_: Evaluation, *args: Ball) -> Ball:
-    found = args[0]
-    for arg in args[1:]:
-        found = found * arg
-    return found
 
 
 def _div(_: Evaluation, above: Ball, below: Ball) -> Ball:
@@ -368,8 +346,8 @@ def _sign(run: Evaluation, value: Ball) -> Ball:
 _SATURATING: Final = frozenset("tanh coth sech csch sinh cosh erf".split())
 
 _BALL: Final[dict[str, Callable[..., Ball]]] = {
-    "add": _add,
-    "mul": _mul,
+    "add": lambda _, *args: reduce(operator.add, args),
+    "mul": lambda _, *args: reduce(operator.mul, args),
     "div": _div,
     "neg": lambda _, x: -x,
     "root": _root,
@@ -404,10 +382,7 @@ _BALL: Final[dict[str, Callable[..., Ball]]] = {
 def _fold(run: Evaluation, name: str, values: tuple[Ball, ...]) -> Ball:
     if not run.real:
         raise NoValueError(f"{name} of complex numbers")
-    found = values[0]
-    for value in values[1:]:
-        found = getattr(found, name)(value)
-    return found
+    return reduce(lambda one, other: getattr(one, name)(other), values)
 
 
 def free_names(node: Node) -> set[str]:
@@ -418,7 +393,7 @@ def free_names(node: Node) -> set[str]:
             names.add(item.name)
         elif isinstance(item, Unit):
             names.update(f"unit:{base}" for base in factor(item.name)[1])
-        elif isinstance(item, Operation) and item.name == "call":
+        elif is_op(item, "call"):
             names.add(call_key(item))
     return names
 
@@ -426,10 +401,13 @@ def free_names(node: Node) -> set[str]:
 def is_complex(node: Node) -> bool:
     """Whether the imaginary unit occurs, or a function that only complex numbers need."""
     return any(
-        (isinstance(item, Constant) and item.name == "i")
-        or (isinstance(item, Operation) and item.name in ("Re", "Im", "arg"))
-        for item in walk(node)
+        (isinstance(item, Constant) and item.name == "i") or (is_op(item, "Re", "Im", "arg")) for item in walk(node)
     )
+
+
+def both(left: Node, right: Node) -> Callable[[Evaluation], tuple[Ball, Ball]]:
+    """Return what evaluates two expressions, as `zero_test` takes it."""
+    return lambda run: (run.value(left), run.value(right))
 
 
 def zero_test(

@@ -140,55 +140,55 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
 
     def find(self, sample: Sample, golds: tuple[Reading, ...]) -> tuple[Extraction, Prompt] | Score:
         """Return the answer that the response commits to, and the prompt; or the zero that it earns without one."""
-        found = self.answer(sample)
-        if not isinstance(found, Score):
-            return found, sample.prompt
+        extraction = self.answer(sample)
+        if not isinstance(extraction, Score):
+            return extraction, sample.prompt
         if all(gold.tree is None for gold in golds):
             return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
-        return found
+        return extraction
 
     def judge(self, answered: tuple[Extraction, Prompt], golds: tuple[Reading, ...]) -> Score:
         """Return 1 when the answer equals one of the golds, 0 when not; see the module for the rest."""
-        found, prompt = answered
-        answer = read_answer(found.text)
-        if found.text.endswith("%") and _PERCENTAGE.search(question(prompt)):
+        extraction, prompt = answered
+        answer = read_answer(extraction.text)
+        if extraction.text.endswith("%") and _PERCENTAGE.search(question(prompt)):
             golds = tuple(map(_percent, golds))
-        score = self.beside(golds[0], answer, found, prompt)
+        score = self.beside(golds[0], answer, extraction, prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
                 break
-            other = self.beside(gold, answer, found, prompt)
+            other = self.beside(gold, answer, extraction, prompt)
             if other.value == 1.0 or _rank(other) > _rank(score):
                 score = other
         if score.value != 1.0:
             return score
         if (score.evidence.get("tier") not in PLAIN or answer.about) and not any(
-            says(gold, answer, question(prompt), found.marker) for gold in golds
+            says(gold, answer, question(prompt), extraction.marker) for gold in golds
         ):
             return Score(value=0.0, reason="wrong", evidence=score.evidence)
-        if found.later:
+        if extraction.later:
             loose = replace(self, precision=min(self.precision, LOOSE))
-            for stated in found.later:
-                if not any(loose.restates(text, gold, found) for text in stated for gold in golds):
-                    return Score.scored(0.0, "several_answers", answers=[found.text[:SHOWN], stated[0][:SHOWN]])
+            for stated in extraction.later:
+                if not any(loose.restates(text, gold, extraction) for text in stated for gold in golds):
+                    return Score.scored(0.0, "several_answers", answers=[extraction.text[:SHOWN], stated[0][:SHOWN]])
         return score
 
-    def restates(self, text: str, gold: Reading, found: Extraction) -> bool:
+    def restates(self, text: str, gold: Reading, extraction: Extraction) -> bool:
         """Whether what is stated behind the answer is the gold as well, or the very answer."""
         stated = read_answer(text)
-        if stated.literal == read_answer(found.text).literal:
+        if stated.literal == read_answer(extraction.text).literal:
             return True
-        return stated.tree is not None and gold.tree is not None and self.compare(gold, stated, found).value == 1.0
+        return stated.tree is not None and gold.tree is not None and self.compare(gold, stated, extraction).value == 1.0
 
-    def beside(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt) -> Score:
+    def beside(self, gold: Reading, answer: Reading, extraction: Extraction, prompt: Prompt) -> Score:
         """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
-        score = self.compare(gold, answer, found, prompt)
-        if score.value == 1.0 or not found.parts:
+        score = self.compare(gold, answer, extraction, prompt)
+        if score.value == 1.0 or not extraction.parts:
             return score
-        scores = [self.compare(gold, read_answer(part), found, prompt) for part in found.parts]
+        scores = [self.compare(gold, read_answer(part), extraction, prompt) for part in extraction.parts]
         if all(one.value == 1.0 for one in scores):
             return scores[0]
-        return self.compare(gold, read_answer(", ".join(found.parts)), found, prompt)
+        return self.compare(gold, read_answer(", ".join(extraction.parts)), extraction, prompt)
 
     def answer(self, sample: Sample) -> Extraction | Score:
         """Return the answer that the response commits to, or the zero that it earns without one."""
@@ -202,18 +202,24 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
             text = rest
         if sample.finish_reason == "length" and self.truncated == "zero":
             return Score.scored(0.0, "truncated")
-        found = extract(visible_answer(text), boxes=self.boxed)
-        if found is None or (found.marker in ("number", "formula") and only_asks(text, sample.prompt)):
+        extraction = extract(visible_answer(text), boxes=self.boxed)
+        if extraction is None or (extraction.marker in ("number", "formula") and only_asks(text, sample.prompt)):
             return Score.scored(0.0, "no_answer")
-        if found.others and any(Reading(other).literal != Reading(found.text).literal for other in found.others):
+        if extraction.others and any(
+            Reading(other).literal != Reading(extraction.text).literal for other in extraction.others
+        ):
             return Score.scored(
-                0.0, "several_answers", answers=[other[:SHOWN] for other in (*found.others, found.text)]
+                0.0, "several_answers", answers=[other[:SHOWN] for other in (*extraction.others, extraction.text)]
             )
-        return found
+        return extraction
 
-    def compare(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt = "") -> Score:
+    def compare(self, gold: Reading, answer: Reading, extraction: Extraction, prompt: Prompt = "") -> Score:
         """Compare one gold with the answer, tier by tier; the prompt may say that the order of a list matters."""
-        evidence: dict[str, Any] = {"answer": answer.text[:SHOWN], "gold": gold.text[:SHOWN], "marker": found.marker}
+        evidence: dict[str, Any] = {
+            "answer": answer.text[:SHOWN],
+            "gold": gold.text[:SHOWN],
+            "marker": extraction.marker,
+        }
         if gold.text == answer.text:
             evidence["tier"] = "literal"
             return Score(value=1.0, evidence=evidence)

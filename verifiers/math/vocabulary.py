@@ -128,14 +128,14 @@ def words(text: str) -> Words | None:
     bare = _MARKUP.sub(" ", text).strip(" .,;:!?()[]\"'\n\t")
     if not bare or len(bare) > 200 or bare[0] in "-−+" or text.strip().endswith("!"):
         return None
-    found = _WORD.findall(bare)
-    if not found or len(found) > MAX_WORDS or any(any(sign.isdigit() for sign in word) for word in found):
+    spoken = _WORD.findall(bare)
+    if not spoken or len(spoken) > MAX_WORDS or any(any(sign.isdigit() for sign in word) for word in spoken):
         return None
     if _WORD.sub("", bare).strip(" ,.;:'\"-()!?\n\t，。、；："):
         return None
-    if len(found) > 2 and [word.lower() for word in found[:2]] in (["there", "is"], ["there", "are"]):
-        found = found[2:]
-    kept = [word for word in (word.lower() for word in found) if word not in _ARTICLES] or [found[0].lower()]
+    if len(spoken) > 2 and [word.lower() for word in spoken[:2]] in (["there", "is"], ["there", "are"]):
+        spoken = spoken[2:]
+    kept = [word for word in (word.lower() for word in spoken) if word not in _ARTICLES] or [spoken[0].lower()]
     joined = " ".join(kept)
     return Words(_SAME.get(joined, joined))
 

@@ -16,10 +16,9 @@ from adjudge.verifiers.instructions.constraint import Constraint, read_constrain
 from adjudge.verifiers.instructions.language_detection import language_of
 from adjudge.verifiers.instructions.muldimif import converted, muldimif_constraints
 from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
-from adjudge.verifiers.instructions.sentences import sentences
+from adjudge.verifiers.instructions.sentences import sentences, tokens
 from adjudge.verifiers.instructions.substance import worth
 from adjudge.verifiers.instructions.text import Packed, Text
-from adjudge.verifiers.instructions.tokens import tokens
 
 
 @pytest.mark.parametrize(
