@@ -103,7 +103,8 @@ def _amount(constraint: Constraint) -> tuple[str, int, int] | None:
         return None
     what, bounds = _AMOUNTS[constraint.kind]
     texts = {name: value.strip().lower() for name, value in constraint.args.items() if isinstance(value, str)}
-    return what.format_map(texts), *bounds(constraint.args)
+    least, most = bounds(constraint.args)
+    return what.format_map(texts), least, most
 
 
 def _published(one: Constraint, other: Constraint) -> Iterator[Conflict]:

@@ -48,12 +48,7 @@ def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
 
 
 def cases_of(database: str, engine: str = "sqlite") -> Iterator[AttackCase]:
-    """Yield the cases of one engine.
-
-    Args:
-        database: the shop: a file, or a DSN.
-        engine: "sqlite" or "postgres".
-    """
+    """Yield the cases of one engine."""
     data = suites_in(_DATA)
     for kind in ("attacks", "honest"):
         for case in data[kind]:

@@ -120,10 +120,7 @@ class Snap:
 
     Two whole numbers are equal only when they are the same: a count of 1,000,000,001 is not 1,000,000,000.
 
-    Args:
-        rows: the reference's rows.
-        rel_tol: tolerance as a share of the reference number.
-        abs_tol: tolerance in its unit.
+    `rel_tol` is a share of the reference's number, `abs_tol` in its unit.
     """
 
     def __init__(self, rows: Iterable[Row], rel_tol: float, abs_tol: float) -> None:
@@ -146,10 +143,10 @@ class Snap:
     def _cell(self, cell: Cell, known: dict[Cell, Cell]) -> Cell:
         if not isinstance(cell, int | float):
             return cell
-        found = known.get(cell)
-        if found is None:
-            found = known[cell] = self._nearest(cell)
-        return found
+        snapped = known.get(cell)
+        if snapped is None:
+            snapped = known[cell] = self._nearest(cell)
+        return snapped
 
     def _nearest(self, number: int | float) -> int | float:
         at = bisect_left(self._numbers, number)
@@ -169,12 +166,7 @@ class Snap:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Why two results are not the same.
-
-    Attributes:
-        kind: "columns", "row_count", "rows", "order" or "too_complex".
-        text: the same in words.
-    """
+    """Why two results are not the same."""
 
     kind: Literal["columns", "row_count", "rows", "order", "too_complex"]
     text: str

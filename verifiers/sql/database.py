@@ -13,19 +13,19 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.sql.databases.schema_shape import SchemaError, schema_of_file
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
-from adjudge.verifiers.sql.engine import Engine
+from adjudge.verifiers.sql.engine import Engine, EngineOptions
 from adjudge.verifiers.sql.postgres_engine import PostgresEngine
 from adjudge.verifiers.sql.reference import Database, SqlReference
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 from adjudge.verifiers.sql.synthesis import synthesise
-from adjudge.verifiers.sql.variation import aim_at, aimed_engines, varied_engines
+from adjudge.verifiers.sql.variation import LikeFile, aimed_engines, varied_engines
 
 MAX_OPEN: Final = 160  # 16 references with their files and what was made of them
 MAX_BYTES: Final = 64 << 20
@@ -36,11 +36,7 @@ Value = TypeVar("Value")
 
 
 class Shelf(Generic[Value]):
-    """A bounded store; what was used longest ago goes first.
-
-    Args:
-        most: the total size it may hold.
-    """
+    """A bounded store; what was used longest ago goes first."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, 0
@@ -48,11 +44,11 @@ class Shelf(Generic[Value]):
 
     def get(self, key: Hashable) -> Value | None:
         """Return what is kept under a key, or None."""
-        found = self._items.get(key)
-        if found is None:
+        kept = self._items.get(key)
+        if kept is None:
             return None
         self._items.move_to_end(key)
-        return found[0]
+        return kept[0]
 
     def put(self, key: Hashable, value: Value, size: int) -> list[Value]:
         """Keep a value unless it alone is too large; return the values that had to go."""
@@ -85,9 +81,9 @@ class Session:
 
     def engines(self, key: Hashable, make: Callable[[], tuple[Engine, ...]]) -> tuple[Engine, ...]:
         """Return the open databases under a key, opened now if they are not, or no longer, open."""
-        found = self._engines.get(key)
-        if found is not None and all(engine.alive for engine in found):
-            return found
+        kept = self._engines.get(key)
+        if kept is not None and all(engine.alive for engine in kept):
+            return kept
         made = make()
         for group in self._engines.put(key, made, max(1, len(made))):
             for engine in group:
@@ -108,23 +104,6 @@ def session() -> Session:
     if not _sessions or _sessions[-1].pid != os.getpid():
         _sessions.append(Session())  # an inherited one stays in the list, so that nothing closes its connections
     return _sessions[-1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """How databases are opened.
-
-    Attributes:
-        moment: what SQLite's clock shows.
-        memory_mb: MiB for the engine, where it can be told.
-        synthetic: how many databases are made from a schema.
-        variations: how many databases are made like the reference's first file; for `{"like": file}` not 0.
-    """
-
-    moment: str
-    memory_mb: int
-    synthetic: int
-    variations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,37 +127,36 @@ def open_databases(reference: SqlReference, options: EngineOptions) -> list[Open
         key: Hashable = (database.kind, short(database.where), options, stamp)
         if database.kind == "synthetic":
             key = (key, *map(short, reference.queries))
-        engines = session().engines(key, partial(_made, database, reference, options))
-        opened.extend(Opened(engine, (key, number)) for number, engine in enumerate(engines))
+        opened += _opened(key, partial(_made, database, reference, options))
     return opened
+
+
+def _opened(key: Hashable, make: Callable[[], tuple[Engine, ...]]) -> list[Opened]:
+    return [Opened(engine, (key, number)) for number, engine in enumerate(session().engines(key, make))]
 
 
 def _made(database: Database, reference: SqlReference, options: EngineOptions) -> tuple[Engine, ...]:
     match database.kind:
         case "sqlite":
-            return (SqliteEngine.of_file(database.where, moment=options.moment, memory_mb=options.memory_mb),)
+            return (SqliteEngine.of_file(database.where, options),)
         case "duckdb":
             return (DuckdbEngine(database.where, memory_mb=options.memory_mb),)
         case "postgres":
             return (PostgresEngine(database.where, memory_mb=options.memory_mb),)
         case "synthetic":
-            return _synthetic(database, reference, options)
+            return _synthetic(json.loads(database.where), reference.queries, options)
 
 
-def _synthetic(database: Database, reference: SqlReference, options: EngineOptions) -> tuple[Engine, ...]:
-    given = json.loads(database.where)
-    count, moment, memory_mb = options.synthetic, options.moment, options.memory_mb
+def _synthetic(given: dict[str, Any], queries: tuple[str, ...], options: EngineOptions) -> tuple[Engine, ...]:
     try:
         if "like" in given:
-            file = given["like"]
-            count = options.variations or count
-            varied = varied_engines(
-                file, _stamp(file), reference.queries, count=count, moment=moment, memory_mb=memory_mb
-            )
-            if varied:
+            count = options.variations or options.synthetic
+            options = replace(options, synthetic=count, variations=count)
+            path = given["like"]
+            if varied := varied_engines(LikeFile(path, _stamp(path), queries, options)):
                 return varied
-            given = schema_of_file(file)  # too little stands in the file for the reference to find anything like it
-        return synthesise(given, reference.queries, count=count, moment=moment, memory_mb=memory_mb).engines
+            given = schema_of_file(path)  # too little stands in the file for the reference to find anything like it
+        return synthesise(given, queries, options).engines
     except SchemaError as error:
         raise BadReferenceError(str(error), mistake=error.mistake) from error
 
@@ -190,27 +168,19 @@ def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[l
         return [], ""
     if kinds != {"sqlite"}:
         return [], f"databases are made from SQLite files alone, and this is {kinds.pop()}"
-    path = reference.databases[0].where
-    key: Hashable = ("varied", short(path), options, _stamp(path), *map(short, reference.queries))
+    like, key = _like(reference, options)
     reasons = session().reasons
 
     def make() -> tuple[Engine, ...]:
         try:
-            return varied_engines(
-                path,
-                _stamp(path),
-                reference.queries,
-                count=options.variations,
-                moment=options.moment,
-                memory_mb=options.memory_mb,
-            )
+            return varied_engines(like)
         except SchemaError as error:
             reasons.put(key, f"no database can be made like the file: {error}", 1)
             return ()
 
-    engines = session().engines(key, make)
-    unmade = "" if engines else reasons.get(key) or "on no database made like the file has the reference a clear answer"
-    return [Opened(engine, (key, number)) for number, engine in enumerate(engines)], unmade
+    opened = _opened(("varied", key), make)
+    unmade = reasons.get(key) or "on no database made like the file has the reference a clear answer"
+    return opened, "" if opened else unmade
 
 
 def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: str) -> list[Opened]:
@@ -220,25 +190,27 @@ def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: 
     """
     if options.variations == 0 or {database.kind for database in reference.databases} != {"sqlite"}:
         return []
-    path, moment, memory_mb = reference.databases[0].where, options.moment, options.memory_mb
-    stamp, queries = _stamp(path), reference.queries
+    like, key = _like(reference, options)
     try:
-        aim = aim_at(path, stamp, queries, candidate, moment)
+        aim = like.aim_at(candidate)
         if aim is None:
             return []
-        key: Hashable = ("aimed", short(path), options, stamp, *map(short, queries), short(repr(aim)))
-        engines = session().engines(
-            key, lambda: aimed_engines(path, stamp, queries, aim, moment=moment, memory_mb=memory_mb)
-        )
+        return _opened(("aimed", key, short(repr(aim))), partial(aimed_engines, like, aim))
     except SchemaError:  # the same that kept any from being made
         return []
-    return [Opened(engine, (key, number)) for number, engine in enumerate(engines)]
+
+
+def _like(reference: SqlReference, options: EngineOptions) -> tuple[LikeFile, Hashable]:
+    """Return what databases are made like, and what stands for it in keys."""
+    path = reference.databases[0].where
+    like = LikeFile(path, _stamp(path), reference.queries, options)
+    return like, (short(path), like.stamp, options, *map(short, like.queries))
 
 
 def _stamp(path: str) -> tuple[int, ...]:
     """Return what changes when a file does."""
     try:
-        found = os.stat(path)
+        seen = os.stat(path)
     except OSError:
         return ()
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)

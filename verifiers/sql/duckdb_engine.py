@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.extras import install_hint
 from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, refused_function
+from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,7 +64,7 @@ class DuckdbEngine(Engine):
             self._connection.execute(f"USE {_CATALOGUE}")
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET python_enable_replacements = false")  # else FROM x reads a variable x of ours
-            self._refused = self._refused_functions()
+            self.refused = self._refused_functions()
             self._connection.execute("SET lock_configuration = true")
         except duckdb.Error as error:
             raise EngineUnavailableError(f"DuckDB cannot open {path}: {error}") from error
@@ -80,13 +79,8 @@ class DuckdbEngine(Engine):
 
     def run(self, sql: str, limits: QueryLimits) -> Table | Fault:
         """Run one query; see the module for what is refused."""
-        statement = Statement(sql, "duckdb")
-        if any(token.kind == "bad" or token.text[:2] in ("U&", "u&") for token in statement.tokens):
-            return Fault("error", "the query has an open or an escaped quotation")
-        if not statement.is_query:
-            return Fault("error", "the text is not one query")
-        if refused := sorted(statement.calls() & self._refused):
-            return refused_function(refused[0])
+        if (refusal := self.refusal(sql)) is not None:
+            return refusal
         started, worked = time.monotonic(), time.process_time()
         try:
             parsed = self._connection.extract_statements(sql)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.verifiers.sql.cells import Row, Table, cell_bytes, plain
+from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.databases.tokens import Dialect
 
 CHANGING: Final = frozenset(
@@ -58,6 +59,23 @@ def refused_function(name: str) -> Fault:
     return Fault("forbidden", f"the function {name} is not allowed")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How databases are opened.
+
+    Attributes:
+        moment: what SQLite's clock shows, in UTC.
+        memory_mb: MiB for the engine, where it can be told.
+        synthetic: how many databases are made from a schema.
+        variations: how many databases are made like the reference's first file; for `{"like": file}` not 0.
+    """
+
+    moment: str
+    memory_mb: int = 512
+    synthetic: int = 4
+    variations: int = 6
+
+
 class EngineUnavailableError(RuntimeError):
     """The database cannot be opened or reached; the message names the remedy."""
 
@@ -66,6 +84,19 @@ class Engine(ABC):
     """One open database on which queries run, none of which can change it."""
 
     dialect: ClassVar[Dialect]
+    refused_prefixes: ClassVar[tuple[str, ...]] = ()
+    refused: frozenset[str] = frozenset()  # lower-case names of functions that no query may call
+
+    def refusal(self, sql: str) -> Fault | None:
+        """Return why a query may not run, as far as its text tells by the lexical rules of PostgreSQL."""
+        statement = Statement(sql, self.dialect)
+        if any(token.kind == "bad" or token.text[:2] in ("U&", "u&") for token in statement.tokens):
+            return Fault("error", "the query has an open or an escaped quotation")
+        if not statement.is_query:
+            return Fault("error", "the text is not one query")
+        calls = sorted(statement.calls())
+        bad = next((name for name in calls if name in self.refused or name.startswith(self.refused_prefixes)), "")
+        return refused_function(bad) if bad else None
 
     @abstractmethod
     def run(self, sql: str, limits: QueryLimits) -> Table | Fault:
@@ -84,9 +115,7 @@ class Engine(ABC):
 class Collector:
     """Takes in rows until a limit is reached.
 
-    Args:
-        limits: how many rows and bytes.
-        convert: whether cells are of types beyond None, int, float, str and bytes.
+    `convert` says that cells are of types beyond None, int, float, str and bytes.
     """
 
     def __init__(self, limits: QueryLimits, convert: bool) -> None:

@@ -11,9 +11,8 @@ Not covered: queries put together from several blocks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from adjudge.verifiers.sql.databases.statement import LOOKS, OTHERS, QUERIES, Statement, first_word
 from adjudge.verifiers.sql.databases.tokens import Dialect
@@ -37,22 +36,17 @@ _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _CODE_WORD: Final = QUERIES | OTHERS | LOOKS
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A query in a response.
+class ResponseQuery(NamedTuple):
+    """A query in a response, without the semicolon at its end, or why there is none.
 
-    Attributes:
-        sql: its text, without the semicolon at its end.
-        where: "block", "tag" or "text".
-        problem: "" or the reason code for which there is none: "no_answer", "several_answers" or "too_complex".
+    `problem` is then the reason code: "no_answer", "several_answers" or "too_complex".
     """
 
-    sql: str
-    where: str = ""
+    sql: str = ""
     problem: str = ""
 
 
-def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Found:
+def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> ResponseQuery:
     """Return the query of a response.
 
     Args:
@@ -60,43 +54,35 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Found:
         dialect: by whose rules comments and strings are read.
         blocks: of several different SQL blocks the last counts ("last"), or they commit to none ("same").
     """
-    inner, tagged = _tagged(text)
-    if inner is None:
-        return Found("", "tag", "no_answer")
-    offers, outside = _code_blocks(inner)
-    where = "block" if offers else "tag" if tagged else "text"
+    offers, outside = _code_blocks(_tagged(text))
     if not offers:
         bare = _bare(outside, dialect)
         offers = [bare] if bare else _inline(outside)
     if not offers:
-        return Found("", where, "no_answer")
+        return ResponseQuery(problem="no_answer")
     if blocks == "same" and len({" ".join(offer.split()).rstrip("; ") for offer in offers}) > 1:
-        return Found("", where, "several_answers")
-    sql = offers[-1]
-    if len(sql) > MAX_QUERY:
-        return Found("", where, "too_complex")
-    statement = Statement(sql, dialect)
-    if not statement.parts:
-        return Found("", where, "no_answer")
-    return Found(statement.trimmed, where)
+        return ResponseQuery(problem="several_answers")
+    if len(offers[-1]) > MAX_QUERY:
+        return ResponseQuery(problem="too_complex")
+    statement = Statement(offers[-1], dialect)
+    return ResponseQuery(statement.trimmed) if statement.parts else ResponseQuery(problem="no_answer")
 
 
-def _tagged(text: str) -> tuple[str | None, bool]:
-    """Return the content of the last element and whether there is one; None when it is empty."""
+def _tagged(text: str) -> str:
+    """Return the content of the last element, or the text where there is none."""
     marks = list(_TAG.finditer(text))
     opened = [mark for mark in marks if not mark["close"]]
     if not opened:
-        return text, False
+        return text
     last = opened[-1]
     ends = [mark.start() for mark in marks if mark["close"] and mark.start() >= last.end()]
     # A stop string often swallows the closing tag, so an open element reaches to the end.
-    content = text[last.end() : ends[0] if ends else len(text)].strip()
-    return content or None, True
+    return text[last.end() : ends[0] if ends else len(text)].strip()
 
 
 def _code_blocks(text: str) -> tuple[list[str], str]:
     """Return the blocks that say they are SQL, or begin like it without a name, and the text outside all blocks."""
-    found: list[str] = []
+    blocks: list[str] = []
     outside: list[str] = []
     at = 0
     while (opening := _FENCE.search(text, at)) is not None:
@@ -105,14 +91,14 @@ def _code_blocks(text: str) -> tuple[list[str], str]:
         content = text[opening.end() : end.start() if end else len(text)].strip()
         language = opening["language"].lower()
         if content and language in _LANGUAGES and (language or _looks_like_sql(content)):
-            found.append(content)
+            blocks.append(content)
         at = end.end() if end else len(text)
     outside.append(text[at:])
-    found = [block for block in found if not _describes(block)] or found
+    blocks = [block for block in blocks if not _describes(block)] or blocks
     line = text.strip()
-    if not found and len(line) < MAX_QUERY and "\n" not in line and (inline := _INLINE.fullmatch(line)) is not None:
-        found.append(inline["sql"])
-    return found, "\n\n".join(outside)
+    if not blocks and len(line) < MAX_QUERY and "\n" not in line and (inline := _INLINE.fullmatch(line)) is not None:
+        blocks.append(inline["sql"])
+    return blocks, "\n\n".join(outside)
 
 
 @lru_cache(maxsize=8)
@@ -152,7 +138,7 @@ def _bare(text: str, dialect: Dialect) -> str:
         if _BLANK.search(between) or ";" in between:
             break
         at = start.start("query")
-    if (inline := next((found for found in _INLINE.finditer(text) if found.start("sql") == at), None)) is not None:
+    if (inline := next((inline for inline in _INLINE.finditer(text) if inline.start("sql") == at), None)) is not None:
         return _first_statement(inline["sql"], dialect)
     rest = text[at : at + MAX_QUERY + 1]
     blank = _BLANK.search(rest)

@@ -35,14 +35,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What candidates are compared with.
-
-    Attributes:
-        reference: what was read.
-        comparator: how results are compared.
-        databases: the open databases.
-        golds: the results of each accepted query on each database.
-    """
+    """What candidates are compared with: the results of each accepted query on each open database."""
 
     reference: SqlReference
     comparator: Comparator
@@ -56,11 +49,7 @@ class Target:
 
 
 class GoldError(Exception):
-    """A reference that gives nothing to compare with.
-
-    Attributes:
-        reason: the reason code.
-    """
+    """A reference that gives nothing to compare with, and the reason code of that."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -82,17 +71,13 @@ def gold_results(
 ) -> list[list[Gold]]:
     """Return the results of each accepted query on each database.
 
-    Args:
-        reference: what was read.
-        databases: the open databases.
-        comparator: how results are compared.
-        limits: what each accepted query may use, the seconds over all databases.
-        empty: "refuse" or "accept" a query that finds nothing on every database.
+    The seconds of `limits` are for one query on all databases; `empty` says whether to "refuse" or "accept" one that
+    finds nothing on any.
 
     Raises:
         GoldError: a query cannot be used.
     """
-    found = []
+    results = []
     for query in reference.queries:
         left = limits.seconds
         golds = []
@@ -108,8 +93,8 @@ def gold_results(
                 "the reference's query has no rows, or only NULL, on every database, so whatever finds nothing would "
                 "match it; give a database on which it finds something, or set empty='accept'",
             )
-        found.append(golds)
-    return found
+        results.append(golds)
+    return results
 
 
 def _kept(
@@ -120,13 +105,13 @@ def _kept(
     kept = session().results.get(key)
     if isinstance(kept, Gold):
         return kept
-    gold = _found(query, database.engine, reference, comparator, limits)
+    gold = _fresh(query, database.engine, reference, comparator, limits)
     if isinstance(gold, Gold):
         session().results.put(key, gold, gold.table.size)
     return gold
 
 
-def _found(
+def _fresh(
     query: str, engine: Engine, reference: SqlReference, comparator: Comparator, limits: QueryLimits
 ) -> Gold | Fault:
     sql = prepared(query, engine.dialect, comparator)

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.extras import install_hint
 from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, refused_function
+from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,7 +44,6 @@ _ALSO_REFUSED: Final = frozenset(
     "pg_postmaster_start_time pg_conf_load_time pg_stat_get_activity dblink dblink_exec dblink_connect "
     "database_to_xml schema_to_xml table_to_xml cursor_to_xml pg_show_all_settings pg_stat_get_backend_activity".split()
 )
-_PREFIXES: Final = ("dblink", "lo_", "pg_read_", "pg_ls_", "postgres_fdw_")
 
 
 class PostgresEngine(Engine):
@@ -60,6 +58,7 @@ class PostgresEngine(Engine):
     """
 
     dialect: ClassVar[Dialect] = "postgres"
+    refused_prefixes = ("dblink", "lo_", "pg_read_", "pg_ls_", "postgres_fdw_")
 
     def __init__(self, dsn: str, *, memory_mb: int) -> None:
         try:
@@ -78,7 +77,7 @@ class PostgresEngine(Engine):
             )
             self._refuse_mighty_role()
             rows = self._connection.execute("SELECT DISTINCT lower(proname) FROM pg_proc WHERE provolatile = 'v'")
-            self._refused = frozenset(name for (name,) in rows.fetchall()) | _ALSO_REFUSED
+            self.refused = frozenset(name for (name,) in rows.fetchall()) | _ALSO_REFUSED
         except psycopg.Error as error:
             raise EngineUnavailableError(
                 f"PostgreSQL cannot be used: {type(error).__name__}: {_first_line(error)}"
@@ -93,8 +92,8 @@ class PostgresEngine(Engine):
         ).fetchone()
         name, mighty = row or ("?", True)
         for role in _MIGHTY:
-            found = self._connection.execute("SELECT pg_has_role(session_user, %s, 'MEMBER')", (role,)).fetchone()
-            mighty = mighty or bool(found and found[0])
+            member = self._connection.execute("SELECT pg_has_role(session_user, %s, 'MEMBER')", (role,)).fetchone()
+            mighty = mighty or bool(member and member[0])
         if mighty:
             self._connection.close()
             raise EngineUnavailableError(
@@ -110,15 +109,8 @@ class PostgresEngine(Engine):
 
     def run(self, sql: str, limits: QueryLimits) -> Table | Fault:
         """Run one query; see the module for what is refused."""
-        statement = Statement(sql, "postgres")
-        if any(token.kind == "bad" or token.text[:2] in ("U&", "u&") for token in statement.tokens):
-            return Fault("error", "the query has an open or an escaped quotation")
-        if not statement.is_query:
-            return Fault("error", "the text is not one query")
-        calls = statement.calls()
-        refused = sorted(name for name in calls if name in self._refused or name.startswith(_PREFIXES))
-        if refused:
-            return refused_function(refused[0])
+        if (refusal := self.refusal(sql)) is not None:
+            return refusal
         started = time.monotonic()
         done = self._run(sql, limits)
         self._clean_up()

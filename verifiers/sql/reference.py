@@ -36,7 +36,7 @@ class SqlReference:
     """A reference, read.
 
     Attributes:
-        queries: the accepted queries.
+        queries: the accepted ones.
         databases: where they are compared.
         ordered: whether the order of rows counts; None leaves it to the comparator.
         comparator: how results are compared; None leaves it to the verifier.
@@ -46,6 +46,10 @@ class SqlReference:
     databases: tuple[Database, ...]
     ordered: bool | None = None
     comparator: Comparator | None = None
+
+
+def _mistake(message: str) -> BadReferenceError:
+    return BadReferenceError(message, mistake=True)
 
 
 def read_reference(reference: Any, folder: str = "") -> SqlReference:
@@ -59,24 +63,23 @@ def read_reference(reference: Any, folder: str = "") -> SqlReference:
         BadReferenceError: it is something else, or names a file that is not there.
     """
     if not isinstance(reference, Mapping):
-        raise BadReferenceError(
+        raise _mistake(
             f"the reference is {reference!r:.80}; give {{'sql': the accepted query, 'database': a file, a list of "
-            "files, a DSN, or a schema}",
-            mistake=True,
+            "files, a DSN, or a schema}"
         )
     unknown = sorted(str(key) for key in set(reference) - set(KEYS))
     if unknown:
-        raise BadReferenceError(f"the reference has a key {unknown[0]!r}; its keys are {', '.join(KEYS)}", mistake=True)
+        raise _mistake(f"the reference has a key {unknown[0]!r}; its keys are {', '.join(KEYS)}")
     queries = _texts(reference.get("sql"), "sql", MAX_QUERIES)
     ordered = reference.get("ordered")
     if ordered is not None and not isinstance(ordered, bool):
-        raise BadReferenceError(f"the reference's 'ordered' is {ordered!r:.40}; it must be true or false", mistake=True)
+        raise _mistake(f"the reference's 'ordered' is {ordered!r:.40}; it must be true or false")
     chosen = None
     if reference.get("comparator") is not None:
         try:
             chosen = comparator(reference["comparator"])
         except (ValueError, TypeError) as error:
-            raise BadReferenceError(f"the reference's {error}", mistake=True) from error
+            raise _mistake(f"the reference's {error}") from error
     return SqlReference(
         queries=queries,
         databases=_databases(reference.get("database"), folder),
@@ -86,29 +89,24 @@ def read_reference(reference: Any, folder: str = "") -> SqlReference:
 
 
 def _texts(value: Any, key: str, most: int) -> tuple[str, ...]:
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list | tuple) or not found or len(found) > most:
-        raise BadReferenceError(
-            f"the reference's {key!r} is {value!r:.60}; give a text, or a list of 1 to {most} texts", mistake=True
-        )
-    for text in found:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not texts or len(texts) > most:
+        raise _mistake(f"the reference's {key!r} is {value!r:.60}; give a text, or a list of 1 to {most} texts")
+    for text in texts:
         if not isinstance(text, str) or not text.strip():
-            raise BadReferenceError(f"the reference's {key!r} holds {text!r:.60}; give a text", mistake=True)
-    return tuple(found)
+            raise _mistake(f"the reference's {key!r} holds {text!r:.60}; give a text")
+    return tuple(texts)
 
 
 def _databases(value: Any, folder: str) -> tuple[Database, ...]:
-    found = list(value) if isinstance(value, list | tuple) else [value]
-    if not found or len(found) > MAX_DATABASES:
-        raise BadReferenceError(
-            f"the reference names {len(found)} databases; give from 1 to {MAX_DATABASES}", mistake=True
-        )
-    databases = tuple([_database(item, folder) for item in found])
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    if not listed or len(listed) > MAX_DATABASES:
+        raise _mistake(f"the reference names {len(listed)} databases; give from 1 to {MAX_DATABASES}")
+    databases = tuple([_database(item, folder) for item in listed])
     kinds = {"sqlite" if item.kind == "synthetic" else item.kind for item in databases}
     if len(kinds) > 1:
-        raise BadReferenceError(
-            f"the reference's databases are of the kinds {', '.join(sorted(kinds))}; one query has one dialect",
-            mistake=True,
+        raise _mistake(
+            f"the reference's databases are of the kinds {', '.join(sorted(kinds))}; one query has one dialect"
         )
     return databases
 
@@ -118,30 +116,24 @@ def _database(value: Any, folder: str) -> Database:
         if "like" in value:
             like = _database(value["like"], folder)
             if set(value) != {"like"} or like.kind != "sqlite":
-                raise BadReferenceError(
-                    "the reference's 'like' must name a SQLite file, and nothing beside it", mistake=True
-                )
+                raise _mistake("the reference's 'like' must name a SQLite file, and nothing beside it")
             return Database(kind="synthetic", where=json.dumps({"like": like.where, "changed": _changed(like.where)}))
         if "schema" not in value:
-            raise BadReferenceError(
-                f"the reference's 'database' is {value!r:.60}; a mapping needs the key 'schema' or 'like'", mistake=True
-            )
+            raise _mistake(f"the reference's 'database' is {value!r:.60}; a mapping needs the key 'schema' or 'like'")
         try:
             return Database(kind="synthetic", where=json.dumps(dict(value), sort_keys=True))
         except TypeError as error:
-            raise BadReferenceError(f"the reference's schema is no plain data: {error}", mistake=True) from error
+            raise _mistake(f"the reference's schema is no plain data: {error}") from error
     if not isinstance(value, str) or not value:
-        raise BadReferenceError(
+        raise _mistake(
             f"the reference's 'database' is {value!r:.60}; give a file, a list of files, a DSN "
-            "(postgresql://...), {'schema': .., 'values': ..}, or {'like': a SQLite file}",
-            mistake=True,
+            "(postgresql://...), {'schema': .., 'values': ..}, or {'like': a SQLite file}"
         )
     if value.startswith(("postgresql://", "postgres://")):
         return Database(kind="postgres", where=value)
     path = str(Path(folder, value))
     try:
-        found = os.stat(path)
-        kind = _file_kind(path, found.st_mtime_ns, found.st_size)
+        kind = _file_kind(path, *_changed(path))
     except (OSError, ValueError) as error:
         raise BadReferenceError(f"the database {value!r:.200} cannot be read: {error}", mistake=False) from error
     if kind is None:
@@ -150,8 +142,8 @@ def _database(value: Any, folder: str) -> Database:
 
 
 def _changed(path: str) -> list[int]:
-    found = os.stat(path)
-    return [found.st_mtime_ns, found.st_size]
+    now = os.stat(path)
+    return [now.st_mtime_ns, now.st_size]
 
 
 @lru_cache(maxsize=256)

@@ -112,8 +112,8 @@ def cell_precision(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
     """Return the share of the candidate's different cells that the reference has, in [0, 1]."""
     if not gold or not candidate:
         return float(not gold and not candidate)
-    wanted, found = set(chain.from_iterable(gold)), set(chain.from_iterable(candidate))
-    return len(wanted & found) / len(found) if found else 0.0
+    wanted, given = set(chain.from_iterable(gold)), set(chain.from_iterable(candidate))
+    return len(wanted & given) / len(given) if given else 0.0
 
 
 def cell_recall(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
@@ -142,16 +142,16 @@ def soft_f1(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
         return 1.0
     golds, candidates = list(dict.fromkeys(gold)), list(dict.fromkeys(candidate))
     matched = only_candidate = only_gold = 0.0
-    for wanted, found in zip_longest(golds, candidates):
-        if found is None:
+    for wanted, given in zip_longest(golds, candidates):
+        if given is None:
             only_gold += 1
         elif wanted is None:
             only_candidate += 1
         else:
-            hits = sum(cell in wanted for cell in found)
+            hits = sum(cell in wanted for cell in given)
             matched += hits / len(wanted)
-            only_candidate += (len(found) - hits) / len(wanted)
-            only_gold += sum(cell not in found for cell in wanted) / len(wanted)
+            only_candidate += (len(given) - hits) / len(wanted)
+            only_gold += sum(cell not in given for cell in wanted) / len(wanted)
     return _f1(matched, only_candidate, only_gold)
 
 
@@ -169,14 +169,14 @@ def soft_f1_aligned(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
         pairs.extend([(row, row)] * count)
     pairs.extend(zip_longest((left - right).elements(), (right - left).elements()))
     matched = only_candidate = only_gold = 0.0
-    for wanted, found in pairs:
-        if wanted is None or found is None:
+    for wanted, given in pairs:
+        if wanted is None or given is None:
             only_gold += wanted is not None
-            only_candidate += found is not None
+            only_candidate += given is not None
             continue
-        hits = sum((Counter(wanted) & Counter(found)).values())
+        hits = sum((Counter(wanted) & Counter(given)).values())
         matched += hits / len(wanted)
-        only_candidate += (len(found) - hits) / len(wanted)
+        only_candidate += (len(given) - hits) / len(wanted)
         only_gold += (len(wanted) - hits) / len(wanted)
     return _f1(matched, only_candidate, only_gold)
 
@@ -307,20 +307,14 @@ def cost_ratio(
 ) -> float:
     """Return reference cost / candidate cost, the mean over the databases.
 
-    Args:
-        gold: the reference's query.
-        candidate: a query with the same results.
-        engines: the databases; SQLite for `cost="steps"`.
-        limits: what one run may use.
-        cost: "steps" counts instructions once; "seconds" times each query.
-        iterations: how often, in turns.
+    "steps" counts SQLite's instructions once; "seconds" times each query `iterations` times, in turns.
     """
     ratios = []
     for engine in engines:
         if cost == "steps" and isinstance(engine, SqliteEngine):
             counts = engine.steps(gold, limits), engine.steps(candidate, limits)
-            wanted, found = counts
-            ratios.append(WORST if isinstance(found, Fault) or isinstance(wanted, Fault) else wanted / found)
+            wanted, taken = counts
+            ratios.append(WORST if isinstance(taken, Fault) or isinstance(wanted, Fault) else wanted / taken)
         else:
             ratios.append(_timed(gold, candidate, engine, limits, iterations))
     return statistics.fmean(ratios)

@@ -33,6 +33,7 @@ from adjudge.verifiers.sql.engine import (
     CHANGING,
     Collector,
     Engine,
+    EngineOptions,
     EngineUnavailableError,
     Fault,
     QueryLimits,
@@ -87,9 +88,7 @@ def _arguments(statement: Statement, at: int) -> int:
 def stop_clock(connection: sqlite3.Connection, moment: str) -> sqlite3.Connection:
     """Make the date functions of a connection read a fixed moment; return the connection that computes them.
 
-    Args:
-        connection: where the queries run.
-        moment: a time value such as "2025-01-01 00:00:00", in UTC.
+    A moment is a time value such as "2025-01-01 00:00:00", in UTC.
     """
     inner = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     known = {row[0] for row in inner.execute("SELECT name FROM pragma_function_list")}
@@ -193,18 +192,16 @@ class SqliteEngine(Engine):
 
     Args:
         connect: opens a connection to it; called at most twice.
-        moment: what the clock shows, in UTC.
-        memory_mb: MiB of heap for all of SQLite in this process, where it is a pool's worker.
+        options: what the clock shows, and MiB of heap for all of SQLite in this process, where it is a pool's worker.
         always_clocked: whether all queries run on one connection, on which the clock stands still.
     """
 
     dialect: ClassVar[Dialect] = "sqlite"
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], *, moment: str, memory_mb: int, always_clocked: bool = False
+        self, connect: Callable[[], sqlite3.Connection], options: EngineOptions, *, always_clocked: bool = False
     ) -> None:
-        self._connect, self._moment, self._memory_mb = connect, moment, memory_mb
-        self._always_clocked = always_clocked
+        self._connect, self._options, self._always_clocked = connect, options, always_clocked
         self._open: dict[bool, tuple[sqlite3.Connection, _Guard]] = {}
         self._clocks: list[sqlite3.Connection] = []
         # A connection that nobody closed is a warning from Python 3.13 on.
@@ -212,7 +209,7 @@ class SqliteEngine(Engine):
         self._connection(always_clocked)  # so that a bad file is reported now
 
     @classmethod
-    def of_file(cls, path: str, *, moment: str, memory_mb: int) -> SqliteEngine:
+    def of_file(cls, path: str, options: EngineOptions) -> SqliteEngine:
         """Return an engine on a file, which must not change while it is open.
 
         Raises:
@@ -223,10 +220,10 @@ class SqliteEngine(Engine):
             raise EngineUnavailableError(
                 f"{path} has changes that lie in its write-ahead log; run `PRAGMA wal_checkpoint(TRUNCATE)` on it"
             )
-        return cls(lambda: _connected(unchanging(path), uri=True), moment=moment, memory_mb=memory_mb)
+        return cls(lambda: _connected(unchanging(path), uri=True), options)
 
     @classmethod
-    def of_script(cls, fill: Callable[[sqlite3.Connection], None], *, moment: str, memory_mb: int) -> SqliteEngine:
+    def of_script(cls, fill: Callable[[sqlite3.Connection], None], options: EngineOptions) -> SqliteEngine:
         """Return an engine on a database in memory that `fill` makes."""
 
         def connect() -> sqlite3.Connection:
@@ -234,7 +231,7 @@ class SqliteEngine(Engine):
             fill(connection)
             return connection
 
-        return cls(connect, moment=moment, memory_mb=memory_mb, always_clocked=True)
+        return cls(connect, options, always_clocked=True)
 
     def _connection(self, clocked: bool) -> tuple[sqlite3.Connection, _Guard]:
         if clocked in self._open:
@@ -251,7 +248,7 @@ class SqliteEngine(Engine):
             ):
                 connection.execute(f"PRAGMA {pragma}")
             if in_worker():  # for the whole process, and it can only be lowered: not ours to set elsewhere
-                connection.execute(f"PRAGMA hard_heap_limit={self._memory_mb << 20}")
+                connection.execute(f"PRAGMA hard_heap_limit={self._options.memory_mb << 20}")
             _touch_virtual_tables(connection)
             tables = connection.execute(
                 "SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -263,7 +260,7 @@ class SqliteEngine(Engine):
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
         if clocked:
-            self._clocks.append(stop_clock(connection, self._moment))
+            self._clocks.append(stop_clock(connection, self._options.moment))
         guard = _Guard(frozenset(name for (name,) in tables))
         connection.set_authorizer(guard)
         self._open[clocked] = (connection, guard)

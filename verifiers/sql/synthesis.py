@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.databases.aim import aimed_rows
-from adjudge.verifiers.sql.databases.mutants import mutants, parsed
+from adjudge.verifiers.sql.databases.mutants import all_parsed, mutants
+from adjudge.verifiers.sql.databases.row_maker import RowMaker
+from adjudge.verifiers.sql.databases.rows_like import RowsLike
 from adjudge.verifiers.sql.databases.schema_shape import read_schema
 from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.engine import Fault, QueryLimits
+from adjudge.verifiers.sql.engine import EngineOptions, Fault, QueryLimits
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
 _AGAIN: Final = 0.2
@@ -51,40 +52,27 @@ class Synthesis:
     told_apart: int
 
 
-def synthesise(
-    given: dict[str, Any], queries: tuple[str, ...], *, count: int, moment: str, memory_mb: int = 512
-) -> Synthesis:
-    """Return `count` databases that tell a reference from its mutants as well as those tried can.
+def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineOptions) -> Synthesis:
+    """Return databases, `options.synthetic` of them, that tell a reference from its mutants as well as those tried can.
 
     Args:
         given: `{"schema": .., "values": ..}`, see `adjudge.verifiers.sql.databases.schema_shape`.
         queries: the accepted queries; the mutants are those of the first that sqlglot can read.
-        count: how many databases.
-        moment: what SQLite's clock shows.
-        memory_mb: MiB for SQLite, in a pool's worker.
+        options: how many databases, and how they are opened.
 
     Raises:
         SchemaError: the schema cannot be read.
     """
     schema = read_schema(given)
     seed = hashlib.sha256(json.dumps([given, queries], sort_keys=True, default=str).encode()).hexdigest()
-    maker = aimed_rows(schema, queries, seed, moment)
-    tried = [made(maker, number, moment, memory_mb) for number in range(_TRIES * count)]
-    return best(tried, queries, count)
+    maker = aimed_rows(schema, queries, seed, options.moment)
+    tried = [made(maker, number, options) for number in range(_TRIES * options.synthetic)]
+    return best(tried, queries, options.synthetic)
 
 
-class Filler(Protocol):
-    """What fills numbered databases."""
-
-    def fill(self, connection: sqlite3.Connection, number: int) -> None:
-        """Make the tables and rows of one."""
-
-
-def made(filler: Filler, number: int, moment: str, memory_mb: int) -> SqliteEngine:
+def made(filler: RowMaker | RowsLike, number: int, options: EngineOptions) -> SqliteEngine:
     """Return an engine on database `number`."""
-    return SqliteEngine.of_script(
-        lambda connection: filler.fill(connection, number), moment=moment, memory_mb=memory_mb
-    )
+    return SqliteEngine.of_script(lambda connection: filler.fill(connection, number), options)
 
 
 def best(
@@ -96,16 +84,10 @@ def best(
 ) -> Synthesis:
     """Return the `count` databases that together tell the first query from most of its mutants; close the others.
 
-    Args:
-        tried: the databases.
-        queries: the accepted queries.
-        count: how many are wanted.
-        known: results of the queries that databases should differ from, and from each other: who writes one of those
-            down is then wrong elsewhere.
-        coincidences: further queries to tell the first one from.
+    Databases should differ from `known`, results of the queries, and from each other: who writes one of those down is
+    then wrong elsewhere.  `coincidences` are further queries to tell the first one from.
     """
-    tree = next((tree for tree in map(parsed, queries) if tree is not None), None)
-    wrong = [*(mutants(tree) if tree is not None else []), *coincidences]
+    wrong = [*(mutant for tree in all_parsed(queries)[:1] for mutant in mutants(tree)), *coincidences]
     aims = [_reached(engine, queries, wrong, known) for engine in tried]
     kept: list[int] = []
     reached: Counter[Hashable] = Counter()
@@ -135,16 +117,16 @@ def _reached(
     The mutants that it tells apart; as -1, -2, ... the queries with rows; and results that no known one equals.
     """
     golds = [engine.run(query, STEPS) for query in queries]
-    found: set[Hashable] = {-1 - at for at, gold in enumerate(golds) if isinstance(gold, Table) and gold.tells}
+    reached: set[Hashable] = {-1 - at for at, gold in enumerate(golds) if isinstance(gold, Table) and gold.tells}
     gold = golds[0]
     if not isinstance(gold, Table) or not gold.rows:
-        return frozenset(found)
+        return frozenset(reached)
     if known and isinstance(known[0], Table) and gold.rows != known[0].rows:
-        found.add(repr(gold.rows[:20]))
+        reached.add(repr(gold.rows[:20]))
     comparator, ordered = Comparator(), Statement(queries[0], "sqlite").sorts
     for at, other in enumerate(wrong):
         table = engine.run(other, _FOR_MUTANTS)
         # A mutant that does not run is no wrong answer that anybody would be paid for.
         if isinstance(table, Table) and comparator.difference(gold, table, ordered=ordered) is not None:
-            found.add(at)
-    return frozenset(found)
+            reached.add(at)
+    return frozenset(reached)

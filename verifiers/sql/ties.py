@@ -33,11 +33,11 @@ def tie_runs(engine: Engine, sql: str, gold: Table, limits: QueryLimits) -> list
     if asked is None:
         return None
     keyed = engine.run(asked, limits)
-    found = _keys(gold, keyed) if isinstance(keyed, Table) else None
-    if found is None:
+    row_keys = _keys(gold, keyed) if isinstance(keyed, Table) else None
+    if row_keys is None:
         return None
-    runs, run, before = [], 0, found[0]
-    for keys in found:
+    runs, run, before = [], 0, row_keys[0]
+    for keys in row_keys:
         if keys != before or NAN in keys:
             run, before = run + 1, keys
         runs.append(run)
@@ -133,9 +133,9 @@ def _resolved(key: exp.Expr, outputs: dict[str, exp.Expr]) -> exp.Expr:
             return node
         return given.copy() if whole else exp.paren(given.copy())
 
-    found = key.copy().transform(meant)
-    folded = isinstance(found, exp.Collate) and found.expression.name.lower() == "nocase"
-    return exp.Lower(this=found.this) if folded else found
+    resolved = key.copy().transform(meant)
+    folded = isinstance(resolved, exp.Collate) and resolved.expression.name.lower() == "nocase"
+    return exp.Lower(this=resolved.this) if folded else resolved
 
 
 def _unnamed(given: exp.Expr, name: str) -> bool:

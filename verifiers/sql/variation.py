@@ -22,9 +22,9 @@ from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.aim import CandidateAim, candidate_aim, rows_like
 from adjudge.verifiers.sql.databases.column_draw import LookedAt
 from adjudge.verifiers.sql.databases.file_facts import FileFacts, Row, file_facts
-from adjudge.verifiers.sql.databases.mutants import parsed
+from adjudge.verifiers.sql.databases.mutants import all_parsed, parsed
 from adjudge.verifiers.sql.databases.schema_shape import quoted
-from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, Fault, QueryLimits
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 from adjudge.verifiers.sql.synthesis import STEPS, best, made
 from adjudge.verifiers.sql.ties import with_keys
@@ -59,11 +59,33 @@ class _Studied:
     seed: str
 
 
+@dataclass(frozen=True, slots=True)
+class LikeFile:
+    """What databases are made like, and for which reference.
+
+    `stamp` changes when the file does; `options.variations` databases are made.
+    """
+
+    path: str
+    stamp: tuple[int, ...]
+    queries: tuple[str, ...]
+    options: EngineOptions
+
+    def aim_at(self, candidate: str) -> CandidateAim | None:
+        """Return what a candidate looks at beyond the accepted queries, or None where that is nothing.
+
+        Raises:
+            SchemaError: the file's schema cannot be made again.
+        """
+        return candidate_aim(file_facts(self.path, self.stamp).schema, self.queries, candidate, self.options.moment)
+
+
 @lru_cache(maxsize=8)
-def _studied(path: str, stamp: tuple[int, ...], queries: tuple[str, ...], moment: str, memory_mb: int) -> _Studied:
+def _studied(like: LikeFile) -> _Studied:
+    queries = like.queries
     until = time.thread_time() + MAKING_SECONDS
-    facts = file_facts(path, stamp)
-    file = SqliteEngine.of_file(path, moment=moment, memory_mb=memory_mb)
+    facts = file_facts(like.path, like.stamp)
+    file = SqliteEngine.of_file(like.path, like.options)
     try:
         known = [file.run(query, _ON_FILE) for query in queries]
         looked_at = _looked_at(file, facts, queries, known, until)
@@ -76,38 +98,22 @@ def _studied(path: str, stamp: tuple[int, ...], queries: tuple[str, ...], moment
     return _Studied(facts, known, looked_at, judge, coincidences, seed)
 
 
-def varied_engines(
-    path: str,
-    stamp: tuple[int, ...],
-    queries: tuple[str, ...],
-    *,
-    count: int,
-    moment: str,
-    memory_mb: int,
-) -> tuple[Engine, ...]:
-    """Return up to `count` databases like a file; none when no tried one has a clear answer.
-
-    Args:
-        path: the SQLite file.
-        stamp: what changes when the file does.
-        queries: the accepted queries.
-        count: how many databases.
-        moment: what SQLite's clock shows.
-        memory_mb: MiB for SQLite, in a pool's worker.
+def varied_engines(like: LikeFile) -> tuple[Engine, ...]:
+    """Return databases like a file, as many as are wanted at most; none when no tried one has a clear answer.
 
     Raises:
         SchemaError: the file's schema cannot be made again.
     """
     until = time.thread_time() + MAKING_SECONDS
-    studied = _studied(path, stamp, queries, moment, memory_mb)
-    filler = rows_like(studied.facts, queries, studied.seed, moment, studied.looked_at)
+    studied, count = _studied(like), like.options.variations
+    filler = rows_like(studied.facts, like.queries, studied.seed, like.options.moment, studied.looked_at)
     suiting: list[SqliteEngine] = []
     varied = False
     try:
         for number in range(_MAX_TRIES * count):
             if time.thread_time() > until or (number >= _TRIES * count and len(suiting) >= count):
                 break
-            engine = made(filler, number, moment, memory_mb)
+            engine = made(filler, number, like.options)
             if not studied.judge.suits(engine):
                 engine.close()
                 continue
@@ -117,58 +123,32 @@ def varied_engines(
                 break
     finally:
         filler.close()
-    return best(suiting, queries, count, studied.known, studied.coincidences).engines
+    return best(suiting, like.queries, count, studied.known, studied.coincidences).engines
 
 
-def aim_at(
-    path: str, stamp: tuple[int, ...], queries: tuple[str, ...], candidate: str, moment: str
-) -> CandidateAim | None:
-    """Return what a candidate looks at beyond the accepted queries, or None where that is nothing.
-
-    Raises:
-        SchemaError: the file's schema cannot be made again.
-    """
-    return candidate_aim(file_facts(path, stamp).schema, queries, candidate, moment)
-
-
-def aimed_engines(
-    path: str,
-    stamp: tuple[int, ...],
-    queries: tuple[str, ...],
-    candidate: CandidateAim,
-    *,
-    moment: str,
-    memory_mb: int,
-) -> tuple[Engine, ...]:
+def aimed_engines(like: LikeFile, candidate: CandidateAim) -> tuple[Engine, ...]:
     """Return databases like a file, with rows that just meet or miss what a candidate's conditions are about.
 
-    Args:
-        path: the SQLite file.
-        stamp: what changes when the file does.
-        queries: the accepted queries.
-        candidate: what the candidate looks at.
-        moment: what SQLite's clock shows.
-        memory_mb: MiB for SQLite, in a pool's worker.
-
     Raises:
         SchemaError: the file's schema cannot be made again.
     """
-    studied = _studied(path, stamp, queries, moment, memory_mb)
+    studied = _studied(like)
     until = time.thread_time() + _AIMING_SECONDS
-    filler = rows_like(studied.facts, queries, f"{studied.seed}:{candidate}", moment, studied.looked_at, candidate)
-    found: list[SqliteEngine] = []
+    seed = f"{studied.seed}:{candidate}"
+    filler = rows_like(studied.facts, like.queries, seed, like.options.moment, studied.looked_at, candidate)
+    suiting: list[SqliteEngine] = []
     try:
         for number in range(_TRIES * _AIMED):
-            if len(found) == _AIMED or time.thread_time() > until:
+            if len(suiting) == _AIMED or time.thread_time() > until:
                 break
-            engine = made(filler, number, moment, memory_mb)
+            engine = made(filler, number, like.options)
             if studied.judge.suits(engine):
-                found.append(engine)
+                suiting.append(engine)
             else:
                 engine.close()
     finally:
         filler.close()
-    return tuple(found)
+    return tuple(suiting)
 
 
 def _looked_at(
@@ -177,13 +157,13 @@ def _looked_at(
     """Return the tables that the queries read, and rows of them that together make up results, as found until then."""
     reads = frozenset(name for table in known if isinstance(table, Table) for name in table.reads or ())
     witnesses: dict[str, dict[Row, None]] = {}
-    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+    for tree in all_parsed(queries):
         for name, asked in _witness_queries(tree, facts):
             if time.thread_time() > until:
                 break
-            found = file.run(asked, _ON_FILE)
-            if isinstance(found, Table):
-                witnesses.setdefault(name, {}).update(dict.fromkeys(found.rows))
+            table = file.run(asked, _ON_FILE)
+            if isinstance(table, Table):
+                witnesses.setdefault(name, {}).update(dict.fromkeys(table.rows))
     return LookedAt(reads=reads, witnesses={name: tuple(rows) for name, rows in witnesses.items()})
 
 
@@ -191,7 +171,7 @@ def _witness_queries(tree: exp.Expr, facts: FileFacts) -> list[tuple[str, str]]:
     """Return, for each table that a SELECT joins, the query for its rows that get through joins and conditions."""
     from sqlglot import expressions as exp
 
-    found = []
+    asked = []
     for select in list(tree.find_all(exp.Select))[:8]:
         for table in _tables(select, facts):
             name = table.name.lower()
@@ -205,8 +185,8 @@ def _witness_queries(tree: exp.Expr, facts: FileFacts) -> list[tuple[str, str]]:
                 bare.set("order", order.copy())
             bare.set("expressions", [exp.Star()])
             text = bare.sql(dialect="sqlite").replace("*", columns, 1)
-            found.append((name, f"{text} LIMIT {_WITNESSES}"))
-    return found
+            asked.append((name, f"{text} LIMIT {_WITNESSES}"))
+    return asked
 
 
 def _coincidences(file: Engine, facts: FileFacts, query: str, known: Table | Fault) -> list[str]:
@@ -214,14 +194,14 @@ def _coincidences(file: Engine, facts: FileFacts, query: str, known: Table | Fau
     tree = parsed(query)
     if tree is None or not isinstance(known, Table):
         return []
-    found: list[str] = []
+    same: list[str] = []
     for other in (*_other_aggregates(tree, facts), *_further_conditions(tree, facts)):
         table = file.run(other, _SAME)
         if isinstance(table, Table) and table.rows == known.rows:
-            found.append(other)
-        if len(found) >= _COINCIDENCES:
+            same.append(other)
+        if len(same) >= _COINCIDENCES:
             break
-    return found
+    return same
 
 
 def _other_aggregates(tree: exp.Expr, facts: FileFacts) -> Iterator[str]:
@@ -273,13 +253,7 @@ def _tables(select: exp.Select, facts: FileFacts) -> list[exp.Table]:
 
 
 class _Clear:
-    """Whether the accepted queries have a clear answer on a database.
-
-    Args:
-        queries: the accepted queries.
-        known: their results on the file.
-        file: the file.
-    """
+    """Whether the accepted queries have a clear answer on a database."""
 
     def __init__(self, queries: Sequence[str], known: Sequence[Table | Fault], file: Engine) -> None:
         self._queries, self._known = queries, known
@@ -289,23 +263,23 @@ class _Clear:
     def suits(self, engine: Engine) -> bool:
         """Return whether it is so."""
         for query, known, picks in zip(self._queries, self._known, self._picks, strict=True):
-            found = engine.run(query, STEPS)
-            if not isinstance(found, Table) or not found.tells:
+            table = engine.run(query, STEPS)
+            if not isinstance(table, Table) or not table.tells:
                 return False
             if not isinstance(known, Table):
                 continue
-            if picks and len(known.rows) == 1 and len(found.rows) != 1:
+            if picks and len(known.rows) == 1 and len(table.rows) != 1:
                 return False
             whole = [None not in column for column in zip(*known.rows, strict=True)]
-            new = [None in column for column in zip(*found.rows, strict=True)]
+            new = [None in column for column in zip(*table.rows, strict=True)]
             if any(before and now for before, now in zip(whole, new, strict=False)):
                 return False
         return all(_cut_is_clear(engine, cut) for cut in self._cuts)
 
     def differs(self, engine: Engine) -> bool:
         """Return whether the first query has another answer than on the file."""
-        known, found = self._known[0], engine.run(self._queries[0], STEPS)
-        return not isinstance(known, Table) or (isinstance(found, Table) and found.rows != known.rows)
+        known, table = self._known[0], engine.run(self._queries[0], STEPS)
+        return not isinstance(known, Table) or (isinstance(table, Table) and table.rows != known.rows)
 
 
 Cut = tuple[str, int, int, int]
@@ -317,7 +291,7 @@ def _cuts(query: str) -> list[Cut]:
     from sqlglot import expressions as exp
 
     tree = parsed(query)
-    found = []
+    cuts = []
     for select in tree.find_all(exp.Select) if tree is not None else ():
         limit, offset = select.args.get("limit"), select.args.get("offset")
         if limit is None or not select.args.get("order"):
@@ -331,17 +305,17 @@ def _cuts(query: str) -> list[Cut]:
         bare.set("limit", exp.Limit(expression=exp.Literal.number(end + 1)))
         ordered = len(select.args["order"].expressions)
         if (asked := with_keys(bare.sql(dialect="sqlite"), "sqlite")) is not None:
-            found.append((asked, ordered, start, end))
-    return found
+            cuts.append((asked, ordered, start, end))
+    return cuts
 
 
 def _cut_is_clear(engine: Engine, cut: Cut) -> bool:
     """Return whether the rows that a LIMIT leaves out differ in their keys from those that it takes, none NULL."""
     asked, keys, start, end = cut
-    found = engine.run(asked, STEPS)
-    if not isinstance(found, Table):
+    table = engine.run(asked, STEPS)
+    if not isinstance(table, Table):
         return True  # it needs what stands around it
-    sorted_by = [row[-keys:] for row in found.rows]
+    sorted_by = [row[-keys:] for row in table.rows]
     edges = [(sorted_by[at - 1], sorted_by[at]) for at in (start, end) if 0 < at < len(sorted_by)]
     return all(one != other for one, other in edges) and not any(None in key for key in sorted_by[start:end])
 

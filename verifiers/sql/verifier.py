@@ -4,10 +4,8 @@ The reference runs first, then the candidate, each on the same read-only databas
 policy (`adjudge.verifiers.sql.comparator`), on all databases of the reference, and then on databases made like its
 SQLite file (`adjudge.verifiers.sql.variation`).  The response's text decides nothing but which query is run.
 
-What a query names: tables and columns, and its runs of tokens; and how much two queries share.
-
-The parts of the reward of Reasoning-SQL (schema-linking and n-gram Jaccard) and the table and column recall of
-Think2SQL.
+The parts "schema" and "ngrams" are those of the reward of Reasoning-SQL: the Jaccard indices of the tables and columns
+that two queries name, and of their runs of tokens.
 
 Not covered: whether a query would be right on other data than databases of DuckDB and PostgreSQL hold.  Give several of
 them.
@@ -30,10 +28,10 @@ from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.comparator import comparator as named_comparator
-from adjudge.verifiers.sql.database import EngineOptions, Opened, aimed_databases, open_databases, varied_databases
+from adjudge.verifiers.sql.database import Opened, aimed_databases, open_databases, varied_databases
 from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.databases.tokens import Dialect, tokens
-from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.engine import EngineOptions, EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
 from adjudge.verifiers.sql.reference import SqlReference, read_reference
@@ -86,11 +84,6 @@ def jaccard(one: Set[object], two: Set[object]) -> float:
     """Return the size of the intersection as a share of the union, in [0, 1]; 1 when both are empty."""
     union = one | two
     return len(one & two) / len(union) if union else 1.0
-
-
-def recall(gold: Set[object], found: Set[object]) -> float:
-    """Return the share of `gold` that is in `found`, in [0, 1]; 0 when `gold` is empty, as Think2SQL has it."""
-    return len(gold & found) / len(gold) if gold else 0.0
 
 
 def schema_similarity(gold: str, candidate: str, dialect: Dialect) -> float:
@@ -253,8 +246,8 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
 
     def find_in(self, text: str, sample: Sample, gold: Target) -> tuple[str, str] | Score:
         """Return the query, and the whole response."""
-        found = find_query(text, gold.engine.dialect, self.blocks)
-        return self.nothing(found.problem, sample, gold) if found.problem else (found.sql, response_text(sample))
+        query = find_query(text, gold.engine.dialect, self.blocks)
+        return self.nothing(query.problem, sample, gold) if query.problem else (query.sql, response_text(sample))
 
     def judge(self, answer: tuple[str, str], gold: Target) -> Score:
         """Return the score of a query; see the class for what it is made of."""
@@ -347,16 +340,14 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
 
         These are the databases where the order counts, the reference's ties are known, and something changes.
         """
-        found = []
+        over: dict[int, Table] = {}
         for at, (opened, table) in enumerate(zip(made.databases, tables, strict=True)):
             if all(accepted[at].runs is not None for accepted in made.golds):
                 other = turned(opened.engine, sql, table, self.query_limits)
-                found += [(at, other)] if other.rows != table.rows else []
-        places = [at for at, _ in found]
-        golds = [[accepted[at] for at in places] for accepted in made.golds]
-        return replace(made, databases=[made.databases[at] for at in places], golds=golds), [
-            table for _, table in found
-        ]
+                if other.rows != table.rows:
+                    over[at] = other
+        golds = [[accepted[at] for at in over] for accepted in made.golds]
+        return replace(made, databases=[made.databases[at] for at in over], golds=golds), list(over.values())
 
     def _compared(self, blank: Judgement, target: Target, tables: list[Table]) -> Judgement:
         evidence: dict[str, Any] = {"databases": len(tables), "rows": [len(table.rows) for table in tables]}
@@ -379,12 +370,10 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
                 right, first = _agreeing(target, tables)
                 if not right:
                     break
-        kept: tuple[tuple[tuple[Table, Table], ...], ...] = ()
-        if shaped:
-            kept = tuple(
-                tuple((gold.table, table) for gold, table in zip(accepted, tables, strict=True))
-                for accepted in target.golds
-            )
+        kept = tuple(
+            tuple((gold.table, table) for gold, table in zip(accepted, tables, strict=True))
+            for accepted in (target.golds if shaped else ())
+        )
         if right:
             ratio = 0.0
             if self.reward == "r_ves":

@@ -13,8 +13,8 @@ import pytest
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.file_facts import file_facts
-from adjudge.verifiers.sql.engine import QueryLimits
-from adjudge.verifiers.sql.variation import varied_engines
+from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits
+from adjudge.verifiers.sql.variation import LikeFile, varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 SCHEMA = """
@@ -219,7 +219,7 @@ def test_a_tree_stays_a_tree(rows: str, depth: int | None, tmp_path: Path) -> No
         connection.execute(f"INSERT INTO part VALUES {rows}")
     assert file_facts(str(path), (1,)).tables["part"].columns[1].depth == depth
     gold = ("SELECT COUNT(*) FROM part",)
-    for engine in varied_engines(str(path), (1,), gold, count=6, moment="2025-01-01 00:00:00", memory_mb=512):
+    for engine in varied_engines(LikeFile(str(path), (1,), gold, EngineOptions(moment="2025-01-01 00:00:00"))):
         found = engine.run("SELECT id, part_of FROM part", QueryLimits())
         assert isinstance(found, Table)
         above: dict[Any, Any] = dict(found.rows)

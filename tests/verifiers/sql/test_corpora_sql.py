@@ -82,7 +82,7 @@ def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_j
     looked_at = part(enumerate(refused), every, lambda one: one[1][0])
     for number, (database, accepted, sql) in looked_at:
         file = f"{SQL / 'defog' / 'sqlite' / database}.sqlite"
-        table = SqliteEngine.of_file(file, moment=refuses.moment, memory_mb=256).run(sql, QueryLimits())
+        table = SqliteEngine.of_file(file, refuses.engine_options).run(sql, QueryLimits())
         assert isinstance(table, Table)
         assert not table.tells, sql
         assert set(table.reads or ()) & EMPTY[database], sql

@@ -10,18 +10,19 @@ import pytest
 
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
-from adjudge.verifiers.sql.engine import Engine, EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.postgres_engine import PostgresEngine
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
 LIMITS = QueryLimits(seconds=5.0, rows=1000, output_bytes=1 << 20)
 MOMENT = "2025-01-01 00:00:00"
+OPTIONS = EngineOptions(moment=MOMENT, memory_mb=256)
 
 
 @pytest.fixture(params=["sqlite", "duckdb", "postgres"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param == "sqlite":
-        made: Engine = SqliteEngine.of_file(request.getfixturevalue("shop"), moment=MOMENT, memory_mb=256)
+        made: Engine = SqliteEngine.of_file(request.getfixturevalue("shop"), OPTIONS)
     elif request.param == "duckdb":
         made = DuckdbEngine(request.getfixturevalue("duckdb_shop"), memory_mb=256)
     else:
@@ -111,7 +112,7 @@ SQLITE_FORBIDDEN = [
 
 @pytest.mark.parametrize("sql", SQLITE_FORBIDDEN)
 def test_sqlite_refuses(shop: str, sql: str) -> None:
-    assert fault(SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256), sql).kind == "forbidden"
+    assert fault(SqliteEngine.of_file(shop, OPTIONS), sql).kind == "forbidden"
 
 
 CLOCK: dict[str, object] = {
@@ -134,18 +135,18 @@ CLOCK: dict[str, object] = {
 
 @pytest.mark.parametrize(("sql", "expected"), CLOCK.items(), ids=CLOCK.keys())
 def test_sqlites_clock_stands_still(shop: str, sql: str, expected: object) -> None:
-    assert rows(SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256), sql) == [(expected,)]
+    assert rows(SqliteEngine.of_file(shop, OPTIONS), sql) == [(expected,)]
 
 
 def test_sqlite_stops_at_the_deadline_and_at_a_number_of_steps(shop: str) -> None:
-    engine = SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256)
+    engine = SqliteEngine.of_file(shop, OPTIONS)
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT MAX(x) FROM c"
     assert fault(engine, endless, QueryLimits(seconds=0.1)).kind == "timeout"
     assert fault(engine, endless, QueryLimits(seconds=60.0, steps=100)).kind == "timeout"
 
 
 def test_sqlite_counts_steps_the_same_each_time(shop: str) -> None:
-    engine = SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256)
+    engine = SqliteEngine.of_file(shop, OPTIONS)
     cheap = [engine.steps("SELECT COUNT(*) FROM customer", LIMITS) for _ in range(3)]
     dear = engine.steps("SELECT COUNT(*) FROM purchase a, purchase b, purchase c", LIMITS)
     assert len(set(cheap)) == 1
@@ -155,12 +156,12 @@ def test_sqlite_counts_steps_the_same_each_time(shop: str) -> None:
 
 
 def test_sqlite_reads_texts_that_are_no_text(shop: str) -> None:
-    engine = SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256)
+    engine = SqliteEngine.of_file(shop, OPTIONS)
     assert rows(engine, "SELECT CAST(x'ff41' AS TEXT)") == [("\udcffA",)]
 
 
 def test_sqlite_tells_which_tables_are_read(shop: str) -> None:
-    engine = SqliteEngine.of_file(shop, moment=MOMENT, memory_mb=256)
+    engine = SqliteEngine.of_file(shop, OPTIONS)
     for sql, tables in {
         "SELECT 1": set(),
         "SELECT COUNT(*) FROM Customer": {"customer"},
@@ -180,7 +181,7 @@ def test_sqlite_refuses_a_file_with_an_open_log(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE t (a)")
     connection.commit()
     with pytest.raises(EngineUnavailableError, match="wal_checkpoint"):
-        SqliteEngine.of_file(str(path), moment=MOMENT, memory_mb=256)
+        SqliteEngine.of_file(str(path), OPTIONS)
     connection.close()
 
 
@@ -188,7 +189,7 @@ def test_sqlite_refuses_what_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "broken.sqlite"
     path.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     with pytest.raises(EngineUnavailableError):
-        SqliteEngine.of_file(str(path), moment=MOMENT, memory_mb=256)
+        SqliteEngine.of_file(str(path), OPTIONS)
 
 
 DUCKDB_FORBIDDEN = [

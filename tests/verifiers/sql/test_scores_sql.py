@@ -22,7 +22,7 @@ from adjudge.verifiers.sql.rewards import (
     ves_reward,
     ves_value,
 )
-from adjudge.verifiers.sql.verifier import jaccard, ngram_similarity, recall, schema_items, schema_similarity
+from adjudge.verifiers.sql.verifier import jaccard, ngram_similarity, schema_items, schema_similarity
 
 AB: list[Row] = [(1, "a"), (2, "b")]
 
@@ -181,5 +181,3 @@ def test_ngram_similarity() -> None:
     # select-a, a-from, from-t | select-b, b-from, from-t
     assert ngram_similarity("SELECT a FROM t", "SELECT b FROM t", "sqlite") == pytest.approx(1 / 5)
     assert jaccard(set(), set()) == 1.0
-    assert recall(set(), {1}) == 0.0
-    assert recall({1, 2}, {2, 3}) == 0.5

@@ -9,7 +9,7 @@ import pytest
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.mutants import constants, joined_columns, mutants, parsed
-from adjudge.verifiers.sql.engine import QueryLimits
+from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits
 from adjudge.verifiers.sql.synthesis import Synthesis, synthesise
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
@@ -25,7 +25,7 @@ LIMITS = QueryLimits()
 
 
 def made(sql: str, schema: Any = SCHEMA, count: int = 4) -> Synthesis:
-    return synthesise({"schema": schema, "values": VALUES}, (sql,), count=count, moment=MOMENT)
+    return synthesise({"schema": schema, "values": VALUES}, (sql,), EngineOptions(moment=MOMENT, synthetic=count))
 
 
 def contents(found: Synthesis, table: str) -> list[Any]:

@@ -14,8 +14,8 @@ import pytest
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.file_facts import MAX_ROWS, file_facts
-from adjudge.verifiers.sql.engine import Engine, QueryLimits
-from adjudge.verifiers.sql.variation import varied_engines
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, QueryLimits
+from adjudge.verifiers.sql.variation import LikeFile, varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 KEPT: dict[str, Any] = json.loads(Path(__file__).with_name("variation_cases.json").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def verdict(sql: str, gold: str, database: Any, **options: Any) -> Any:
 
 
 def engines(path: str, *queries: str, count: int = 6) -> tuple[Engine, ...]:
-    return varied_engines(path, (1,), queries, count=count, moment=MOMENT, memory_mb=512)
+    return varied_engines(LikeFile(path, (1,), queries, EngineOptions(moment=MOMENT, variations=count)))
 
 
 def rows(engine: Engine, sql: str) -> list[Any]:

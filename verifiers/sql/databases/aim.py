@@ -13,6 +13,7 @@ from typing import Any, Final
 from adjudge.verifiers.sql.databases.column_draw import Aim, LookedAt
 from adjudge.verifiers.sql.databases.file_facts import FileFacts
 from adjudge.verifiers.sql.databases.mutants import (
+    all_parsed,
     constants,
     joined_columns,
     looks,
@@ -43,7 +44,7 @@ def aimed_rows(
     """
     names = _column_names(schema)
     groups: dict[str, int] = {}
-    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+    for tree in all_parsed(queries):
         for one, other in joined_columns(tree, names):
             _join(groups, one, other)
     compared = _compared(names, queries, moment)
@@ -62,33 +63,26 @@ def rows_like(
 ) -> RowsLike:
     """Return what fills databases like a file so that queries find something and their neighbours something else.
 
-    Args:
-        facts: what the file holds and keeps.
-        queries: SQLite queries; those that sqlglot cannot read aim at nothing.
-        seed: decides every row.
-        moment: what SQLite's clock shows when the queries run.
-        looked_at: the tables that the queries read, and rows of them that make up the result.
-        candidate: what one candidate looks at beyond that.
+    The other arguments are those of `aimed_rows`; `looked_at` says which rows make up the result, and `candidate` what
+    one candidate looks at beyond that.
     """
     compared = _compared(_column_names(facts.schema), queries, moment)
-    trees = [tree for tree in map(parsed, queries) if tree is not None]
-    for name, value in candidate.constants if candidate is not None else ():
+    trees = all_parsed(queries)
+    beyond = candidate or CandidateAim()
+    for name, value in beyond.constants:
         compared.setdefault(name, {})[value] = None
     reached: dict[str, list[str | int]] = {}
-    for name, text in candidate.reached if candidate is not None else ():
+    for name, text in beyond.reached:
         reached.setdefault(name, []).append(text)
-    ranked = frozenset(name for tree in trees for name in ranked_columns(tree))
     numbers = [int(word) for query in queries for word in re.findall(r"\b\d{1,2}\b", query)]
     aim = Aim(
         constants={name: tuple(values) for name, values in compared.items()},
-        ranked=ranked,
+        ranked=frozenset(name for tree in trees for name in ranked_columns(tree)),
         sizes=tuple(sorted({size for number in numbers for size in (number, number + 1) if size > 1})),
         looked_at=looked_at,
-        sorted_by=frozenset(name for tree in trees for name in sorted_columns(tree)).union(
-            candidate.named if candidate is not None else ()
-        ),
+        sorted_by=beyond.named.union(name for tree in trees for name in sorted_columns(tree)),
         reached={name: tuple(texts) for name, texts in reached.items()},
-        named=candidate.named if candidate is not None else frozenset(),
+        named=beyond.named,
         aimed=candidate is not None,
     )
     return RowsLike(facts, aim, aimed_rows(facts.schema, queries, seed, moment), seed)
@@ -105,9 +99,9 @@ class CandidateAim:
         named: the lower-case names of the columns of which it makes something else than an accepted query.
     """
 
-    constants: tuple[tuple[str, Any], ...]
-    reached: tuple[tuple[str, str | int], ...]
-    named: frozenset[str]
+    constants: tuple[tuple[str, Any], ...] = ()
+    reached: tuple[tuple[str, str | int], ...] = ()
+    named: frozenset[str] = frozenset()
 
 
 def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
@@ -131,8 +125,7 @@ def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment
         for name, part in dict.fromkeys(reached_texts(tree, names))
         if isinstance(part, int) or not any(text in part.lower() for text in texts)
     ]
-    trees = [tree, *(other for other in map(parsed, queries) if other is not None)]
-    own, *others = [dict(looks(tree)) for tree in trees]
+    own, *others = [dict(looks(one)) for one in (tree, *all_parsed(queries))]
     both = [(one, other) for given in others for one, other in ((own, given), (given, own))]
     named = frozenset(name for one, other in both for part in one.keys() - other for name in one[part]) & names
     if not wanted and not reached and not named:
@@ -146,11 +139,11 @@ def _column_names(schema: Schema) -> frozenset[str]:
 
 def _compared(names: frozenset[str], queries: Sequence[str], moment: str) -> dict[str, dict[Any, None]]:
     """Return the constants that each column is compared with."""
-    found: dict[str, dict[Any, None]] = {}
-    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+    compared: dict[str, dict[Any, None]] = {}
+    for tree in all_parsed(queries):
         for name, value in constants(tree, names, moment):
-            found.setdefault(name, {})[value] = None
-    return found
+            compared.setdefault(name, {})[value] = None
+    return compared
 
 
 def _pass_on(compared: dict[str, dict[Any, None]], schema: Schema) -> None:

@@ -26,9 +26,7 @@ _CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits
 class LookedAt:
     """What a query looks at in a file.
 
-    Attributes:
-        reads: lower-case names of the tables it reads.
-        witnesses: rows of tables, lower-case name -> rows, that together make up its result.
+    `reads` are lower-case names of tables; `witnesses` are rows of tables, by such names, that make up its result.
     """
 
     reads: frozenset[str] = frozenset()
@@ -64,10 +62,7 @@ class Aim:
 class ColumnDraw:
     """New values for a column, of the form and within the bounds of those it has.
 
-    Args:
-        column: what is known of it.
-        aim: what the query asks.
-        whole: whether all of the file's rows were read.
+    `whole` says that all of the file's rows were read.
     """
 
     def __init__(self, column: ColumnFacts, aim: Aim, whole: bool) -> None:

@@ -165,19 +165,19 @@ def _read(connection: sqlite3.Connection, table: TableShape) -> tuple[tuple[Row,
 
 def _some(rows: Sequence[Row], at: int) -> list[Any]:
     """Return a few short values of a column, which tell dates from other texts."""
-    found = dict.fromkeys(row[at] for row in rows if row[at] is not None and not isinstance(row[at], bytes))
-    return [value for value in found if not isinstance(value, str) or len(value) <= 200][:12]
+    values = dict.fromkeys(row[at] for row in rows if row[at] is not None and not isinstance(row[at], bytes))
+    return [value for value in values if not isinstance(value, str) or len(value) <= 200][:12]
 
 
 def _indexes(connection: sqlite3.Connection, table: TableShape) -> list[tuple[int, ...]]:
     """Return the groups of columns that are declared to differ in every row."""
     places = {column.name.lower(): at for at, column in enumerate(table.columns)}
-    found = [tuple(at for at, column in enumerate(table.columns) if column.key)]
+    groups = [tuple(at for at, column in enumerate(table.columns) if column.key)]
     for row in connection.execute(f"PRAGMA index_list({quoted(table.name)})").fetchall():
         names = [name for _, _, name in connection.execute(f"PRAGMA index_info({quoted(row[1])})")]
         if row[2] and all(name is not None and name.lower() in places for name in names):
-            found.append(tuple(sorted(places[name.lower()] for name in names)))
-    return list(dict.fromkeys(group for group in found if group))
+            groups.append(tuple(sorted(places[name.lower()] for name in names)))
+    return list(dict.fromkeys(group for group in groups if group))
 
 
 def _parents(
@@ -189,7 +189,7 @@ def _parents(
         own = [at for at, column in enumerate(shape.columns) if column.key]
         if len(own) == 1 and read[name][1]:
             keys[name, shape.columns[own[0]].name.lower()] = frozenset(row[own[0]] for row in read[name][0])
-    found = {}
+    parents = {}
     for name, shape in shapes.items():
         for at, column in enumerate(shape.columns):
             if column.parent is not None and column.parent[0].lower() in shapes:
@@ -197,7 +197,7 @@ def _parents(
                 named = [other.name.lower() for other in above if other.name.lower() == column.parent[1].lower()]
                 named = named or [other.name.lower() for other in above if other.key]  # REFERENCES without a column
                 if named:
-                    found[name, at] = (column.parent[0].lower(), named[0])
+                    parents[name, at] = (column.parent[0].lower(), named[0])
                 continue
             values = {row[at] for row in read[name][0]} - {None}
             lone = column.key and sum(other.key for other in shape.columns) == 1
@@ -206,8 +206,8 @@ def _parents(
             fitting = [to for to, known in keys.items() if values <= known]
             ranked = sorted([(_strangeness(column.name.lower(), to, name), to) for to in fitting])
             if ranked and ranked[0][0] < _STRANGE:
-                found[name, at] = ranked[0][1]
-    return found
+                parents[name, at] = ranked[0][1]
+    return parents
 
 
 def _strangeness(column: str, target: tuple[str, str], table: str) -> int:
@@ -323,8 +323,8 @@ def _linked(rows: Sequence[Row], columns: Sequence[ColumnFacts]) -> tuple[tuple[
     for one, other, third in itertools.permutations(numeric[:8], 3):
         if one < other and _computed(rows, one, other, third):
             join(one, other, third)
-    found = [tuple(at for at, number in enumerate(group) if number == wanted) for wanted in dict.fromkeys(group)]
-    return tuple(places for places in found if len(places) > 1)
+    groups = [tuple(at for at, number in enumerate(group) if number == wanted) for wanted in dict.fromkeys(group)]
+    return tuple(places for places in groups if len(places) > 1)
 
 
 def _follows(rows: Sequence[Row], columns: Sequence[ColumnFacts], one: int, other: int) -> bool:
@@ -359,21 +359,21 @@ def _computed(rows: Sequence[Row], one: int, other: int, third: int) -> bool:
     if len(full) < _SOME:
         return False
 
-    def near(found: float, wanted: float) -> bool:
-        return abs(found - wanted) <= 0.006 + 1e-6 * abs(wanted)
+    def near(value: float, wanted: float) -> bool:
+        return abs(value - wanted) <= 0.006 + 1e-6 * abs(wanted)
 
     return all(near(a + b, c) for a, b, c in full) or all(near(a * b, c) for a, b, c in full)
 
 
 def _ordered(rows: Sequence[Row], columns: Sequence[ColumnFacts]) -> tuple[tuple[int, int], ...]:
-    found = []
+    pairs_in_order = []
     for one, other in itertools.permutations(range(len(columns)), 2):
         if not _comparable(columns[one], columns[other]):
             continue
         pairs = [(row[one], row[other]) for row in rows if row[one] is not None and row[other] is not None]
         if len(pairs) >= _SOME and all(a <= b for a, b in pairs):
-            found.append((one, other))
-    return tuple(found)
+            pairs_in_order.append((one, other))
+    return tuple(pairs_in_order)
 
 
 def _comparable(one: ColumnFacts, other: ColumnFacts) -> bool:

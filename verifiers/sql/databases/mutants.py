@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,10 +33,15 @@ def parsed(sql: str) -> exp.Expr | None:
         return None
 
 
+def all_parsed(queries: Sequence[str]) -> list[exp.Expr]:
+    """Return the trees of those queries that sqlglot can read."""
+    return [tree for tree in map(parsed, queries) if tree is not None]
+
+
 def mutants(tree: exp.Expr) -> list[str]:
     """Return up to `MAX_MUTANTS` texts, each the query with one change; none of one nested too deeply to be written."""
     base = _written(tree)
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for at, original in enumerate(tree.walk()):
         for change in range(3 if base and _changeable(original) else 0):  # a copy of a long query takes 0.1 s
             copied = tree.copy()
@@ -50,10 +55,10 @@ def mutants(tree: exp.Expr) -> list[str]:
                 node.replace(other)
             text = _written(copied)
             if text not in ("", base):
-                found[text] = None
-            if len(found) >= MAX_MUTANTS:
-                return list(found)
-    return list(found)
+                texts[text] = None
+            if len(texts) >= MAX_MUTANTS:
+                return list(texts)
+    return list(texts)
 
 
 def _written(tree: exp.Expr) -> str:
@@ -225,13 +230,13 @@ def looks(tree: exp.Expr) -> Iterator[tuple[str, frozenset[str]]]:
         for column in copied.find_all(exp.Column):
             column.set("table", None)
         given = [named[column.name.lower()] for column in node.find_all(exp.Column) if column.name.lower() in named]
-        found = frozenset(column.name.lower() for part in (node, *given) for column in part.find_all(exp.Column))
+        names = frozenset(column.name.lower() for part in (node, *given) for column in part.find_all(exp.Column))
         if isinstance(node, exp.Distinct) and isinstance(node.parent, exp.Select):
-            found = frozenset(
+            names = frozenset(
                 column.name.lower() for item in node.parent.expressions for column in item.find_all(exp.Column)
             )
-        if found and not isinstance(node, exp.Connector):
-            yield _written(copied).lower(), found
+        if names and not isinstance(node, exp.Connector):
+            yield _written(copied).lower(), names
 
 
 def sorted_columns(tree: exp.Expr) -> Iterator[str]:

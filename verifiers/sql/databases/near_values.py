@@ -26,16 +26,14 @@ def date_of(text: Any) -> datetime.date | None:
 def days_near(constant: Any, years: Sequence[int]) -> list[datetime.date]:
     """Return the days at the ends of what a constant names, those beside them, and the same a month and a year away.
 
-    Args:
-        constant: a date, a month or a year; or a month or a day of any year.
-        years: the years to take for those.
+    A constant is a date, a month or a year, or a month or a day of any year; `years` are then taken.
     """
     text = str(constant)
-    if (found := _WITH_YEAR.match(text)) is not None:
-        years = [int(found["year"])]
-    elif (found := _WITHOUT_YEAR.fullmatch(text)) is None:
+    if (match := _WITH_YEAR.match(text)) is not None:
+        years = [int(match["year"])]
+    elif (match := _WITHOUT_YEAR.fullmatch(text)) is None:
         return []
-    month, day = (int(found[part]) if found[part] else 0 for part in ("month", "day"))
+    month, day = (int(match[part]) if match[part] else 0 for part in ("month", "day"))
     near: dict[datetime.date, None] = {}
     for year in years:
         try:

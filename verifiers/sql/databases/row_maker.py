@@ -26,11 +26,7 @@ _MAX_SQLITE_INT: Final = 2**63 - 1
 class RowMaker:
     """Fills databases of one schema.
 
-    Args:
-        schema: the tables.
-        constants: what the reference compares columns with.
-        groups: lower-case column name -> a number, the same for columns that the reference joins.
-        seed: with the number of the database it decides every row.
+    Columns that the reference joins have one number in `groups`; the seed and a database's number decide every row.
     """
 
     def __init__(self, schema: Schema, constants: Constants, groups: Mapping[str, int], seed: str) -> None:
@@ -100,14 +96,14 @@ class RowMaker:
 
 def parents_first(tables: tuple[TableShape, ...]) -> list[TableShape]:
     """Return tables such that those that foreign keys point to come first."""
-    left, placed, found = list(tables), set[str](), list[TableShape]()
+    left, placed, ordered = list(tables), set[str](), list[TableShape]()
     while left:
         ready = [table for table in left if _parents(table) <= placed] or left[:1]  # a ring is cut at its first table
         for table in ready:
-            found.append(table)
+            ordered.append(table)
             placed.add(table.name.lower())
         left = [table for table in left if table.name.lower() not in placed]
-    return found
+    return ordered
 
 
 def _parents(table: TableShape) -> set[str]:
@@ -116,15 +112,15 @@ def _parents(table: TableShape) -> set[str]:
 
 def _unique(column: ColumnShape, pool: list[Any], count: int, chooser: random.Random) -> list[Any]:
     whole = column.kind == "integer"  # SQLite takes nothing else for the key that numbers the rows
-    found: dict[Any, None] = dict.fromkeys(value for value in pool if isinstance(value, int) or not whole)
-    values = list(found)[:count]
+    taken: dict[Any, None] = dict.fromkeys(value for value in pool if isinstance(value, int) or not whole)
+    values = list(taken)[:count]
     number = 1
     while len(values) < count:
         value: Any = (
             number if column.kind in ("integer", "real", "boolean") else f"{_WORDS[number % len(_WORDS)]}{number}"
         )
-        if value not in found:
-            found[value] = None
+        if value not in taken:
+            taken[value] = None
             values.append(value)
         number += 1
     chooser.shuffle(values)

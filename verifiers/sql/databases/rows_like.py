@@ -36,11 +36,7 @@ _WITHOUT: Final = 0.25  # share of databases that need not hold what the file's 
 class RowsLike:
     """Fills databases like a file.
 
-    Args:
-        facts: what the file holds and keeps.
-        aim: what the query looks at.
-        empty: fills the tables of which the file has no rows.
-        seed: with the number of the database it decides every row.
+    `empty` fills the tables of which the file has no rows; the seed and the number of the database decide every row.
     """
 
     def __init__(self, facts: FileFacts, aim: Aim, empty: RowMaker, seed: str) -> None:
@@ -67,7 +63,7 @@ class RowsLike:
 
     def _with_parents(self) -> dict[str, list[Row]]:
         """Return the rows that together make up the query's result, and those that they point to."""
-        found = {name: list(rows) for name, rows in self._aim.looked_at.witnesses.items()}
+        needed = {name: list(rows) for name, rows in self._aim.looked_at.witnesses.items()}
         for shape in reversed(self._order):
             table = self._facts.tables[shape.name.lower()]
             for at, column in enumerate(table.columns):
@@ -75,9 +71,9 @@ class RowsLike:
                     continue
                 above = self._facts.tables[column.parent[0]]
                 key = [other.shape.name.lower() for other in above.columns].index(column.parent[1])
-                wanted = {row[at] for row in found.get(shape.name.lower(), ())}
-                found.setdefault(column.parent[0], []).extend(row for row in above.rows if row[key] in wanted)
-        return found
+                wanted = {row[at] for row in needed.get(shape.name.lower(), ())}
+                needed.setdefault(column.parent[0], []).extend(row for row in above.rows if row[key] in wanted)
+        return needed
 
     def _touched(self) -> set[str]:
         """Return the tables that the query reads, those they point to, and those that point to any of these."""
@@ -85,12 +81,12 @@ class RowsLike:
             shape.name.lower(): {column.parent[0].lower() for column in shape.columns if column.parent is not None}
             for shape in self._order
         }
-        found = {name for name in parents if name in self._aim.looked_at.reads}
-        while more := {parent for name in found for parent in parents[name] & parents.keys()} - found:
-            found |= more
-        while more := {name for name in parents if parents[name] & found} - found:
-            found |= more
-        return found
+        touched = {name for name in parents if name in self._aim.looked_at.reads}
+        while more := {parent for name in touched for parent in parents[name] & parents.keys()} - touched:
+            touched |= more
+        while more := {name for name in parents if parents[name] & touched} - touched:
+            touched |= more
+        return touched
 
     def fill(self, connection: sqlite3.Connection, number: int) -> None:
         """Make the tables and rows of database `number` (0, 1, ...)."""
@@ -198,32 +194,32 @@ class _TableDraw:
         for at, column in enumerate(self._facts.columns):
             if column.covers and at in self._parents:
                 self._size = max(self._size, len(self._parents[at]))
-        found: list[Row] = []
+        drawn: list[Row] = []
         for base in self._bases():
-            row = self._kept(self._changed(list(base)), len(found))
+            row = self._kept(self._changed(list(base)), len(drawn))
             if row is not None:
-                found.append(tuple(row))
+                drawn.append(tuple(row))
         for base, at, value in self._near_misses():
             row = [*base[:at], value, *base[at + 1 :]]
             for other in self._crowded(row) - {at}:
                 row[other] = self._draws[other].beside(row[other], self._chooser)
             if at in self._ranked and value in self._used[at]:
                 continue
-            kept = self._kept(row, len(found), firm=True)
+            kept = self._kept(row, len(drawn), firm=True)
             if kept is not None:
-                found.append(tuple(kept))
-        return found
+                drawn.append(tuple(kept))
+        return drawn
 
     def _crowded(self, row: Sequence[Any]) -> set[int]:
         """Return columns that another value helps where a row has what no two rows should share."""
-        found = {at for at in self._ranked if row[at] in self._used[at]}
+        crowded = {at for at in self._ranked if row[at] in self._used[at]}
         for places, shared in zip(self._facts.distinct, self._shared, strict=True):
             free = [
                 at for at in places if self._facts.columns[at].parent is None and not self._facts.columns[at].closed
             ]
             if len(places) > 1 and free and tuple(row[at] for at in places) in shared:
-                found.add(self._chooser.choice(free))
-        return found
+                crowded.add(self._chooser.choice(free))
+        return crowded
 
     def _near_misses(self) -> list[tuple[Row, int, Any]]:
         """Return rows, such that the query finds them where it can be, with the one cell in which each is to differ.
@@ -240,9 +236,9 @@ class _TableDraw:
             return []
         near.sort(key=lambda item: item[:2])  # each column has its turn, however many values it has
         bases = self._witnesses or self._facts.rows
-        found = [(self._chooser.choice(bases), at, value) for _, _, at, value in near[: self._misses]]
+        misses = [(self._chooser.choice(bases), at, value) for _, _, at, value in near[: self._misses]]
         same = [self._chooser.choice(bases) for _ in range(self._misses // 6)]
-        return found + [(row, 0, row[0]) for row in same]
+        return misses + [(row, 0, row[0]) for row in same]
 
     def _bases(self) -> list[Row]:
         """Return rows of the file, each once as far as they go; about half of them such that the query finds them."""
@@ -252,9 +248,9 @@ class _TableDraw:
         self._chooser.shuffle(wanted)
         most = self._size if self._aimed else self._size // 2 * (self._chooser.random() >= _WITHOUT)
         first = list(dict.fromkeys([*wanted[:most], *pool]))[: self._size]
-        found = [*first, *(self._chooser.choice(pool) for _ in range(self._size - len(first)))]
-        self._chooser.shuffle(found)
-        return found
+        bases = [*first, *(self._chooser.choice(pool) for _ in range(self._size - len(first)))]
+        self._chooser.shuffle(bases)
+        return bases
 
     def _changed(self, row: list[Any]) -> list[Any]:
         """Return a row with some other values."""

@@ -153,18 +153,18 @@ def quoted(name: str) -> str:
 
 
 def _samples(values: Any) -> dict[tuple[str, str], tuple[Any, ...]]:
-    found: dict[tuple[str, str], tuple[Any, ...]] = {}
+    samples: dict[tuple[str, str], tuple[Any, ...]] = {}
     try:
         for table, columns in values.items():
             for column, listed in columns.items():
-                found[str(table).lower(), str(column).lower()] = tuple(listed)
+                samples[str(table).lower(), str(column).lower()] = tuple(listed)
     except (AttributeError, TypeError) as error:
         raise SchemaError("the values must be {table: {column: [value, ..]}}", mistake=True) from error
-    return found
+    return samples
 
 
 def _statements(text: str) -> tuple[str, ...]:
-    found, parts = [], Statement(text, "sqlite").parts
+    statements, parts = [], Statement(text, "sqlite").parts
     for part in parts:
         words = [token.upper for token in part[:4]]
         if words[:1] != ["CREATE"] or not {"TABLE", "VIEW", "INDEX"} & set(words):
@@ -172,10 +172,10 @@ def _statements(text: str) -> tuple[str, ...]:
         if words[1] in ("TEMP", "TEMPORARY") or _selects(part):
             said = "the schema has a temporary table or a CREATE TABLE .. AS; declare its tables with their columns"
             raise SchemaError(said, mistake=False)
-        found.append(text[part[0].start : part[-1].end])
-    if not found:
+        statements.append(text[part[0].start : part[-1].end])
+    if not statements:
         raise SchemaError("the schema has no CREATE TABLE statement", mistake=True)
-    return tuple(found)
+    return tuple(statements)
 
 
 def _selects(part: Sequence[Token]) -> bool:

@@ -29,12 +29,7 @@ LOOKS: Final = frozenset({"EXPLAIN", "SHOW", "DESCRIBE", "DESC", "SUMMARIZE"})
 
 @dataclass(frozen=True)
 class Statement:
-    """A text that should be one query.
-
-    Attributes:
-        text: as written, without the semicolon at its end.
-        dialect: whose lexical rules it is read by.
-    """
+    """A text that should be one query."""
 
     text: str
     dialect: Dialect
@@ -47,13 +42,13 @@ class Statement:
     @cached_property
     def parts(self) -> list[list[Token]]:
         """The tokens of each statement in the text; empty statements are left out."""
-        found: list[list[Token]] = [[]]
+        parts: list[list[Token]] = [[]]
         for token in self.tokens:
             if token.kind == "sign" and token.text == ";":
-                found.append([])
+                parts.append([])
             else:
-                found[-1].append(token)
-        return [part for part in found if part]
+                parts[-1].append(token)
+        return [part for part in parts if part]
 
     @property
     def trimmed(self) -> str:
@@ -105,14 +100,14 @@ class Statement:
 
         `IS DISTINCT FROM` and `DISTINCT ON (...)` stay.
         """
-        found, at, before = [], 0, ""
+        pieces, at, before = [], 0, ""
         for index, token in enumerate(self.tokens):
             after = self.tokens[index + 1].upper if index + 1 < len(self.tokens) else ""
             if token.upper == "DISTINCT" and before not in ("IS", "NOT") and after not in ("ON", "FROM"):
-                found.append(self.text[at : token.start])
+                pieces.append(self.text[at : token.start])
                 at = token.end
             before = token.upper
-        return "".join(found) + self.text[at:]
+        return "".join(pieces) + self.text[at:]
 
 
 def first_word(part: Sequence[Token]) -> str:

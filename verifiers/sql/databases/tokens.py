@@ -81,7 +81,7 @@ class Token(NamedTuple):
 def tokens(sql: str, dialect: Dialect) -> tuple[Token, ...]:
     """Return the tokens of a text, comments and blanks left out."""
     pattern = _SQLITE if dialect == "sqlite" else _POSTGRES
-    found: list[Token] = []
+    read: list[Token] = []
     at = 0
     while at < len(sql):
         match = pattern.match(sql, at)
@@ -94,13 +94,13 @@ def tokens(sql: str, dialect: Dialect) -> tuple[Token, ...]:
         if kind == "comment":
             at = _after_comment(sql, at)
             if at < 0:
-                found.append(Token("bad", sql[match.start() :], match.start()))
+                read.append(Token("bad", sql[match.start() :], match.start()))
                 break
             continue
         if kind != "space":
-            found.append(Token(kind, match[0], match.start()))  # type: ignore[arg-type]
+            read.append(Token(kind, match[0], match.start()))  # type: ignore[arg-type]
         at = match.end()
-    return tuple(found)
+    return tuple(read)
 
 
 def _after_comment(sql: str, start: int) -> int:
