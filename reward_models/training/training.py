@@ -85,7 +85,7 @@ class Training(ABC, Generic[C, E]):
         self.warnings: tuple[str, ...] = ()
         self._resume = resume
         self._progress = progress
-        self._state = process_state()
+        self._state: Any = process_state()
         self.device = self._state.device
         self.is_main = self._state.is_main_process
         self.bf16 = config.schedule.bf16(self.device.type)
