@@ -10,19 +10,19 @@ other (the model takes their agreement for evidence), and items of differing dif
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar
+
+from adjudge.scoring.compose.saved import Saved
 
 Votes = Mapping[str, str]
 """Rater to label, for one item; raters without a vote are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene:
+class DawidSkene(Saved):
     """A fitted model: plain data, with a posterior.
 
     Attributes:
@@ -31,12 +31,13 @@ class DawidSkene:
         confusion: rater to matrix: row = truth, column = vote, both in the order of `classes`; rows sum to 1.
     """
 
+    called: ClassVar[str] = "a Dawid-Skene model"
+
     classes: tuple[str, ...]
     shares: tuple[float, ...]
     confusion: Mapping[str, tuple[tuple[float, ...], ...]]
 
     def __post_init__(self) -> None:
-        """Reject numbers that are no probabilities."""
         object.__setattr__(self, "classes", tuple(self.classes))
         object.__setattr__(self, "shares", tuple(self.shares))
         tables = {rater: tuple(tuple(row) for row in table) for rater, table in self.confusion.items()}
@@ -74,31 +75,6 @@ class DawidSkene:
         """Return how often a rater is expected to be right, over the classes' shares."""
         table = self.confusion[rater]
         return math.fsum(share * table[index][index] for index, share in enumerate(self.shares))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes an equal model."""
-        confusion = {rater: [list(row) for row in table] for rater, table in self.confusion.items()}
-        return {"classes": list(self.classes), "shares": list(self.shares), "confusion": confusion}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the model that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or the numbers are no probabilities.
-        """
-        if set(data) != {"classes", "shares", "confusion"}:
-            raise ValueError(f"a Dawid-Skene model has classes, shares and confusion, not {', '.join(sorted(data))}")
-        return cls(classes=tuple(data["classes"]), shares=tuple(data["shares"]), confusion=data["confusion"])
-
-    def save(self, path: str | Path) -> None:
-        """Write the model as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, kw_only=True)

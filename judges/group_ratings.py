@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
-from adjudge.judges.listwise import grouped
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, Sample, Score
+from adjudge.runtime.contract import grouped, require_group
 
 _LOW, _HIGH = 1.0, 10.0
 
@@ -56,8 +56,7 @@ class DeepSeekGrmJudge(ModelScorer):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         super().validate(sample)
-        if not sample.group:
-            raise ValueError(f"the scorer {self.name!r} rates the responses of a group; set Sample.group")
+        require_group(self.name, sample)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""

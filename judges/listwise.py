@@ -16,7 +16,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -27,6 +27,7 @@ from adjudge.prompts.reading import answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score
+from adjudge.runtime.contract import grouped, require_group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +60,6 @@ class Field:
 
 def _keyed(key: str, text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key.encode()[:64], digest_size=16).digest()
-
-
-def grouped(names: Mapping[int, str]) -> dict[str, list[int]]:
-    """Return the places of each group, in order of appearance."""
-    groups: dict[str, list[int]] = {}
-    for place, name in names.items():
-        groups.setdefault(name, []).append(place)
-    return groups
 
 
 _TEMPLATE = "judges/listwise"
@@ -136,12 +129,7 @@ class ListwiseJudge(ModelScorer):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample has no group."""
         super().validate(sample)
-        if not sample.group:
-            raise ValueError(
-                f"{self.name!r} compares the members of a group, and the sample"
-                f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.group, "
-                "the same for all responses to one prompt"
-            )
+        require_group(self.name, sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; whole groups must be given."""

@@ -8,7 +8,7 @@ Not covered: ranking a large group with fewer than N * (N - 1) games (`adjudge.j
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -23,6 +23,7 @@ from adjudge.prompts.reading import LabelReader
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Value
 from adjudge.protocol import NO_COST, Sample, Score, split_reasoning
+from adjudge.runtime.contract import grouped, require_group
 
 Policy: TypeAlias = Literal["both", "average", "sum", "weighted"]
 
@@ -199,10 +200,8 @@ class PairwiseJudge(LanguageJudge):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         super().validate(sample)
-        if self.groupwise and not sample.group:
-            raise ValueError(
-                f"the scorer {self.name!r} compares the responses of a group, and a sample names none; set Sample.group"
-            )
+        if self.groupwise:
+            require_group(self.name, sample)
 
     def values(self, pair: Pair) -> dict[str, Value]:
         """Return what fills the prompt's fields."""
@@ -309,9 +308,7 @@ def _pair(case: Case, other: str) -> Pair:
 
 def _opponents(cases: Sequence[Case]) -> list[list[str]]:
     """For each case, the responses of the others of its group."""
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for index, case in enumerate(cases):
-        groups[case.sample.group].append(index)
+    groups = grouped({index: case.sample.group for index, case in enumerate(cases)})
     return [
         [cases[other].response for other in groups[case.sample.group] if other != index]
         for index, case in enumerate(cases)

@@ -126,7 +126,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "cascade": "scoring.compose.cascade:Cascade",
         "ensemble": "scoring.compose.ensemble:Ensemble",
         "transform": "scoring.compose.transform:Transform",
-        "calibrated": "scoring.compose.calibrated:Calibrated",
+        "calibrated": "scoring.compose.calibration:Calibrated",
         "by_kind": "scoring.compose.by_kind:ByKind",
         "auto": "scoring.compose.auto:Auto",
     },

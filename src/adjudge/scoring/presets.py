@@ -115,7 +115,7 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
         known = set(usual) <= set(defaults)  # the parts of a composite are no options
         parameters = [each.replace(default={**defaults, **usual}[each.name]) for each in own if known]
     signature = inspect.Signature(parameters)
-    reads = {"from_spec": classmethod(from_spec), "__new__": new}
+    reads = {"from_spec": classmethod(from_spec), "__new__": new, "spec_form": ""}
     return {**reads, "__signature__": signature, "__dataclass_fields__": {}}
 
 

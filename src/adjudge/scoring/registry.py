@@ -151,7 +151,9 @@ def describe(name: str) -> Listing:
     if is_scoring(target):
         target = FunctionVerifier(function=target)
     options = (_defaults(target) or {}) if callable(target) else {}
-    form = (inspect.getdoc(getattr(target, "from_spec", None)) or "").partition("\n")[0]
+    form = getattr(target, "spec_form", None)
+    if form is None:
+        form = (inspect.getdoc(getattr(target, "from_spec", None)) or "").partition("\n")[0]
     form = "" if "options" in form else form.removeprefix("Read ").rstrip(".")
     if form and not any(option in form for option in options):
         options = {}

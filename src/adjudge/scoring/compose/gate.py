@@ -6,25 +6,17 @@
 
 So a malformed or unsafe response cannot collect the main score, and a wrong one cannot collect bonuses.  A gate
 that gave no number is not a closed gate: the sample fails, it does not score 0.
-
-Not covered: gates that scale the main score instead of blocking it; that is `Weighted` or a scorer of your own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import ClassVar
 
-from adjudge.options import check_options, options_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier
-from adjudge.scoring.compose.composite import Composite, missing, no_number, reject_groupwise
-from adjudge.scoring.compose.part import Part, check_names, score_all
-from adjudge.scoring.compose.spec import Loader, parts_of
-
-_OPTIONS = ("gate", "main", "bonuses", "threshold", "otherwise", "name")
-_EXAMPLE = "{gate: {gate: format, main: math, otherwise: 0.0}}"
+from adjudge.scoring.compose.composite import Composite, Part, missing, no_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +32,10 @@ class Gate(Composite):
         name: short name, used in provenance and reports.
     """
 
+    spec_form: ClassVar[str] = "`{gate: SPEC, main: SPEC, bonuses: PARTS, threshold: ..., otherwise: ..., name: ...}`"
+    example: ClassVar[str] = "{gate: {gate: format, main: math, otherwise: 0.0}}"
+    weighs: ClassVar[bool] = True
+
     gate: Scorer | Verifier
     main: Scorer | Verifier
     bonuses: tuple[Part, ...] = ()
@@ -48,25 +44,8 @@ class Gate(Composite):
     name: str = "gate"
 
     def __post_init__(self) -> None:
-        """Check the options; reject names that clash, and group scorers behind the gate."""
-        object.__setattr__(self, "bonuses", tuple(self.bonuses))
-        object.__setattr__(self, "gate", Part(self.gate).scorer)
-        object.__setattr__(self, "main", Part(self.main).scorer)
-        check_options(self, "Gate option")
-        _, main, *bonuses = self.members()
-        if bonuses:
-            check_names(bonuses, inside=self.name, reserved=("gate", "main"))
-        reject_groupwise([main, *bonuses], inside=self.name, sees="the samples that pass the gate")
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Loader) -> Self:
-        """Read `{gate: SPEC, main: SPEC, bonuses: PARTS, threshold: ..., otherwise: ..., name: ...}`."""
-        given = options_of(body, _OPTIONS, inside="gate", required=("gate", "main"), example=_EXAMPLE)
-        given["gate"] = loader.scorer(given["gate"])
-        given["main"] = loader.scorer(given["main"])
-        if "bonuses" in given:
-            given["bonuses"] = parts_of(given["bonuses"], loader, inside="gate")
-        return cls(**given)
+        super().__post_init__()
+        self.reject_groupwise(self.members()[1:], sees="the samples that pass the gate")
 
     def members(self) -> tuple[Part, ...]:
         """Return the gate, the main scorer and the bonuses."""
@@ -75,32 +54,23 @@ class Gate(Composite):
     async def mix(self, samples: Sequence[Sample]) -> list[Score]:
         """Ask the gate, then the main scorer where it passed, then the bonuses where that was positive."""
         gate, main, *bonuses = self.members()
-        rows: list[dict[str, Score]] = await score_all([gate], samples, inside=self.name)
-        await self._extend(rows, [main], samples, lambda row: self._passed(row["gate"]))
-        await self._extend(rows, bonuses, samples, _earns_bonus)
+        rows = await self.ask([gate], samples)
+        for parts, earned in (([main], self._passed), (bonuses, _earns_bonus)):
+            chosen = [index for index, row in enumerate(rows) if earned(row)]
+            if chosen and parts:
+                answers = await self.ask(parts, [samples[index] for index in chosen])
+                for index, row in zip(chosen, answers, strict=True):
+                    rows[index].update(row)
         return [self._verdict(row) for row in rows]
 
-    async def _extend(
-        self,
-        rows: list[dict[str, Score]],
-        parts: Sequence[Part],
-        samples: Sequence[Sample],
-        wanted: Callable[[Mapping[str, Score]], bool],
-    ) -> None:
-        chosen = [index for index, row in enumerate(rows) if wanted(row)]
-        if not chosen or not parts:
-            return
-        found = await score_all(parts, [samples[index] for index in chosen], inside=self.name)
-        for index, row in zip(chosen, found, strict=True):
-            rows[index].update(row)
-
-    def _passed(self, gate: Score) -> bool:
-        return gate.value is not None and gate.value >= self.threshold
+    def _passed(self, parts: Mapping[str, Score]) -> bool:
+        gate = parts["gate"].value
+        return gate is not None and gate >= self.threshold
 
     def _verdict(self, parts: Mapping[str, Score]) -> Score:
         if absent := missing(parts):
             return no_number(parts, missing=absent)
-        if not self._passed(parts["gate"]):
+        if not self._passed(parts):
             return Score(value=self.otherwise, reason="gated", parts=parts)
         main = parts["main"]
         bonus = math.fsum(part.weight * (parts[part.name].value or 0.0) for part in self.bonuses if part.name in parts)

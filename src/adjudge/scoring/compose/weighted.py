@@ -4,8 +4,6 @@
 
 Scales are the caller's business: put a `Transform` around a part to normalize before mixing, or around the whole
 to normalize after.
-
-Not covered: bonuses that count only when the main score is positive; that is `Gate`.
 """
 
 from __future__ import annotations
@@ -13,17 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal
 
-from adjudge.options import check_options, options_of
 from adjudge.protocol import Sample, Score
-from adjudge.scoring.compose.composite import Composite, missing, no_number
-from adjudge.scoring.compose.part import Part, check_names, score_all
-from adjudge.scoring.compose.spec import Loader, parts_of
+from adjudge.scoring.compose.composite import Composite, Part, missing, no_number
 
 Missing = Literal["fail", "skip", "renormalize"]
-
-_EXAMPLE = "{weighted: {math: 1.0, format: 0.1}}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +31,17 @@ class Weighted(Composite):
         name: short name, used in provenance and reports.
     """
 
+    spec_form: ClassVar[str] = "`{NAME: WEIGHT, ...}`, a list of parts, or `{parts: ..., missing: ..., name: ...}`"
+    example: ClassVar[str] = "{weighted: {math: 1.0, format: 0.1}}"
+    short_for: ClassVar[str] = "parts"
+    weighs: ClassVar[bool] = True
+
     parts: tuple[Part, ...]
     missing: Missing = "fail"
     name: str = "weighted"
 
     def __post_init__(self) -> None:
-        """Reject an empty mix, names that clash, and weights that cannot be renormalised."""
-        object.__setattr__(self, "parts", tuple(self.parts))
-        check_names(self.parts, inside=self.name)
-        check_options(self, "Weighted option")
+        super().__post_init__()
         for part in self.parts:
             if self.missing == "renormalize" and part.weight <= 0:
                 raise ValueError(
@@ -54,22 +49,9 @@ class Weighted(Composite):
                     'use "skip" or "fail"'
                 )
 
-    @classmethod
-    def from_spec(cls, body: Any, loader: Loader) -> Self:
-        """Read `{NAME: WEIGHT, ...}`, a list of parts, or `{parts: ..., missing: ..., name: ...}`."""
-        if not (isinstance(body, Mapping) and "parts" in body):
-            return cls(parts=parts_of(body, loader, inside="weighted"))
-        given = options_of(body, ("parts", "missing", "name"), inside="weighted", example=_EXAMPLE)
-        given["parts"] = parts_of(given["parts"], loader, inside="weighted")
-        return cls(**given)
-
-    def members(self) -> tuple[Part, ...]:
-        """Return the parts."""
-        return self.parts
-
     async def mix(self, samples: Sequence[Sample]) -> list[Score]:
         """Return the weighted sum for each sample."""
-        return [self._sum(row) for row in await score_all(self.parts, samples, inside=self.name)]
+        return [self._sum(row) for row in await self.ask(self.parts, samples)]
 
     def _sum(self, parts: Mapping[str, Score]) -> Score:
         absent = missing(parts)
