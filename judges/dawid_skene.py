@@ -173,7 +173,6 @@ def fit_dawid_skene(
 
 
 def _logs(model: DawidSkene, row: Sequence[tuple[str, int]]) -> list[float]:
-    """The log-probability of each class together with the votes on one item."""
     logs = [math.log(share) for share in model.shares]
     for rater, vote in row:
         for truth, table_row in enumerate(model.confusion[rater]):

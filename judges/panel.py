@@ -15,8 +15,6 @@ Weights of a panel learnt on gold labels: a logistic regression on the members' 
 
 Fitting needs scikit-learn (`pip install "adjudge[calibration]"`); using the weights does not, and they are stored as
 JSON.
-
-Not covered: worst case and lower bounds (`adjudge.scoring.compose.Ensemble`), and judges that see each other's answers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from adjudge.judges.listwise import Field
 from adjudge.options import Count, Range
@@ -142,8 +142,6 @@ async def knock_out(players: int, play: Play) -> Played:
 
 
 class _Log:
-    """The games of one tournament as they are played."""
-
     def __init__(self, play: Play) -> None:
         self._play = play
         self._games: list[tuple[int, int, float]] = []
@@ -277,8 +275,8 @@ class Tournament(Composite):
             else:
                 playing.append(places)
         results = await together([self._group([samples[place] for place in places]) for places in playing])
-        for places, found in zip(playing, results, strict=True):
-            scores.update(zip(places, found, strict=True))
+        for places, standings in zip(playing, results, strict=True):
+            scores.update(zip(places, standings, strict=True))
         return [scores[place] for place in range(len(samples))]
 
     async def _group(self, samples: Sequence[Sample]) -> list[Score]:
@@ -318,8 +316,6 @@ class Tournament(Composite):
 
 
 class _Event:
-    """One group's tournament."""
-
     def __init__(self, options: Tournament, players: Sequence[Sample], texts: Sequence[str]) -> None:
         self.options = options
         self.players = players
@@ -341,17 +337,12 @@ class _Event:
         return {player: self._score(player, values.get(player), played) for player in range(n)}
 
     async def _play(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
-        games = [
-            replace(
-                self.players[first],
-                response=self.texts[first],
-                reference=_other(self.texts[second], self.players[first].reference),
-                id="",
-                group="",
-                extra={},
-            )
-            for first, second in pairs
-        ]
+        games = []
+        for first, second in pairs:
+            other, answer = self.texts[second], self.players[first].reference
+            reference = {"response": other, "answer": answer} if isinstance(answer, str) else other
+            player = self.players[first]
+            games.append(replace(player, response=self.texts[first], reference=reference, id="", group="", extra={}))
         scores = await self.judge.score(games, inside=self.options.name)
         for (first, second), score in zip(pairs, scores, strict=True):
             self.parts[first][f"game {len(self.parts[first]) + 1} against player {second}"] = score
@@ -384,7 +375,3 @@ class _Event:
         if value is None or lost:
             return Score(value=None, status="failed", reason="part_failed", parts=parts, evidence=evidence)
         return Score(value=value, parts=parts, evidence=evidence)
-
-
-def _other(text: str, reference: Any) -> Any:
-    return {"response": text, "answer": reference} if isinstance(reference, str) else text

@@ -181,6 +181,7 @@ class ChainScorer(ModelScorer):
 
     version: ClassVar[str] = "2"
     chain_template: ClassVar[str]
+    often: ClassVar[str] = "chains"
 
     chains: Count = 1
     readout: Literal["direct", "probabilities", "votes"] = "probabilities"
@@ -202,10 +203,6 @@ class ChainScorer(ModelScorer):
         if self.readout not in self.readouts():
             allowed = ", ".join(self.readouts())
             raise ValueError(f"{self.name} option readout={self.readout!r}; it must be one of {allowed}")
-        if self.chains > 1 and self.temperature == 0:
-            raise ValueError(
-                f"{self.name}: chains={self.chains} with temperature=0; all would be the same: set a temperature"
-            )
         if not self.double_check.strip():
             raise ValueError(f"{self.name}: double_check is empty; say what makes the model look again")
         asked = self.chain_prompt()

@@ -17,10 +17,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
-from adjudge.engines.http_client import Answer, JsonClient, Refusal, http_loop, on_http_loop
+from adjudge.engines.http_client import (
+    Answer,
+    Circuit,
+    CircuitPlan,
+    JsonClient,
+    Refusal,
+    Retry,
+    http_loop,
+    on_http_loop,
+)
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.request import Traffic

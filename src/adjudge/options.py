@@ -144,8 +144,8 @@ class Declared:
 def declared(kind: type) -> Mapping[str, Declared]:
     """Return what the fields of a dataclass declare, without those of which nothing is checked here."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    found = {item.name: Declared.of(hints[item.name]) for item in fields(kind) if item.init}
-    return {name: one for name, one in found.items() if one is not None}
+    every = {item.name: Declared.of(hints[item.name]) for item in fields(kind) if item.init}
+    return {name: one for name, one in every.items() if one is not None}
 
 
 def check_options(config: Any, what: str) -> None:

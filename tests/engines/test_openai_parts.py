@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
+from adjudge.engines.http_client import Circuit, CircuitPlan, Retry, retry_after
 from adjudge.engines.openai_answers import BadAnswer, TopTokens
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
 from adjudge.engines.openai_labels import MAX_TOKENS, chained, labels_among, portions, reads_for
-from adjudge.engines.retry import Retry, retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 KEY = "sk-very-secret-0123456789"

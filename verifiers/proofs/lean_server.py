@@ -22,10 +22,8 @@ from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
-from adjudge.engines.http_client import JsonClient, Refusal
+from adjudge.engines.http_client import Circuit, CircuitPlan, JsonClient, Refusal, Retry
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range, check_options

@@ -14,58 +14,154 @@ A request ends in an answer or in a `Fault`, never later than its deadline:
 | another status (redirects are not followed) | no | `engine_error` |
 | an answer that is too large, no JSON, or no JSON object | no | `engine_error` |
 
-One event loop for this process's HTTP connections, on a thread of its own.
-
 A connection belongs to the loop it was opened on.  Callers come from many loops, some of which live for one call, so
-the connections live here: a pool of them is shared by all callers, the limit on concurrent requests holds for all of
-them together, and no connection outlives its loop.  A forked child gets a loop of its own on first use.
-
-Not covered: what is in the answers (`adjudge.engines.openai_answers`), streaming, and servers that want more than a
-bearer token.
+connections live on one loop of this process: all callers share a pool of them and the limit on concurrent requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import email.utils
 import json
+import math
 import random
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
-from adjudge.engines.http_circuit import Circuit
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry, retry_after
+from adjudge.options import Range, check_options
+from adjudge.runtime.loop import process_loop
 
 if TYPE_CHECKING:
     import httpx
-import os
-import threading
-from collections.abc import Coroutine
-from typing import TypeVar
 
 T = TypeVar("T")
 
-# By process id: threads do not survive a fork, and neither does the right to wait for their locks.
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-_STARTING: dict[int, threading.Lock] = {}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often and after which pauses a request is sent again.
+
+    Attributes:
+        attempts: how often a request is sent at most, the first time included.
+        first_pause: upper bound in seconds of the pause after the first attempt; it doubles with each attempt.
+        longest_pause: upper bound in seconds of any pause, also of one that the server asks for.
+    """
+
+    attempts: Annotated[int, Range(ge=1)] = 6
+    first_pause: Annotated[float, Range(ge=0, unit="seconds")] = 0.5
+    longest_pause: Annotated[float, Range(ge=0, unit="seconds")] = 30.0
+
+    def __post_init__(self) -> None:
+        check_options(self, "retry option")
+        if self.longest_pause < self.first_pause:
+            raise ValueError(f"retry option longest_pause={self.longest_pause!r}; it must be at least first_pause")
+
+    def pause(self, attempt: int, asked: float | None, source: random.Random) -> float:
+        """Return the seconds to wait after an attempt.
+
+        Full jitter: uniform between 0 and the doubled bound, so that a thousand clients of a server that comes back do
+        not come back together.  What the server asked for is a lower bound, with the jitter on top of it.
+
+        Args:
+            attempt: which attempt failed, from 1.
+            asked: the seconds that the server asked for, or None.
+            source: where the jitter comes from.
+        """
+        doublings = min(attempt - 1, 64)  # 2.0 ** 1024 overflows
+        jitter = source.uniform(0, min(self.longest_pause, self.first_pause * 2.0**doublings))
+        return min(self.longest_pause, (asked or 0.0) + jitter)
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for; None where there is none that can be read.
+
+    Source: RFC 9110, section 10.2.3: a number of seconds, or an HTTP date.
+    """
+    if not value:
+        return None
+    text = value.strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        seconds = float(text)
+        return seconds if math.isfinite(seconds) else None
+    try:
+        moment = email.utils.parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - now).total_seconds())
+    except (ValueError, OverflowError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitPlan:
+    """When a server counts as dead, and how long it is then left alone.
+
+    Attributes:
+        failures: so many connections in a row must have failed,
+        seconds: and for so long, so that a restart that takes a moment costs nothing but that moment.
+        pause: seconds between two looks whether a dead server is back.
+    """
+
+    failures: Annotated[int, Range(ge=1)] = 5
+    seconds: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
+    pause: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
+
+    def __post_init__(self) -> None:
+        check_options(self, "circuit option")
+
+
+class Circuit:
+    """What is known about a server, shared by all that ask it.
+
+    Args:
+        plan: when the circuit opens, and for how long.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, plan: CircuitPlan, clock: Callable[[], float] = time.monotonic) -> None:
+        self.plan = plan
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._since = 0.0
+        self._open_until: float | None = None
+
+    @property
+    def failures(self) -> int:
+        """How many connections in a row have failed."""
+        return self._failures
+
+    def wait(self) -> float:
+        """Return for how many seconds the server is still to be left alone; 0 when it may be asked."""
+        with self._lock:
+            return 0.0 if self._open_until is None else max(0.0, self._open_until - self._clock())
+
+    def failed(self) -> None:
+        """Take note that no connection came about, or that it ended without an answer."""
+        with self._lock:
+            now = self._clock()
+            if not self._failures:
+                self._since = now
+            self._failures += 1
+            if self._failures >= self.plan.failures and now - self._since >= self.plan.seconds:
+                self._open_until = now + self.plan.pause
+
+    def answered(self) -> None:
+        """Take note of a sign of life."""
+        with self._lock:
+            self._failures = 0
+            self._open_until = None
 
 
 def http_loop() -> asyncio.AbstractEventLoop:
-    """Return this process's loop, started on first use."""
-    pid = os.getpid()
-    if (loop := _LOOPS.get(pid)) is not None:
-        return loop
-    with _STARTING.setdefault(pid, threading.Lock()):
-        if pid not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="adjudge-http", daemon=True).start()
-            _LOOPS[pid] = loop
-        return _LOOPS[pid]
+    """Return this process's loop for HTTP, started on first use."""
+    return process_loop("adjudge-http").started()
 
 
 async def on_http_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -107,8 +203,6 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Again:
-    """A failed attempt that may be repeated."""
-
     fault: Fault
     asked: float | None = None
 
@@ -212,7 +306,9 @@ class JsonClient:
         begun = False
         start = time.monotonic()
         try:
-            async with asyncio.timeout(seconds), self._sent(method, url, content) as response:
+            headers = {} if content is None else {"Content-Type": "application/json"}
+            sending = self._client.stream(method, url, content=content, headers=headers)
+            async with asyncio.timeout(seconds), sending as response:
                 begun = True
                 self._circuit.answered()
                 raw = await self._read(response)
@@ -234,12 +330,6 @@ class JsonClient:
             return body
         return Answer(body=body, seconds=time.monotonic() - start)
 
-    @contextlib.asynccontextmanager
-    async def _sent(self, method: str, url: str, content: bytes | None) -> AsyncIterator[httpx.Response]:
-        headers = {} if content is None else {"Content-Type": "application/json"}
-        async with self._client.stream(method, url, content=content, headers=headers) as response:
-            yield response
-
     async def _read(self, response: httpx.Response) -> bytes:
         pieces = bytearray()
         async for piece in response.aiter_bytes(_CHUNK):
@@ -257,7 +347,9 @@ class JsonClient:
         if status >= 500:
             gateway: dict[int, str] = {502: "engine_unavailable", 504: "engine_timeout"}
             return self._again(gateway.get(status, "engine_error"), detail)
-        fault = replace(self._fault("engine_error", detail), too_long=status == 400 and _says_too_long(raw))
+        fault = replace(
+            self._fault("engine_error", detail), too_long=status == 400 and _TOO_LONG.search(_excerpt(raw)) is not None
+        )
         return Refusal(status=status, fault=fault)
 
     def _object(self, response: httpx.Response, raw: bytes) -> Mapping[str, Any] | Fault:
@@ -272,12 +364,7 @@ class JsonClient:
             return self._fault("engine_error", f"the answer is no JSON object: {_excerpt(raw)}")
         return body
 
-    def _again(
-        self,
-        reason: str,
-        detail: str,
-        asked: float | None = None,
-    ) -> _Again:
+    def _again(self, reason: str, detail: str, asked: float | None = None) -> _Again:
         return _Again(fault=self._fault(reason, detail), asked=asked)
 
     def _fault(self, reason: str, detail: str) -> Fault:
@@ -308,10 +395,6 @@ def _message(raw: bytes) -> str:
     if isinstance(body, dict) and "message" in body:
         body = body["message"]
     return body if isinstance(body, str) else _excerpt(raw)
-
-
-def _says_too_long(raw: bytes) -> bool:
-    return _TOO_LONG.search(_excerpt(raw)) is not None
 
 
 def _excerpt(raw: bytes) -> str:

@@ -11,12 +11,10 @@ from dataclasses import InitVar, dataclass, field, fields
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import CircuitPlan
-from adjudge.engines.retry import Retry
+from adjudge.engines.http_client import CircuitPlan, Retry
 from adjudge.options import Range, check_options
 
 Dialect = Literal["auto", "openai", "vllm"]
-_DIALECTS: tuple[Dialect, ...] = ("auto", "openai", "vllm")
 _COUNT: Final = Range(ge=1)
 _SECONDS: Final = Range(gt=0, unit="seconds")
 _USUAL_VARIABLE = "OPENAI_API_KEY"  # may be unset: many servers want no key
@@ -96,7 +94,6 @@ class OpenAIConfig:
     dead_pause: float = 5.0
 
     def __post_init__(self, api_key: str | None) -> None:
-        """Reject options that cannot work, and keys where they do not belong."""
         if api_key is not None:
             raise ValueError(
                 "engine option api_key: keys are taken from the environment only, never from a spec; put the key into "

@@ -104,8 +104,8 @@ class VllmWorker:
         job = _Job(requests)
         with self._lock:
             self._waiting.append(job)
-        found = await self._on_thread(lambda: self._turn(job))
-        answers = iter([found] * len(requests) if isinstance(found, Fault) else found)
+        outputs = await self._on_thread(lambda: self._turn(job))
+        answers = iter([outputs] * len(requests) if isinstance(outputs, Fault) else outputs)
         return [one if isinstance(one, Fault) else next(answers) for one in asked]
 
     async def close(self) -> None:
@@ -177,17 +177,16 @@ class VllmWorker:
         prompts = [{"prompt_token_ids": list(request.tokens)} for request in requests]
         if self.runner == "generate":
             sampling = [vllm.SamplingParams(**request.params) for request in requests]
-            found = self._llm.generate(prompts, sampling, use_tqdm=False)
+            answers = self._llm.generate(prompts, sampling, use_tqdm=False)
         else:
             pooling = [vllm.PoolingParams(**request.params) for request in requests]
             task = "classify" if self.runner == "classify" else "token_classify"
-            found = self._llm.encode(prompts, pooling, pooling_task=task, use_tqdm=False)
-        if len(found) != len(requests):
-            raise ValueError(f"{len(requests)} requests, {len(found)} answers")
-        return list(found)
+            answers = self._llm.encode(prompts, pooling, pooling_task=task, use_tqdm=False)
+        if len(answers) != len(requests):
+            raise ValueError(f"{len(requests)} requests, {len(answers)} answers")
+        return list(answers)
 
     def _ready(self) -> PromptTokens | Fault:
-        """Start vLLM unless it runs."""
         if self._has_died():
             self._stop()
         if self._llm is None:

@@ -3,8 +3,6 @@
 Whoever calls a scorer he did not write (a composite, the cache, the public calls, a label job) calls it through
 `score_checked`: one score per sample, each with a finite number or none, or a `BrokenScorer` that names the
 scorer.  Nothing is broadcast, cut off or padded.
-
-Not covered: whether the scores are right, repeatable or in order; `adjudge.check_scorer` looks at that.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ reason is candidate_timeout, candidate_memory, or "*" for any.  A case may have 
 `finish_reason` of its own.  Its `reference` is the name of one, "usual" where it is missing, or a list of names, which
 makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`, or of chat turns.
 A suite that is the name of another scorer is that one's.
-
-Not covered: what a suite lacks.  Its cases are ways that somebody thought of.
 """
 
 from __future__ import annotations
@@ -136,7 +134,6 @@ def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], referenc
 
 
 def _response(given: Any) -> Any:
-    """The response of a case: chat turns as they are, else one text."""
     turns = isinstance(given, list) and all(isinstance(one, Mapping) and "role" in one for one in given)
     return given if turns else whole_text(given)
 

@@ -374,8 +374,8 @@ class _Trial:
             groups.setdefault(sample.group, []).append(index)
         return list(groups.values())
 
-    def _difference(self, expected: Sequence[Score], found: Sequence[Score], when: str) -> str:
-        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+    def _difference(self, expected: Sequence[Score], scores: Sequence[Score], when: str) -> str:
+        for index, (one, other) in enumerate(zip(expected, scores, strict=True)):
             if not self._same(one, other):
                 return f"a sample scored differently {when} (place {index}): {_brief(one)}, then {_brief(other)}"
         return ""

@@ -122,7 +122,7 @@ def test_a_model_survives_its_file(tmp_path: Path) -> None:
         (lambda: model(a=0.9).posterior({"b": "1"}), "'b' was not learnt"),
         (lambda: model(a=0.9).posterior({"a": "yes"}), "voted 'yes'"),
         (lambda: model(a=1.0), "probabilities above 0"),
-        (lambda: DawidSkene.from_dict({"classes": ["0", "1"]}), "shares and confusion"),
+        (lambda: DawidSkene.from_dict({"classes": ["0", "1"]}), "needs the option 'shares'"),
     ],
     ids=["nothing", "one class", "unknown class", "no smoothing", "gold", "rater", "vote", "certainty", "file"],
 )

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from adjudge.scoring.compose.by_kind import ByKind
 from adjudge.scoring.compose.calibration import Calibrated, Calibration
-from adjudge.scoring.compose.cascade import Cascade
 from adjudge.scoring.compose.composite import Composite, Part
-from adjudge.scoring.compose.ensemble import Ensemble
-from adjudge.scoring.compose.gate import Gate
+from adjudge.scoring.compose.mixtures import Cascade, Ensemble, Gate, Weighted
 from adjudge.scoring.compose.transform import Affine, Clip, Rank, Step, Transform, ZScore
-from adjudge.scoring.compose.weighted import Weighted
 
 __all__ = [
     "Affine",

@@ -4,8 +4,6 @@
 
 Which kind a sample is of stands in `extra["kind"]`.  Scores of different scorers are not brought to one scale; the
 trainer compares answers to one prompt with each other, and those are of one kind.
-
-Not covered: choosing a scorer by what the reference looks like (`scorer="auto"` does).
 """
 
 from __future__ import annotations

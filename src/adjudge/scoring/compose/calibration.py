@@ -6,8 +6,6 @@ stored as JSON, never as a pickle.
     isotonic   piecewise linear through the knots, constant beyond them (scikit-learn's IsotonicRegression)
     platt      1 / (1 + exp(-(slope * value + intercept))), slope > 0, fitted to Platt's smoothed targets
                (Platt 1999: (n1 + 1)/(n1 + 2) for the n1 right ones, 1/(n0 + 2) for the n0 wrong ones)
-
-Not covered: several classes, and calibration curves and errors; those are metrics.
 """
 
 from __future__ import annotations
@@ -123,7 +121,6 @@ def _isotonic(xs: list[float], ys: list[int]) -> tuple[tuple[float, float], ...]
 
 
 def _platt(xs: list[float], ys: list[int]) -> tuple[float, float]:
-    """Slope and intercept of a logistic regression on soft targets, each sample entering once for each class."""
     from sklearn.linear_model import LogisticRegression
 
     right = sum(ys)

@@ -120,7 +120,6 @@ class Composite(ABC):
     weighs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Wrap verifiers, check the options, and reject names that clash and weights that nobody uses."""
         for option, several in _member_options(type(self)).items():
             given = getattr(self, option)
             object.__setattr__(self, option, tuple(given) if several else Part(given).scorer)

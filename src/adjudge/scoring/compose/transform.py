@@ -66,7 +66,6 @@ class Clip(Options, Step, what="Clip option"):
     high: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the bounds, and reject an empty or a boundless interval."""
         super().__post_init__()
         if self.low is None and self.high is None:
             raise ValueError("Clip needs `low`, `high` or both")
