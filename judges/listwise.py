@@ -110,7 +110,7 @@ class ListwiseJudge(ModelScorer):
         super().__post_init__()
         if self.undecided != "failed":
             raise ValueError(
-                f"{self.name}: undecided is {self.undecided!r}; a ranking that cannot be read is nobody's own "
+                f"{self.name} option undecided={self.undecided!r}; a ranking that cannot be read is nobody's own "
                 'fault, so it must be "failed"'
             )
 

@@ -152,7 +152,7 @@ class PairwiseJudge(LanguageJudge):
         super().__post_init__()
         worth = self.advantages
         if not (any(value > 0 for value in worth.values()) and any(value < 0 for value in worth.values())):
-            raise ValueError(f"{self.name}: labels is {self.labels!r}; one must stand for a win and one for a loss")
+            raise ValueError(f"{self.name} option labels={self.labels!r}; one must stand for a win and one for a loss")
         for template in self.prompts():
             if template.labels and set(template.labels) != set(worth):
                 raise ValueError(f"{self.name}: its prompt asks for {template.labels}, so labels must be these")

@@ -161,11 +161,11 @@ class Panel(Composite):
                     f"{', '.join(sorted(self.weights.weights))}; fit them again, or name the members alike"
                 )
             if self.quorum not in (None, len(names)):
-                raise ValueError(f"Panel.quorum is {self.quorum}; stacked weights need every member, so leave it out")
+                raise ValueError(f"Panel option quorum={self.quorum}; stacked weights need every member: leave it out")
         elif self.weights != "equal":
-            raise ValueError(f'Panel.weights are {self.weights!r}; give "equal", a DawidSkene or a Stacking')
+            raise ValueError(f'Panel option weights={self.weights!r}; give "equal", a DawidSkene or a Stacking')
         if self.weights != "equal" and self.vote != "mean":
-            raise ValueError(f"Panel.vote is {self.vote!r}; learnt weights decide by themselves, so leave it out")
+            raise ValueError(f"Panel option vote={self.vote!r}; learnt weights decide by themselves, so leave it out")
 
     @classmethod
     def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:

@@ -62,12 +62,12 @@ class Judge(LanguageJudge):
             ends = tuple(self.scale)
             if len(ends) != 2 or not all(type(end) is int for end in ends) or not 0 < ends[1] - ends[0] < _WIDEST:
                 raise ValueError(
-                    f"{self.name}: scale is {self.scale!r}; it must be two whole numbers, the lowest first, at most "
+                    f"{self.name} option scale={self.scale!r}; it must be two whole numbers, the lowest first, at most "
                     f"{_WIDEST - 1} apart"
                 )
             object.__setattr__(self, "scale", ends)
         if len(set(self.worth.values())) < 2:
-            raise ValueError(f"{self.name}: labels is {self.labels!r}; two of them at least must differ in worth")
+            raise ValueError(f"{self.name} option labels={self.labels!r}; two of them at least must differ in worth")
         for template in self.prompts():
             if (template.labels and set(template.labels) != set(self.worth)) or (
                 template.scale and template.scale != self.range

@@ -245,7 +245,7 @@ class Tournament(Composite):
             object.__setattr__(self, "ranking", "place")
         fitting = ("place",) if self.format == "knock_out" else ("points", "bradley_terry")
         if self.ranking not in fitting:
-            raise ValueError(f"Tournament.ranking is {self.ranking!r}; a {self.format} has {' or '.join(fitting)}")
+            raise ValueError(f"Tournament option ranking={self.ranking!r}; a {self.format} has {' or '.join(fitting)}")
         if self.rounds is not None and self.format != "swiss":
             raise ValueError(f"Tournament option rounds={self.rounds!r}; only a Swiss tournament has rounds")
         if self.ranking == "bradley_terry":

@@ -72,7 +72,7 @@ class CritiqueReward(RewardScorer):
         super().__post_init__()
         if bool(self.model) == (self.engine is not None):
             raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
+                f"{self.name} option model={self.model!r} and engine={self.engine!r}; give one of the two, such as "
                 "model: FOLDER"
             )
         engine_of(self.spec)  # a spec that is none is told now
@@ -121,7 +121,7 @@ class CritiqueReward(RewardScorer):
         stored = self.notes.normalizer if self.notes else None
         if stored is None:
             raise ValueError(
-                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
+                f"{self.name} option normalize={self.normalize!r}, and the checkpoint stores no mean and standard "
                 "deviation of its rewards; choose normalize: none"
             )
         return Normalizer(stored.mean, stored.std if self.normalize == "zscore" else 1.0)

@@ -102,10 +102,10 @@ class GenPrm(StepScorer):
         """Reject options out of range, and an executor that is none."""
         super().__post_init__()
         if self.output != "share":
-            raise ValueError(f"{self.name}: output is {self.output!r}; steps are aggregated as shares: leave it out")
+            raise ValueError(f"{self.name} option output={self.output!r}; steps are aggregated as shares: leave it out")
         if self.executor is not None and not _runs(self.executor):
             raise ValueError(
-                f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "
+                f"{self.name} option executor={self.executor!r}; give an object with `run(source) -> text` and a text "
                 "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
             )
 

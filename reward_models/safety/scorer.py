@@ -176,7 +176,7 @@ class SafetyClassifier:
         check_options(self, f"{self.name} option")
         if bool(self.model) == (self.engine is not None):
             raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
+                f"{self.name} option model={self.model!r} and engine={self.engine!r}; give one of the two, such as "
                 "model: FOLDER, or engine: transformers:MODEL"
             )
         engine_of(self.spec)  # a spec that is none is told now
@@ -186,12 +186,12 @@ class SafetyClassifier:
                 raise ValueError(f"{self.name}: {option} is {names!r}; give a list of names")
             object.__setattr__(self, option, tuple(names))
         if not isinstance(self.thresholds, Mapping):
-            raise ValueError(f"{self.name}: thresholds is {self.thresholds!r}; give names with their thresholds")
+            raise ValueError(f"{self.name} option thresholds={self.thresholds!r}; give names with their thresholds")
         for where, bound in self.thresholds.items():
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
                 raise ValueError(f"{self.name}: the threshold of {where!r} is {bound!r}; it must be in [0, 1]")
         if self.window and self.overlap >= self.window:
-            raise ValueError(f"{self.name}: overlap is {self.overlap} of a window of {self.window}; it must be less")
+            raise ValueError(f"{self.name} option overlap={self.overlap} of a window of {self.window}; it must be less")
 
     @property
     def spec(self) -> Any:

@@ -75,7 +75,7 @@ class RewardScorer(ABC):
         """Reject options out of range."""
         check_options(self, f"{self.name} option")
         if self.floor != "empty" and not _is_finite(self.floor):
-            raise ValueError(f'{self.name}: floor is {self.floor!r}; it must be "empty" or a finite number')
+            raise ValueError(f'{self.name} option floor={self.floor!r}; it must be "empty" or a finite number')
 
     @abstractmethod
     async def rate(self, chats: Sequence[Turns]) -> list[Rating | Fault]:

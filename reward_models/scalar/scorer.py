@@ -62,14 +62,14 @@ class RewardModelScorer(RewardScorer):
         super().__post_init__()
         if bool(self.model) == (self.engine is not None):
             raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
+                f"{self.name} option model={self.model!r} and engine={self.engine!r}; give one of the two, such as "
                 "model: FOLDER, or engine: transformers:MODEL"
             )
         engine_of(self.spec)  # a spec that is none is told now
         if isinstance(self.head, Mapping):
             object.__setattr__(self, "head", HeadConfig.of(self.head))
         if self.head is not None and not isinstance(self.head, HeadConfig):
-            raise ValueError(f"{self.name}: head is {self.head!r}; give the fields of a HeadConfig")
+            raise ValueError(f"{self.name} option head={self.head!r}; give the fields of a HeadConfig")
         if self.combine is not None:
             object.__setattr__(self, "combine", combination_of(self.combine, self.name))
         if self.normalizer is not None:
@@ -115,7 +115,7 @@ class RewardModelScorer(RewardScorer):
         stored = self.normalizer or self.checkpoint.normalizer
         if stored is None:
             raise ValueError(
-                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
+                f"{self.name} option normalize={self.normalize!r}, and the checkpoint stores no mean and standard "
                 "deviation of its rewards; give them as `normalizer: [MEAN, STD]`, or choose normalize: none"
             )
         return Normalizer(stored[0], stored[1] if self.normalize == "zscore" else 1.0)
@@ -195,7 +195,7 @@ def _normalizer(name: str, given: Any) -> tuple[float, float]:
     try:
         mean, std = (float(value) for value in given)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: normalizer is {given!r}; give the mean and the standard deviation") from error
+        raise ValueError(f"{name} option normalizer={given!r}; give the mean and the standard deviation") from error
     if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
-        raise ValueError(f"{name}: normalizer is {given!r}; both must be finite, and the standard deviation above 0")
+        raise ValueError(f"{name} option normalizer={given!r}; both must be finite, and the standard deviation above 0")
     return mean, std

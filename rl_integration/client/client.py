@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from adjudge.engines.http_client import (
     Answer,
     Circuit,
-    CircuitPlan,
     JsonClient,
     Refusal,
     Retry,
@@ -162,16 +161,14 @@ class AsyncClient:
     def _connection(self) -> JsonClient:
         pid = os.getpid()
         if pid not in self._connections:
-            token = self.config.token
             self._connections[pid] = JsonClient(
-                headers={"Authorization": f"Bearer {token}"} if token else {},
-                secret=token,
+                secret=self.config.token,
                 concurrency=self.config.concurrency,
                 timeout=self.config.timeout,
                 deadline=self.config.deadline,
                 max_bytes=_MAX_BYTES,
                 retry=Retry(attempts=self.config.attempts),
-                circuit=Circuit(CircuitPlan(seconds=self.config.deadline)),
+                circuit=Circuit(seconds=self.config.deadline),
                 trust_env=self.config.trust_env,
             )
         return self._connections[pid]

@@ -63,7 +63,7 @@ def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[st
         ValueError: it is no mapping of the table's cases to numbers.
     """
     if not isinstance(values, Mapping):
-        raise ValueError(f"{scorer}: values is {values!r}; give a mapping of cases to numbers")
+        raise ValueError(f"{scorer} option values={values!r}; give a mapping of cases to numbers")
     for case, value in values.items():
         if case not in known:
             raise ValueError(f"{scorer}: there is no case {case!r}; the cases are {', '.join(known)}")
@@ -155,7 +155,7 @@ class NestedScorer(ReadsTrajectories, ABC):
         """Check the options, and make the parts scorers; an engine is not loaded yet."""
         super().__post_init__()
         for option in self.inner:
-            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
+            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name} option {option}"))
         self._engine()
 
     @classmethod

@@ -115,14 +115,14 @@ class ProgramVerifier(Verifier):
     def __post_init__(self) -> None:
         """Reject option values that mean nothing."""
         if self.reasoning not in ("strip", "keep"):
-            raise ValueError(f"program: reasoning is {self.reasoning!r}; it must be strip or keep")
+            raise ValueError(f"program option reasoning={self.reasoning!r}; it must be strip or keep")
         if self.isolation not in ("bubblewrap", "none"):
-            raise ValueError(f"program: isolation is {self.isolation!r}; it must be bubblewrap or none")
+            raise ValueError(f"program option isolation={self.isolation!r}; it must be bubblewrap or none")
         seconds: Any = self.seconds
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 60:
-            raise ValueError(f"program: seconds is {seconds!r}; it must be a number from 0 to 60")
+            raise ValueError(f"program option seconds={seconds!r}; it must be a number from 0 to 60")
         if type(self.memory_mb) is not int or self.memory_mb < 32:
-            raise ValueError(f"program: memory_mb is {self.memory_mb!r}; it must be a whole number from 32")
+            raise ValueError(f"program option memory_mb={self.memory_mb!r}; it must be a whole number from 32")
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

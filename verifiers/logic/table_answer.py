@@ -65,7 +65,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.tolerance < 1:
-            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
+            raise ValueError(f"{self.name} option tolerance={self.tolerance!r}; it must be at least 0 and below 1")
 
     def read_reference(self, reference: Any) -> TableValues:
         """Return the values."""

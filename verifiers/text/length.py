@@ -74,14 +74,14 @@ class LengthPenalty(Verifier):
     correct_key: str = ""
 
     def __post_init__(self) -> None:
-        check_options(self, "length:")
+        check_options(self, "length option")
         if self.max_length < 1 or not 0 <= self.min_length <= self.max_length:
             raise ValueError(
-                f"length: max_length is {self.max_length} and min_length {self.min_length}; "
+                f"length option max_length={self.max_length} and min_length={self.min_length}; "
                 "need 1 <= max_length and 0 <= min_length <= max_length"
             )
         if self.kind == "overlong" and not 0 <= self.buffer <= self.max_length:
-            raise ValueError(f"length: buffer is {self.buffer}; it must be between 0 and max_length {self.max_length}")
+            raise ValueError(f"length option buffer={self.buffer}; it must be from 0 to max_length {self.max_length}")
         if self.kind == "overlong" and self.correct_key:
             raise ValueError("length: the overlong punishment does not look at the answer; remove correct_key")
         if self.unit == "tokens" and self.reasoning == "strip":
@@ -89,7 +89,7 @@ class LengthPenalty(Verifier):
         least = min(self._values_inside())
         if not math.isfinite(self.outside) or not self.outside <= least:
             raise ValueError(
-                f"length: outside is {self.outside}; it must be finite and at most {least}, the least value inside "
+                f"length option outside={self.outside}; it must be finite and at most {least}, the least value inside "
                 "the limits, or breaking them would pay"
             )
 

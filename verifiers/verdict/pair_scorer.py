@@ -75,7 +75,7 @@ class PairScorer(ABC):
 
     def __post_init__(self) -> None:
         if self.match not in ("partner", "all"):
-            raise ValueError(f"{self.name}: match is {self.match!r}; it must be partner or all")
+            raise ValueError(f"{self.name} option match={self.match!r}; it must be partner or all")
 
     @property
     def fingerprint(self) -> str:
@@ -175,7 +175,7 @@ class BothOrdersScorer(PairScorer):
         super().__post_init__()
         object.__setattr__(self, "labels", self._verdict.labels)
         if not 0 <= self.verdict_share <= 1:
-            raise ValueError(f"{self.name}: verdict_share is {self.verdict_share!r}; it must be from 0 to 1")
+            raise ValueError(f"{self.name} option verdict_share={self.verdict_share!r}; it must be from 0 to 1")
 
     @cached_property
     def _verdict(self) -> VerdictVerifier:
@@ -238,7 +238,7 @@ class ScoreOrderScorer(PairScorer):
         if not self.low < self.high:
             raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
         if self.thought < 0:
-            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be 0 (none needed) or more")
+            raise ValueError(f"{self.name} option thought={self.thought!r}; it must be 0 (none needed) or more")
 
     def read(self, sample: Sample) -> Member:
         """Return the rating; one that cannot be read is wrong whatever the other one is."""

@@ -264,7 +264,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.style not in STYLES:
-            raise ValueError(f"{self.name}: style is {self.style!r}; it must be one of {', '.join(STYLES)}")
+            raise ValueError(f"{self.name} option style={self.style!r}; it must be one of {', '.join(STYLES)}")
         if isinstance(self.labels, str):
             raise ValueError(f"{self.name}: labels is the text {self.labels!r}; give a list, such as [A, B]")
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -275,11 +275,11 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
             frame(self.form)
         labels = self.labels or style.labels
         if len({str(label).strip().casefold() for label in labels} - {""}) < max(2, len(labels)):
-            raise ValueError(f"{self.name}: labels is {labels!r}; give two or more that differ by more than case")
+            raise ValueError(f"{self.name} option labels={labels!r}; give two or more that differ by more than case")
         if self.wrong is not None and not (math.isfinite(self.wrong) and self.wrong < 1):
-            raise ValueError(f"{self.name}: wrong is {self.wrong!r}; a right verdict is worth 1, so it must be below")
+            raise ValueError(f"{self.name} option wrong={self.wrong!r}; a right verdict is worth 1: it must be below")
         if self.thought < 0:
-            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be 0 (none needed) or more")
+            raise ValueError(f"{self.name} option thought={self.thought!r}; it must be 0 (none needed) or more")
         if not self.low < self.high:
             raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
 

@@ -29,12 +29,12 @@ import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 from adjudge.engines.interface import Fault
-from adjudge.options import Range, check_options
+from adjudge.options import Options, Range
 from adjudge.runtime.loop import process_loop
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+@dataclass(frozen=True, kw_only=True)
+class Retry(Options, what="retry option"):
     """How often and after which pauses a request is sent again.
 
     Attributes:
@@ -58,7 +58,7 @@ class Retry:
     longest_pause: Annotated[float, Range(ge=0, unit="seconds")] = 30.0
 
     def __post_init__(self) -> None:
-        check_options(self, "retry option")
+        super().__post_init__()
         if self.longest_pause < self.first_pause:
             raise ValueError(f"retry option longest_pause={self.longest_pause!r}; it must be at least first_pause")
 
@@ -98,64 +98,46 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CircuitPlan:
-    """When a server counts as dead, and how long it is then left alone.
+@dataclass(eq=False, kw_only=True)
+class Circuit(Options, what="circuit option"):
+    """Whether a server counts as dead, known to all that ask it.
 
     Attributes:
         failures: so many connections in a row must have failed,
         seconds: and for so long, so that a restart that takes a moment costs nothing but that moment.
         pause: seconds between two looks whether a dead server is back.
+        clock: seconds that only grow.
+        failed_in_a_row: how many connections have failed since the last sign of life.
     """
 
     failures: Annotated[int, Range(ge=1)] = 5
     seconds: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
     pause: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
-
-    def __post_init__(self) -> None:
-        check_options(self, "circuit option")
-
-
-class Circuit:
-    """What is known about a server, shared by all that ask it.
-
-    Args:
-        plan: when the circuit opens, and for how long.
-        clock: seconds that only grow.
-    """
-
-    def __init__(self, plan: CircuitPlan, clock: Callable[[], float] = time.monotonic) -> None:
-        self.plan = plan
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._since = 0.0
-        self._open_until: float | None = None
-
-    @property
-    def failures(self) -> int:
-        """How many connections in a row have failed."""
-        return self._failures
+    clock: Callable[[], float] = time.monotonic
+    failed_in_a_row: int = field(default=0, init=False)
+    _since: float = field(default=0.0, init=False)
+    _open_until: float | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def wait(self) -> float:
         """Return for how many seconds the server is still to be left alone; 0 when it may be asked."""
         with self._lock:
-            return 0.0 if self._open_until is None else max(0.0, self._open_until - self._clock())
+            return 0.0 if self._open_until is None else max(0.0, self._open_until - self.clock())
 
     def failed(self) -> None:
         """Take note that no connection came about, or that it ended without an answer."""
         with self._lock:
-            now = self._clock()
-            if not self._failures:
+            now = self.clock()
+            if not self.failed_in_a_row:
                 self._since = now
-            self._failures += 1
-            if self._failures >= self.plan.failures and now - self._since >= self.plan.seconds:
-                self._open_until = now + self.plan.pause
+            self.failed_in_a_row += 1
+            if self.failed_in_a_row >= self.failures and now - self._since >= self.seconds:
+                self._open_until = now + self.pause
 
     def answered(self) -> None:
         """Take note of a sign of life."""
         with self._lock:
-            self._failures = 0
+            self.failed_in_a_row = 0
             self._open_until = None
 
 
@@ -207,12 +189,12 @@ class _Again:
     asked: float | None = None
 
 
+@dataclass(eq=False, kw_only=True)
 class JsonClient:
     """A connection pool to one server.  All calls must come from one event loop.
 
-    Args:
-        headers: sent with each request; they may hold a secret.
-        secret: text that must never appear in a fault, or "".
+    Attributes:
+        secret: the key that is sent with each request, and must never appear in a fault; "" for none.
         concurrency: how many requests are under way at once.
         timeout: seconds for one attempt, from sending to the last byte.
         deadline: seconds for all attempts at one request and the pauses between them, from when the first is sent.
@@ -222,37 +204,29 @@ class JsonClient:
         trust_env: whether the proxies that the environment names are used.
     """
 
-    def __init__(
-        self,
-        *,
-        headers: Mapping[str, str],
-        secret: str,
-        concurrency: int,
-        timeout: float,
-        deadline: float,
-        max_bytes: int,
-        retry: Retry,
-        circuit: Circuit,
-        trust_env: bool,
-    ) -> None:
+    secret: str
+    concurrency: int
+    timeout: float
+    deadline: float
+    max_bytes: int
+    retry: Retry
+    circuit: Circuit
+    trust_env: bool
+
+    def __post_init__(self) -> None:
         import httpx
 
-        self._secret = secret
-        self._timeout = timeout
-        self._deadline = deadline
-        self._max_bytes = max_bytes
-        self._retry = retry
-        self._circuit = circuit
         self._jitter = random.Random()
         self._closed = False
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(self.concurrency)
+        key = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         # The time limits are ours: httpx counts each read anew, so that a slow drip of bytes would never time out.
         self._client = httpx.AsyncClient(
-            headers={"Accept": "application/json", **headers},
+            headers={"Accept": "application/json", **key},
             timeout=httpx.Timeout(None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=concurrency),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.concurrency),
             follow_redirects=False,
-            trust_env=trust_env,
+            trust_env=self.trust_env,
         )
 
     async def close(self) -> None:
@@ -280,21 +254,21 @@ class JsonClient:
         while True:
             attempt += 1
             async with self._slots:  # given back between attempts, so that pauses hold nobody up
-                if attempt == 1 and (wait := self._circuit.wait()):
+                if attempt == 1 and (wait := self.circuit.wait()):
                     return Fault(
                         reason="engine_unavailable",
-                        detail=f"not tried: {self._circuit.failures} connections to the server failed in a row; "
+                        detail=f"not tried: {self.circuit.failed_in_a_row} connections to the server failed in a row; "
                         f"it is asked again in {wait:.1f} s",
                     )
                 if self._closed:
                     return Fault(reason="engine_unavailable", detail="the engine was closed")
                 now = time.monotonic()
-                deadline = deadline or now + self._deadline
-                outcome = await self._attempt(method, url, content, min(self._timeout, deadline - now))
+                deadline = deadline or now + self.deadline
+                outcome = await self._attempt(method, url, content, min(self.timeout, deadline - now))
             if not isinstance(outcome, _Again):
                 return outcome
-            pause = max(self._retry.pause(attempt, outcome.asked, self._jitter), self._circuit.wait())
-            if attempt >= self._retry.attempts or time.monotonic() + pause >= deadline:
+            pause = max(self.retry.pause(attempt, outcome.asked, self._jitter), self.circuit.wait())
+            if attempt >= self.retry.attempts or time.monotonic() + pause >= deadline:
                 return outcome.fault
             await asyncio.sleep(pause)
 
@@ -310,7 +284,7 @@ class JsonClient:
             sending = self._client.stream(method, url, content=content, headers=headers)
             async with asyncio.timeout(seconds), sending as response:
                 begun = True
-                self._circuit.answered()
+                self.circuit.answered()
                 raw = await self._read(response)
         except TimeoutError:
             return self._again("engine_timeout", f"no complete answer within {seconds:.1f} s")
@@ -322,7 +296,7 @@ class JsonClient:
             what = f"{type(error).__name__}: {error}".rstrip(": ")
             if begun:
                 return self._again("engine_error", f"the answer broke off ({what})")
-            self._circuit.failed()
+            self.circuit.failed()
             return self._again("engine_unavailable", f"no answer ({what})")
         if response.status_code != 200:
             return self._not_ok(response, raw)
@@ -334,8 +308,8 @@ class JsonClient:
         pieces = bytearray()
         async for piece in response.aiter_bytes(_CHUNK):
             pieces += piece
-            if len(pieces) > self._max_bytes:
-                raise _TooLarge(f"the answer is larger than {self._max_bytes} bytes; raise `max_bytes` if it may be")
+            if len(pieces) > self.max_bytes:
+                raise _TooLarge(f"the answer is larger than {self.max_bytes} bytes; raise `max_bytes` if it may be")
         return bytes(pieces)
 
     def _not_ok(self, response: httpx.Response, raw: bytes) -> Refusal | _Again:
@@ -368,7 +342,7 @@ class JsonClient:
         return _Again(fault=self._fault(reason, detail), asked=asked)
 
     def _fault(self, reason: str, detail: str) -> Fault:
-        return Fault(reason=reason, detail=safe_detail(detail, self._secret))
+        return Fault(reason=reason, detail=safe_detail(detail, self.secret))
 
 
 class _TooLarge(Exception):

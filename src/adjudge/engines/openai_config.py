@@ -11,7 +11,7 @@ from dataclasses import InitVar, dataclass, field, fields
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_client import CircuitPlan, Retry
+from adjudge.engines.http_client import Circuit, Retry
 from adjudge.options import Range, check_options
 
 Dialect = Literal["auto", "openai", "vllm"]
@@ -148,9 +148,9 @@ class OpenAIConfig:
         """Return when requests are sent again."""
         return Retry(attempts=self.attempts, first_pause=self.first_pause, longest_pause=self.longest_pause)
 
-    def circuit(self) -> CircuitPlan:
-        """Return when the server counts as dead."""
-        return CircuitPlan(failures=self.dead_failures, seconds=self.dead_seconds, pause=self.dead_pause)
+    def circuit(self) -> Circuit:
+        """Return what will say when the server counts as dead."""
+        return Circuit(failures=self.dead_failures, seconds=self.dead_seconds, pause=self.dead_pause)
 
     def identity(self) -> dict[str, object]:
         """Return the options that decide what is answered: all but those of the transport."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from adjudge.engines import openai_answers as answers
-from adjudge.engines.http_client import Answer, Circuit, JsonClient, Refusal, safe_detail
+from adjudge.engines.http_client import Answer, JsonClient, Refusal, safe_detail
 from adjudge.engines.interface import (
     Fault,
     Generation,
@@ -64,20 +64,17 @@ class OpenAISession:
     """
 
     def __init__(self, config: OpenAIConfig) -> None:
-        key = config.key()
         self._config = config
         self._client = JsonClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            secret=key,
+            secret=config.key(),
             concurrency=config.concurrency,
             timeout=config.timeout,
             deadline=config.deadline,
             max_bytes=config.max_bytes,
             retry=config.retry(),
-            circuit=Circuit(config.circuit()),
+            circuit=config.circuit(),
             trust_env=not config.is_local,
         )
-        self._key = key
         self._dialect: str | None = None if config.dialect == "auto" else config.dialect
         self._looking: asyncio.Task[str] | None = None
         self._answered: set[str] = set()
@@ -91,7 +88,7 @@ class OpenAISession:
         """Return why there is no result."""
         if isinstance(error, Refused):
             return error.fault
-        return Fault(reason="engine_error", detail=safe_detail(str(error), self._key))
+        return Fault(reason="engine_error", detail=safe_detail(str(error), self._client.secret))
 
     async def dialect(self) -> str:
         """Return "openai" or "vllm"; the server is asked once.
@@ -164,9 +161,7 @@ class OpenAISession:
         if name not in self._labels:
             texts = [text for texts in labels.values() for text in texts]
             table = await self._tokenized([_ANCHOR, *texts, *(_ANCHOR + text for text in texts)])
-            if (
-                len(self._labels) >= 64
-            ):  # scorers have a handful of label sets; what makes new ones all the time is fuzzing
+            if len(self._labels) >= 64:  # scorers have a handful of label sets; only fuzzing makes ever new ones
                 self._labels.clear()
             self._labels[name] = LabelTokens.of(labels, table.__getitem__)
         return self._labels[name]
@@ -300,7 +295,7 @@ class OpenAISession:
     def _remedy(self, url: str, refusal: Refusal) -> str:
         config = self._config
         if refusal.status == 401:
-            sent = "a key was sent" if self._key else "no key was sent"
+            sent = "a key was sent" if self._client.secret else "no key was sent"
             why = "" if config.is_local or url.startswith("https:") else ", since keys go over https only"
             remedy = f"{sent}{why}; set the environment variable {config.api_key_env or 'that api_key_env names'}"
         elif url.endswith(("/classify", "/pooling")):
@@ -310,7 +305,7 @@ class OpenAISession:
         else:
             remedy = f"check base_url={config.base_url!r} and model={config.model!r}"
         return safe_detail(
-            f"openai engine: {url}: {_MISTAKES[refusal.status]} ({refusal.fault.detail}); {remedy}", self._key
+            f"openai engine: {url}: {_MISTAKES[refusal.status]} ({refusal.fault.detail}); {remedy}", self._client.secret
         )
 
 

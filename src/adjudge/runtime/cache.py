@@ -72,7 +72,7 @@ class ScoreCache:
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> None:
         if max_bytes < 1 << 20:
-            raise ValueError(f"ScoreCache.max_bytes is {max_bytes}; it must be at least {1 << 20} (1 MiB)")
+            raise ValueError(f"ScoreCache option max_bytes={max_bytes}; it must be at least {1 << 20} (1 MiB)")
         self.path = Path(path).absolute()
         self.max_bytes = max_bytes
         self._lock = threading.RLock()

@@ -46,7 +46,7 @@ def part_of(given: Any, called: str) -> Scorer | None:
         return VerifierScorer(given)
     if not callable(getattr(given, "score", None)) or getattr(given, "groupwise", False):
         raise ValueError(
-            f"{called} is {given!r}; give a scorer of single responses (adjudge.load makes one of a name), or none"
+            f"{called}={given!r}; give a scorer of single responses (adjudge.load makes one of a name), or none"
         )
     scorer: Scorer = given
     return scorer

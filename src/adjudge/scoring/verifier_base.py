@@ -37,7 +37,7 @@ class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
     unavailable: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __post_init__(self) -> None:
-        check_options(self, f"{self.name}:")
+        check_options(self, f"{self.name} option")
 
     @abstractmethod
     def read_reference(self, reference: Any) -> Gold:

@@ -190,16 +190,16 @@ class AbstentionScorer:
         """Reject options out of range, and scorers that are none."""
         check_options(self, "abstention option")
         if self.confidence == "":
-            raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
+            raise ValueError(f"abstention option confidence={self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
             object.__setattr__(self, "table", _table(self.table))
         if not isinstance(self.table, SaluTable):
-            raise ValueError(f"abstention: table is {self.table!r}; give numbers by name, such as {{needless: -0.5}}")
+            raise ValueError(f"abstention option table={self.table!r}; give numbers by name, as {{needless: -0.5}}")
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
         if self.answer is None:
-            raise ValueError("abstention: answer is None; give a scorer that says whether an answer is right")
+            raise ValueError("abstention option answer=None; give a scorer that says whether an answer is right")
         for option in ("answer", "detector"):
-            object.__setattr__(self, option, part_of(getattr(self, option), f"abstention: {option}"))
+            object.__setattr__(self, option, part_of(getattr(self, option), f"abstention option {option}"))
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:

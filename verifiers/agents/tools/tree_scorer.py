@@ -67,9 +67,9 @@ class ToolTreeScorer(ReadsCalls):
     def __post_init__(self) -> None:
         """Reject options out of range, and an outcome that is no scorer of single responses."""
         super().__post_init__()
-        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
+        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name} option outcome"))
         if self.outcome is None:
-            raise ValueError(f"{self.name}: outcome is None; give a scorer of whole responses")
+            raise ValueError(f"{self.name} option outcome=None; give a scorer of whole responses")
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:

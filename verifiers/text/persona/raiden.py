@@ -91,7 +91,7 @@ class RaidenVerifier(Verifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        check_options(self, "raiden:")
+        check_options(self, "raiden option")
         object.__setattr__(self, "tags", self._form.tags)
         _ = self._keys, self._program  # their options are checked there
 

@@ -98,7 +98,7 @@ class PersonaVerifier(Verifier):
     reasoning: Reasoning = "strip"
 
     def __post_init__(self) -> None:
-        check_options(self, "persona:")
+        check_options(self, "persona option")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the keys are missing or malformed."""

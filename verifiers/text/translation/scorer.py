@@ -61,7 +61,7 @@ class TranslationScorer(TranslationOptions):
             raise ValueError(
                 f'translation: metric="{self.metric}" does not ask the semantic scorer; give metric="mix" or "semantic"'
             )
-        object.__setattr__(self, "semantic", part_of(self.semantic, "translation: semantic"))
+        object.__setattr__(self, "semantic", part_of(self.semantic, "translation option semantic"))
         if self.reward == "discrete":
             for option in ("lexical_above",) * (self.metric != "semantic") + ("semantic_above",) * self._asks:
                 if getattr(self, option) is None:
@@ -162,7 +162,7 @@ class TranslationScorer(TranslationOptions):
         )
         if not numbers or len(given) != 2 or given[0] >= given[1]:
             raise ValueError(
-                f"translation: semantic_range is {given!r}; give the values of the worst and the best translation, "
+                f"translation option semantic_range={given!r}; give the values of the worst and the best translation, "
                 "such as (0.0, 1.0)"
             )
 

@@ -168,7 +168,7 @@ class Calibrated(Composite):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.map, Calibration):
-            raise ValueError(f"Calibrated.map is {self.map!r}; make one with Calibration.fit or Calibration.load")
+            raise ValueError(f"Calibrated option map={self.map!r}; make one with Calibration.fit or Calibration.load")
 
     @classmethod
     def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:

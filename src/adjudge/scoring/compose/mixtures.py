@@ -236,7 +236,7 @@ class Ensemble(Composite):
         names = [part.name for part in self.parts]
         if self.nominal not in ("mean", "surest", *names):
             raise ValueError(
-                f'Ensemble.nominal is {self.nominal!r}; it must be "mean", "surest" or a member: {", ".join(names)}'
+                f'Ensemble option nominal={self.nominal!r}; it must be "mean", "surest" or a member: {", ".join(names)}'
             )
         if self.min_members is not None and self.min_members > len(names):
             raise ValueError(f"Ensemble option min_members={self.min_members!r}; it must be at most {len(names)}")

@@ -70,7 +70,7 @@ class Clip(Options, Step, what="Clip option"):
         if self.low is None and self.high is None:
             raise ValueError("Clip needs `low`, `high` or both")
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"Clip.low is {self.low} and Clip.high is {self.high}; low must not be above high")
+            raise ValueError(f"Clip option low={self.low} and high={self.high}; low must not be above high")
 
     def apply(self, values: Sequence[float]) -> list[float]:
         """Return the values moved into the interval."""

@@ -257,7 +257,7 @@ def test_options_that_mean_nothing_are_refused() -> None:
         ({"share": float("nan")}, "share=nan"),
         ({"judged": "some"}, "judged='some'"),
         ({"max_turns": 0}, "max_turns=0"),
-        ({"outcome": 3}, "outcome is 3"),
+        ({"outcome": 3}, "outcome=3"),
         ({"form": 3}, "form is 3"),
     ]
     for options, complaint in bad:
