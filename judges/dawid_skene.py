@@ -132,12 +132,8 @@ def fit_dawid_skene(
     if len(classes) < 2:
         raise ValueError(f"all labels are {classes[0]!r}; need two or more")
     raters = {rater: at for at, rater in enumerate(sorted({rater for votes in items for rater in votes}))}
-    cast = [
-        (place, raters[rater], classes.index(label))
-        for place, votes in enumerate(items)
-        for rater, label in votes.items()
-    ]
-    item, rater, vote = np.array(cast).T
+    cast = ((at, raters[who], classes.index(label)) for at, votes in enumerate(items) for who, label in votes.items())
+    item, rater, vote = np.array(list(cast)).T
     truth = np.array([-1 if label is None else classes.index(label) for label in known])
     told = truth >= 0
 

@@ -25,6 +25,7 @@ from adjudge.engines.label_tokens import Tokens
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.vllm_config import Runner, VllmConfig
 from adjudge.extras import install_hint
+from adjudge.runtime.loop import BackgroundLoop
 
 T = TypeVar("T")
 
@@ -81,8 +82,7 @@ class VllmWorker:
         self._prompts: PromptTokens | None = None
         _WORKERS.add(self)
         # A loop on a daemon thread, as an executor's thread would keep the program from ending while vLLM hangs.
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=_forever, args=(self._loop,), name="adjudge-vllm", daemon=True).start()
+        self._loop = BackgroundLoop("adjudge-vllm").started()
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop).atexit = False
 
     async def prompts(self) -> PromptTokens | Fault:
@@ -267,11 +267,6 @@ os.register_at_fork(after_in_child=lambda: _OF_THE_PARENT.extend(_WORKERS))
 
 async def _called(work: Callable[[], T]) -> T:
     return work()
-
-
-def _forever(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
 
 
 def _installed() -> Any:

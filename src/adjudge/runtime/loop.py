@@ -59,15 +59,13 @@ class BackgroundLoop:
             return
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=1.0)
-        if not thread.is_alive():
-            loop.close()
 
     def started(self) -> asyncio.AbstractEventLoop:
         """Return the loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+                self._thread = threading.Thread(target=_forever, args=(self._loop,), name=self._name, daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -89,6 +87,11 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     wait for itself.
     """
     return process_loop().run(work)
+
+
+def _forever(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def _on_fresh_thread(work: Coroutine[Any, Any, T]) -> T:
