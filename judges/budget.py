@@ -1,7 +1,7 @@
 """Budget forcing: a model that wants to stop thinking is told to wait, and goes on.
 
 `BudgetForced` wraps an engine.  Each completion is cut where the thinking ends (at its end-of-thinking tag, else
-before the line with the verdict), a word such as "Wait" is put behind it, and the model continues its own turn.  After
+before the line with the verdict), "Wait" is put behind it, and the model continues its own turn.  After
 `times` such extensions its text stands as it is.  Source: simple test-time scaling for judges (arXiv 2505.11875),
 after s1 (arXiv 2501.19393).
 
@@ -13,69 +13,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from adjudge.engines.interface import (
-    Completion,
-    Engine,
-    Fault,
-    Generation,
-    LabelLogprobs,
-    Labels,
-    Logits,
-    Prompt,
-    Row,
-    Sampling,
-    TextLogprobs,
-    TokenLogits,
-)
+from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
 from adjudge.protocol import NO_COST, THINK_END, Cost, Message
+
+WAIT = "Wait"
+MAX_TOKENS = 32_768  # once a completion has so many tokens it is extended no further
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetForced:
-    """An engine that thinks longer.
+    """An engine that thinks longer; all but `generate` and the fingerprint is that of the engine inside.
 
     Attributes:
         engine: the engine that does the work.
         times: how many times a completion is extended.
-        word: what is put behind the thinking.
         form: the form of the verdict, as `adjudge.prompts.reading` takes it; thinking without a tag is cut before it.
-        max_tokens: once a completion has so many tokens it is extended no further.
     """
 
     engine: Engine
     times: int
-    word: str = "Wait"
     form: str = ""
-    max_tokens: int = 32_768
-
-    def __post_init__(self) -> None:
-        """Reject numbers that mean nothing."""
-        if self.times < 0 or self.max_tokens < 1 or not self.word.strip():
-            raise ValueError(
-                f"budget forcing got times={self.times!r}, max_tokens={self.max_tokens!r}, word={self.word!r}; "
-                "give 0 or more times, at least one token, and a word"
-            )
-
-    @property
-    def name(self) -> str:
-        """The name of the engine that does the work."""
-        return self.engine.name
-
-    @property
-    def model(self) -> str:
-        """The model of the engine that does the work."""
-        return self.engine.model
-
-    @property
-    def special_tokens(self) -> tuple[str, ...]:
-        """The special tokens of the engine that does the work, where it tells them."""
-        return tuple(getattr(self.engine, "special_tokens", ()))
 
     @property
     def fingerprint(self) -> str:
         """The engine's, with the options."""
-        return f"{self.engine.fingerprint}+wait:{self.times}:{self.word!r}:{self.form!r}:{self.max_tokens}"
+        return f"{self.engine.fingerprint}+wait:{self.times}:{WAIT!r}:{self.form!r}:{MAX_TOKENS}"
 
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions of prompts, each extended `times` times; its tokens are those of all its pieces."""
@@ -104,9 +68,9 @@ class BudgetForced:
         """Extend completion `index` of every prompt by one piece; a fault takes the place of the whole row."""
         places, begun, starts = [], [], []
         for place, row in enumerate(rows):
-            if isinstance(row, Fault) or row[index].tokens >= self.max_tokens or row[index].finish_reason == "length":
+            if isinstance(row, Fault) or row[index].tokens >= MAX_TOKENS or row[index].finish_reason == "length":
                 continue
-            start = f"{thinking(row[index], self.form)}\n{self.word}"
+            start = f"{thinking(row[index], self.form)}\n{WAIT}"
             places.append(place)
             starts.append(start)
             begun.append(_continued(prompts[place], start))
@@ -122,25 +86,11 @@ class BudgetForced:
                 )
                 costs[place] += result.cost
 
-    async def label_logprobs(self, prompts: Sequence[Prompt], labels: Labels) -> list[LabelLogprobs | Fault]:
-        """Return what the engine returns."""
-        return await self.engine.label_logprobs(prompts, labels)
-
-    async def reference_logprobs(self, prompts: Sequence[Prompt], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
-        """Return what the engine returns."""
-        return await self.engine.reference_logprobs(prompts, texts)
-
-    async def classify(self, prompts: Sequence[Prompt]) -> list[Logits | Fault]:
-        """Return what the engine returns."""
-        return await self.engine.classify(prompts)
-
-    async def classify_tokens(self, prompts: Sequence[Row]) -> list[TokenLogits | Fault]:
-        """Return what the engine returns."""
-        return await self.engine.classify_tokens(prompts)
-
-    async def close(self) -> None:
-        """Close the engine."""
-        await self.engine.close()
+    def __getattr__(self, name: str) -> Any:
+        """All else is the engine's own."""
+        if name.startswith("__") or name == "engine":  # a copy that is being made has no engine yet
+            raise AttributeError(name)
+        return getattr(self.engine, name)
 
 
 def thinking(completion: Completion, form: str = "") -> str:

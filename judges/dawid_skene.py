@@ -10,19 +10,20 @@ other (the model takes their agreement for evidence), and items of differing dif
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar
+
+from adjudge.scoring.compose.saved import Saved
+from adjudge.statistics.arrays import Floats, np
 
 Votes = Mapping[str, str]
 """Rater to label, for one item; raters without a vote are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene:
+class DawidSkene(Saved):
     """A fitted model: plain data, with a posterior.
 
     Attributes:
@@ -31,12 +32,13 @@ class DawidSkene:
         confusion: rater to matrix: row = truth, column = vote, both in the order of `classes`; rows sum to 1.
     """
 
+    called: ClassVar[str] = "a Dawid-Skene model"
+
     classes: tuple[str, ...]
     shares: tuple[float, ...]
     confusion: Mapping[str, tuple[tuple[float, ...], ...]]
 
     def __post_init__(self) -> None:
-        """Reject numbers that are no probabilities."""
         object.__setattr__(self, "classes", tuple(self.classes))
         object.__setattr__(self, "shares", tuple(self.shares))
         tables = {rater: tuple(tuple(row) for row in table) for rater, table in self.confusion.items()}
@@ -61,44 +63,20 @@ class DawidSkene:
             ValueError: a rater or a label is unknown.  Without any vote the classes' shares are returned.
         """
         place = {label: index for index, label in enumerate(self.classes)}
-        row = []
+        logs = [math.log(share) for share in self.shares]
         for rater, label in votes.items():
             if rater not in self.confusion:
                 raise ValueError(f"the rater {rater!r} was not learnt; known are {', '.join(self.confusion)}")
             if label not in place:
                 raise ValueError(f"the rater {rater!r} voted {label!r}; the classes are {', '.join(self.classes)}")
-            row.append((rater, place[label]))
-        return dict(zip(self.classes, _normalised(_logs(self, row)), strict=True))
+            logs = [log + math.log(row[place[label]]) for log, row in zip(logs, self.confusion[rater], strict=True)]
+        weights = [math.exp(log - max(logs)) for log in logs]
+        return {name: weight / math.fsum(weights) for name, weight in zip(self.classes, weights, strict=True)}
 
     def accuracy(self, rater: str) -> float:
         """Return how often a rater is expected to be right, over the classes' shares."""
         table = self.confusion[rater]
         return math.fsum(share * table[index][index] for index, share in enumerate(self.shares))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes an equal model."""
-        confusion = {rater: [list(row) for row in table] for rater, table in self.confusion.items()}
-        return {"classes": list(self.classes), "shares": list(self.shares), "confusion": confusion}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the model that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or the numbers are no probabilities.
-        """
-        if set(data) != {"classes", "shares", "confusion"}:
-            raise ValueError(f"a Dawid-Skene model has classes, shares and confusion, not {', '.join(sorted(data))}")
-        return cls(classes=tuple(data["classes"]), shares=tuple(data["shares"]), confusion=data["confusion"])
-
-    def save(self, path: str | Path) -> None:
-        """Write the model as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +99,9 @@ class Fit:
 def fit_dawid_skene(
     items: Sequence[Votes],
     *,
-    classes: Sequence[str] | None = None,
     gold: Sequence[str | None] | None = None,
     smoothing: float = 0.01,
     steps: int = 200,
-    tolerance: float = 1e-6,
 ) -> Fit:
     """Learn the raters' confusion and the classes' shares from votes.
 
@@ -134,15 +110,14 @@ def fit_dawid_skene(
     it says about the raters instead.
 
     Args:
-        items: the votes on each item.
-        classes: the labels; None takes those that were voted for, sorted.
+        items: the votes on each item; the classes are the labels that are voted for, or true, sorted.
         gold: for each item its true label, or None.
         smoothing: pseudo-count in every cell, > 0.
-        steps: most EM steps, at least 1.
-        tolerance: EM ends when no posterior moves by more.
+        steps: most EM steps, at least 1; EM ends before when no posterior moves by more than 1e-6.
 
     Raises:
-        ValueError: there is nothing to learn from, or a label is not in the classes.
+        ImportError: numpy is not installed.
+        ValueError: there is nothing to learn from.
     """
     if not any(items):
         raise ValueError("there are no votes to learn from")
@@ -153,99 +128,49 @@ def fit_dawid_skene(
     known = gold if gold is not None else [None] * len(items)
     if len(known) != len(items):
         raise ValueError(f"{len(known)} gold labels for {len(items)} items; give one, or None, for each")
-    voted = {label for votes in items for label in votes.values()} | {label for label in known if label is not None}
-    names = tuple(sorted(voted)) if classes is None else tuple(classes)
-    if voted - set(names) or len(names) < 2:
-        raise ValueError(
-            f"the labels are {sorted(voted)} and the classes {list(names)}; need two or more, and all of them"
-        )
-    place = {label: index for index, label in enumerate(names)}
-    raters = sorted({rater for votes in items for rater in votes})
-    rows = [[(rater, place[label]) for rater, label in votes.items()] for votes in items]
-    truths = [None if label is None else place[label] for label in known]
-    beliefs = [_start(row, len(names), truth) for row, truth in zip(rows, truths, strict=True)]
-    if {truth for truth in truths if truth is not None} == set(range(len(names))):
-        known_rows = [index for index, truth in enumerate(truths) if truth is not None]
-        chosen = [rows[index] for index in known_rows], [beliefs[index] for index in known_rows]
-        first = _maximise(*chosen, raters, names, smoothing)
-        beliefs = [
-            belief if truth is not None else _normalised(_logs(first, row))
-            for row, truth, belief in zip(rows, truths, beliefs, strict=True)
-        ]
+    classes = sorted({label for votes in items for label in votes.values()} | {one for one in known if one is not None})
+    if len(classes) < 2:
+        raise ValueError(f"all labels are {classes[0]!r}; need two or more")
+    raters = {rater: at for at, rater in enumerate(sorted({rater for votes in items for rater in votes}))}
+    cast = ((at, raters[who], classes.index(label)) for at, votes in enumerate(items) for who, label in votes.items())
+    item, rater, vote = np.array(list(cast)).T
+    truth = np.array([-1 if label is None else classes.index(label) for label in known])
+    told = truth >= 0
+
+    def counted(beliefs: Floats) -> tuple[Floats, Floats]:
+        """The shares of the classes, and P(vote | truth) by rater, vote and truth."""
+        tables = np.full((len(raters), len(classes), len(classes)), smoothing)
+        np.add.at(tables, (rater, vote), beliefs[item])
+        totals = smoothing + beliefs.sum(axis=0)
+        return totals / totals.sum(), tables / tables.sum(axis=1, keepdims=True)
+
+    def judged(shares: Floats, tables: Floats) -> tuple[Floats, float]:
+        """The classes' probabilities of each item, and the log-likelihood of all votes."""
+        logs = np.tile(np.log(shares), (len(items), 1))
+        np.add.at(logs, item, np.log(tables)[rater, vote])
+        total = np.logaddexp.reduce(logs, axis=1)
+        likelihood = total[~told].sum() + logs[told, truth[told]].sum()
+        return np.where(told[:, None], beliefs, np.exp(logs - total[:, None])), float(likelihood)
+
+    beliefs = np.zeros((len(items), len(classes)))
+    np.add.at(beliefs, (item, vote), 1.0)
+    beliefs[told] = np.eye(len(classes))[truth[told]]
+    beliefs[beliefs.sum(axis=1) == 0] = 1.0
+    beliefs /= beliefs.sum(axis=1, keepdims=True)
+    if len(np.unique(truth[told])) == len(classes):
+        beliefs, _ = judged(*counted(np.where(told[:, None], beliefs, 0.0)))
     likelihoods: list[float] = []
     converged = False
     while not converged and len(likelihoods) < steps:
-        model = _maximise(rows, beliefs, raters, names, smoothing)
-        moved, likelihood = 0.0, 0.0
-        for index, (row, fixed) in enumerate(zip(rows, truths, strict=True)):
-            logs = _logs(model, row)
-            if fixed is None:
-                after = _normalised(logs)
-                likelihood += _log_sum(logs)
-                moved = max(moved, max(abs(a - b) for a, b in zip(after, beliefs[index], strict=True)))
-                beliefs[index] = after
-            else:
-                likelihood += logs[fixed]
+        shares, tables = counted(beliefs)
+        before = beliefs
+        beliefs, likelihood = judged(shares, tables)
         likelihoods.append(likelihood)
-        converged = moved <= tolerance
+        converged = bool(np.abs(beliefs - before).max() <= 1e-6)
+    confusion = {name: table.T.tolist() for name, table in zip(raters, tables, strict=True)}
     return Fit(
-        model=model,
-        posteriors=tuple(dict(zip(names, belief, strict=True)) for belief in beliefs),
+        model=DawidSkene(classes=tuple(classes), shares=shares.tolist(), confusion=confusion),
+        posteriors=tuple(dict(zip(classes, row, strict=True)) for row in beliefs.tolist()),
         log_likelihood=tuple(likelihoods),
         converged=converged,
     )
-
-
-def _logs(model: DawidSkene, row: Sequence[tuple[str, int]]) -> list[float]:
-    """The log-probability of each class together with the votes on one item."""
-    logs = [math.log(share) for share in model.shares]
-    for rater, vote in row:
-        for truth, table_row in enumerate(model.confusion[rater]):
-            logs[truth] += math.log(table_row[vote])
-    return logs
-
-
-def _start(row: Sequence[tuple[str, int]], size: int, gold: int | None) -> list[float]:
-    if gold is not None:
-        return [float(index == gold) for index in range(size)]
-    if not row:
-        return [1 / size] * size
-    return [sum(vote == index for _, vote in row) / len(row) for index in range(size)]
-
-
-def _maximise(
-    rows: Sequence[Sequence[tuple[str, int]]],
-    beliefs: Sequence[Sequence[float]],
-    raters: Sequence[str],
-    names: tuple[str, ...],
-    smoothing: float,
-) -> DawidSkene:
-    size = range(len(names))
-    tables = {rater: [[smoothing] * len(names) for _ in size] for rater in raters}
-    totals = [smoothing] * len(names)
-    for row, belief in zip(rows, beliefs, strict=True):
-        for truth in size:
-            totals[truth] += belief[truth]
-        for rater, vote in row:
-            for truth in size:
-                tables[rater][truth][vote] += belief[truth]
-    return DawidSkene(
-        classes=names,
-        shares=_shares(totals),
-        confusion={rater: tuple(_shares(line) for line in table) for rater, table in tables.items()},
-    )
-
-
-def _shares(counts: Sequence[float]) -> tuple[float, ...]:
-    total = math.fsum(counts)
-    return tuple(count / total for count in counts)
-
-
-def _log_sum(logs: Sequence[float]) -> float:
-    top = max(logs)
-    return top + math.log(math.fsum(math.exp(value - top) for value in logs))
-
-
-def _normalised(logs: Sequence[float]) -> list[float]:
-    total = _log_sum(logs)
-    return [math.exp(value - total) for value in logs]

@@ -3,8 +3,6 @@
 The answer is the last box of the last 1024 tokens, else what follows the last "answer is" or "answer:" on its line.
 Tokens are counted as words and signs, where the released code counts the policy's own tokens, and the decision is the
 last line of the agreed form, where the released code looks for "Yes" anywhere.
-
-Not covered: the released 1.5B verifier's chat template; any engine's model may be asked.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from typing import ClassVar, Literal
 
 from adjudge.judges.language_judge import Opinion
 from adjudge.judges.pointwise import AnswerJudge, accepted_answers
-from adjudge.judges.verdict_rewards import general_reasoner_reward
 from adjudge.prompts.scorer import Case
 from adjudge.protocol import Sample, Score
 
@@ -65,6 +62,20 @@ class GeneralReasonerJudge(AnswerJudge):
         return replace(score, value=general_reasoner_reward(same, tokens, gold), evidence=evidence, uncertainty=None)
 
 
+def general_reasoner_reward(same: bool, tokens: int, gold_tokens: int, *, extracted: bool = True) -> float:
+    """Return General-Reasoner's reward (arXiv 2505.14652): 1 - 0.05 * min(10, |tokens - gold_tokens|), 0 or -0.5.
+
+    Args:
+        same: whether the verifier finds the answers equivalent.
+        tokens: length of the answer.
+        gold_tokens: length of the accepted answer.
+        extracted: whether an answer was found at all; without one the reward is -0.5.
+    """
+    if not extracted:
+        return -0.5
+    return 1.0 - 0.05 * min(10, abs(tokens - gold_tokens)) if same else 0.0
+
+
 def extracted_answer(response: str) -> str | None:
     """Return the answer a response offers in its last 1024 tokens, or None."""
     tail = last_tokens(response, _TAIL)
@@ -82,7 +93,7 @@ def count_tokens(text: str) -> int:
 
 def last_tokens(text: str, count: int) -> str:
     """Return the end of a text, from its `count`-th last word or sign."""
-    starts = [found.start() for found in _TOKEN.finditer(text)]
+    starts = [token.start() for token in _TOKEN.finditer(text)]
     return text[starts[-count] :] if len(starts) > count else text
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
-from adjudge.judges.listwise import grouped
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import NO_COST, Sample, Score
+from adjudge.runtime.contract import grouped
 
 _LOW, _HIGH = 1.0, 10.0
 
@@ -40,6 +40,7 @@ class DeepSeekGrmJudge(ModelScorer):
 
     name: ClassVar[str] = "deepseek_grm"
     groupwise: ClassVar[bool] = True
+    text_template: ClassVar[str] = "judges/deepseek_grm"
 
     samples: Count = 4
     quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
@@ -48,16 +49,6 @@ class DeepSeekGrmJudge(ModelScorer):
     temperature: float = 0.5
     max_tokens: int = 4096
     max_characters: int = 20_000
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the prompt."""
-        return (load_template("judges/deepseek_grm"),)
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
-        super().validate(sample)
-        if not sample.group:
-            raise ValueError(f"the scorer {self.name!r} rates the responses of a group; set Sample.group")
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""
@@ -74,9 +65,9 @@ class DeepSeekGrmJudge(ModelScorer):
             else:
                 fit.append((members, sorted({cases[index].response for index in members})))
         asked = [(cases[members[0]].sample, texts) for members, texts in fit]
-        for (members, _), found in zip(fit, await self._rated(asked), strict=True):
+        for (members, _), by_text in zip(fit, await self._rated(asked), strict=True):
             for at, index in enumerate(members):
-                score = found[cases[index].response]
+                score = by_text[cases[index].response]
                 scores[index] = score if at == 0 else replace(score, cost=NO_COST)  # the group's cost, once
         return [scores[index] for index in range(len(cases))]
 
@@ -104,7 +95,7 @@ class DeepSeekGrmJudge(ModelScorer):
             rounds = await asyncio.gather(*(self._round(asked, number) for number in range(self.samples)))
             again = []
             for at, place in enumerate(todo):
-                answers = [found[at] for found in rounds]
+                answers = [one[at] for one in rounds]
                 long = next((one for one in answers if isinstance(one, Fault) and one.too_long), None)
                 if not left[place]:  # what was asked about is nobody's text
                     if long is not None:
@@ -123,7 +114,6 @@ class DeepSeekGrmJudge(ModelScorer):
     async def _round(
         self, groups: Sequence[tuple[Sample, Sequence[str]]], number: int
     ) -> list[Answer[tuple[float, ...]] | Fault]:
-        """One rating of every group: numbers in the order of its texts, or why there are none."""
         orders = [_shuffled(texts, number) for _, texts in groups]
         prompts = [
             self._prompt(sample, [texts[place] for place in order])
@@ -169,7 +159,6 @@ class DeepSeekGrmJudge(ModelScorer):
         return scores
 
     def _value(self, ratings: Sequence[float]) -> tuple[float, float | None]:
-        """Value and standard error of the ratings of one text, in the units of `output`."""
         mean, error = mean_and_error(ratings)
         value = mean * self.samples if self.output == "sum" else (mean - _LOW) / (_HIGH - _LOW)
         return value, None if error is None else error * self.samples if self.output == "sum" else error / (
@@ -188,7 +177,6 @@ def _shuffled(texts: Sequence[str], number: int) -> list[int]:
 
 
 def _in_place(answer: Answer[tuple[float, ...]], order: Sequence[int]) -> Answer[tuple[float, ...]]:
-    """The same answer with its numbers in the order of the members."""
     values = [0.0] * len(order)
     for value, place in zip(answer.value, order, strict=True):
         values[place] = value

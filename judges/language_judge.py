@@ -101,16 +101,16 @@ class Opinion:
 
     def evidence(self) -> dict[str, Any]:
         """Return plain data that lets a person check the opinion."""
-        found: dict[str, Any] = {}
+        evidence: dict[str, Any] = {}
         if self.mass is not None:
-            found |= {"probabilities": dict(self.shares), "mass": self.mass}
+            evidence |= {"probabilities": dict(self.shares), "mass": self.mass}
         elif len(self.votes) > 1 or self.missing:
-            found |= {"votes": list(self.votes), "missing": self.missing}
+            evidence |= {"votes": list(self.votes), "missing": self.missing}
         if self.text:
-            found["rationale"] = shortened(self.text)
+            evidence["rationale"] = shortened(self.text)
         if self.attempts > 1:
-            found["attempts"] = self.attempts
-        return found
+            evidence["attempts"] = self.attempts
+        return evidence
 
 
 def _median(weighted: Sequence[tuple[float, float]]) -> float:
@@ -150,7 +150,7 @@ class LanguageJudge(ModelScorer):
         template: the prompt, as a name or a file; "" for the judge's own.
     """
 
-    text_template: ClassVar[str] = ""
+    often: ClassVar[str] = "samples"
     direct_template: ClassVar[str] = ""
 
     criteria: str = ""
@@ -166,12 +166,7 @@ class LanguageJudge(ModelScorer):
     template: str = ""
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and options that the prompt has no place for."""
         super().__post_init__()
-        if self.samples > 1 and self.temperature == 0:
-            raise ValueError(
-                f"{self.name}: samples={self.samples} with temperature=0; all would be the same: set a temperature"
-            )
         if self.readout == "probabilities" and self.prompts()[0].form != WHOLE:
             raise ValueError(
                 f"{self.name}: its prompt asks for a text before the verdict, so readout must be 'text'; probabilities "
@@ -235,7 +230,9 @@ class LanguageJudge(ModelScorer):
         engine = super().resolved()
         if not self.extend:
             return engine
-        return BudgetForced(engine=engine, times=self.extend, form=self.prompts()[-1].form)
+        forced: Any = BudgetForced(engine=engine, times=self.extend, form=self.prompts()[-1].form)
+        extended: Engine = forced
+        return extended
 
     async def opinions(
         self,
@@ -255,10 +252,10 @@ class LanguageJudge(ModelScorer):
         templates = self.prompts()
         if self.readout == "text":
             return await self._voted(cases, values, read, templates[-1])
-        found = await self.label_shares(
+        shares = await self.label_shares(
             cases, lambda case: self.filled(templates[0], values(case)), label_texts(labels)
         )
-        opinions: list[Opinion | Fault] = [_of_probabilities(result, self.min_mass) for result in found]
+        opinions: list[Opinion | Fault] = [_of_probabilities(result, self.min_mass) for result in shares]
         unsure = [place for place, opinion in enumerate(opinions) if isinstance(opinion, Unsure)]
         if unsure and self.low_mass == "sample":
             voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1])

@@ -16,8 +16,9 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault
@@ -25,8 +26,9 @@ from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
+from adjudge.runtime.contract import grouped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,38 +63,21 @@ def _keyed(key: str, text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key.encode()[:64], digest_size=16).digest()
 
 
-def grouped(names: Mapping[int, str]) -> dict[str, list[int]]:
-    """Return the places of each group, in order of appearance."""
-    groups: dict[str, list[int]] = {}
-    for place, name in names.items():
-        groups.setdefault(name, []).append(place)
-    return groups
-
-
-_TEMPLATE = "judges/listwise"
 _MOST = 8  # answers that the template has places for
 _PLACES = re.compile(r"[0-9]{1,2}(?:\s?>\s?[0-9]{1,2})+", re.ASCII)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankingReader:
-    """Reads `3 > 1 > 2`: the numbers 1 to `count`, each once, best first.
+def read_ranking(form: str, count: int, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
+    """Read `3 > 1 > 2`: the numbers 1 to `count`, each once, best first.
 
-    Attributes:
-        form: the form that holds the answer, as in `adjudge.prompts.reading`.
-        count: how many there are, at least 2.
+    Returns:
+        The numbers from 0, best first, or None when the last place that has the form is no ranking of all of them.
     """
-
-    form: str
-    count: int
-
-    def __call__(self, text: str, nonce: str = "") -> tuple[int, ...] | None:
-        """Return the numbers from 0, best first, or None when the last place is no ranking of all of them."""
-        found = answers(text, self.form, nonce)
-        if not found or _PLACES.fullmatch(found[-1][0]) is None:
-            return None
-        order = tuple(int(number) - 1 for number in found[-1][0].split(">"))
-        return order if sorted(order) == list(range(self.count)) else None
+    places = answers(text, form, nonce)
+    if not places or _PLACES.fullmatch(places[-1][0]) is None:
+        return None
+    order = tuple(int(number) - 1 for number in places[-1][0].split(">"))
+    return order if sorted(order) == list(range(count)) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +99,7 @@ class ListwiseJudge(ModelScorer):
     name: ClassVar[str] = "listwise_judge"
     version: ClassVar[str] = "1"
     groupwise: ClassVar[bool] = True
+    text_template: ClassVar[str] = "judges/listwise"
 
     criteria: str = "how correct, helpful and complete the answer is"
     window: Annotated[int, Range(ge=2, le=_MOST)] = 5
@@ -121,26 +107,11 @@ class ListwiseJudge(ModelScorer):
     max_characters: int = 12_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.undecided != "failed":
             raise ValueError(
-                f"{self.name}: undecided is {self.undecided!r}; a ranking that cannot be read is nobody's own "
+                f"{self.name} option undecided={self.undecided!r}; a ranking that cannot be read is nobody's own "
                 'fault, so it must be "failed"'
-            )
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one template."""
-        return (load_template(_TEMPLATE),)
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` if the sample has no group."""
-        super().validate(sample)
-        if not sample.group:
-            raise ValueError(
-                f"{self.name!r} compares the members of a group, and the sample"
-                f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.group, "
-                "the same for all responses to one prompt"
             )
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -177,7 +148,7 @@ class ListwiseJudge(ModelScorer):
 
     async def _ask(self, sheets: Sequence[_Sheet]) -> None:
         form = self.templates()[0].form
-        reads = [RankingReader(form=form, count=len(sheet.players)) for sheet in sheets]
+        reads = [partial(read_ranking, form, len(sheet.players)) for sheet in sheets]
         prompts = [sheet.ranking.prompt(sheet.players) for sheet in sheets]
         given = await ask(self.resolved(), prompts, self.sampling(), reads, retry=self.retry())
         for sheet, answer in zip(sheets, given, strict=True):
@@ -207,23 +178,19 @@ class _Sheet:
 
 
 class _Ranking:
-    """One group on its way to its values."""
-
     def __init__(self, judge: ListwiseJudge, sample: Sample, members: Sequence[int], field: Field) -> None:
         self.judge = judge
         self.sample = sample
         self.members = members
         self.field = field
+        n = len(field.texts)
+        different = judge.rounds if n > judge.window else 2 * n if n > 2 else n
         self.sheets = [
             _Sheet(ranking=self, players=players, behind=[])
-            for turn in range(min(judge.rounds, self._different()))
+            for turn in range(min(judge.rounds, different))
             for players in self._company(turn)
             if len(players) > 1
         ]
-
-    def _different(self) -> int:
-        n = len(self.field.texts)
-        return self.judge.rounds if n > self.judge.window else 2 * n if n > 2 else n
 
     def _company(self, turn: int) -> list[list[int]]:
         """The players of a round by prompt: a turned order of all, or a shuffled one in pieces of about equal size."""
@@ -274,7 +241,6 @@ class _Ranking:
 
 
 def _unfit(cases: Sequence[Case], members: Sequence[int]) -> Score | None:
-    """Why a group cannot be ranked, or None."""
     pairs = itertools.pairwise(cases[place].sample.prompt for place in members)
     if any(one != other for one, other in pairs):
         return Score.failed("bad_sample", error="the members of the group answer different prompts")

@@ -2,18 +2,14 @@
 
 Judges prefer a place: in published runs up to half of the pairs get another verdict when the two are swapped.  So each
 pair is judged in both orders, and the policy says what two verdicts that disagree come to.
-
-Not covered: ranking a large group with fewer than N * (N - 1) games (`adjudge.judges.tournament`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from hashlib import blake2b
-from operator import add
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from adjudge.engines.interface import Fault
@@ -23,6 +19,7 @@ from adjudge.prompts.reading import LabelReader
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Value
 from adjudge.protocol import NO_COST, Sample, Score, split_reasoning
+from adjudge.runtime.contract import grouped
 
 Policy: TypeAlias = Literal["both", "average", "sum", "weighted"]
 
@@ -152,11 +149,10 @@ class PairwiseJudge(LanguageJudge):
     sole: bool = False
 
     def __post_init__(self) -> None:
-        """Reject options out of range and labels that the prompt does not ask for."""
         super().__post_init__()
         worth = self.advantages
         if not (any(value > 0 for value in worth.values()) and any(value < 0 for value in worth.values())):
-            raise ValueError(f"{self.name}: labels is {self.labels!r}; one must stand for a win and one for a loss")
+            raise ValueError(f"{self.name} option labels={self.labels!r}; one must stand for a win and one for a loss")
         for template in self.prompts():
             if template.labels and set(template.labels) != set(worth):
                 raise ValueError(f"{self.name}: its prompt asks for {template.labels}, so labels must be these")
@@ -196,14 +192,6 @@ class PairwiseJudge(LanguageJudge):
                 f"the reference is {sample.reference!r}; in a group it may be a good answer as a text, or left out"
             )
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
-        super().validate(sample)
-        if self.groupwise and not sample.group:
-            raise ValueError(
-                f"the scorer {self.name!r} compares the responses of a group, and a sample names none; set Sample.group"
-            )
-
     def values(self, pair: Pair) -> dict[str, Value]:
         """Return what fills the prompt's fields."""
         reference: Any = pair.sample.reference
@@ -230,14 +218,14 @@ class PairwiseJudge(LanguageJudge):
             pairs = [_pair(case, self.shown(other_response(case.sample.reference))) for case in cases]
             return [self.scored([result]) for result in await self.compared(pairs)]
         rows = _opponents(cases)
-        found = iter(
+        answered = iter(
             await self.compared([_pair(case, other) for case, row in zip(cases, rows, strict=True) for other in row])
         )
         forfeits = Counter(sample.group for sample in unseen)
         mixed = _mixed_groups([*(case.sample for case in cases), *unseen])
         scores = []
         for case, row in zip(cases, rows, strict=True):
-            results = [next(found) for _ in row]
+            results = [next(answered) for _ in row]
             if case.sample.group in mixed:
                 error = f"the samples of group {case.sample.group!r} answer different prompts"
                 scores.append(Score.failed("bad_sample", error=error))
@@ -272,7 +260,7 @@ class PairwiseJudge(LanguageJudge):
         """Return the score of a response from its games with each opponent."""
         faults = [result for result in results if isinstance(result, Fault)]
         played = [result for result in results if not isinstance(result, Fault)]
-        cost = reduce(add, (game.opinion.cost for games in played for game in games), NO_COST)
+        cost = sum((game.opinion.cost for games in played for game in games), NO_COST)
         known = len(played) + forfeits
         if faults and (not played or len(played) < self.quorum * len(results)):
             return self.unanswered(faults[0], cost=cost)
@@ -308,10 +296,7 @@ def _pair(case: Case, other: str) -> Pair:
 
 
 def _opponents(cases: Sequence[Case]) -> list[list[str]]:
-    """For each case, the responses of the others of its group."""
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for index, case in enumerate(cases):
-        groups[case.sample.group].append(index)
+    groups = grouped({index: case.sample.group for index, case in enumerate(cases)})
     return [
         [cases[other].response for other in groups[case.sample.group] if other != index]
         for index, case in enumerate(cases)
@@ -319,7 +304,6 @@ def _opponents(cases: Sequence[Case]) -> list[list[str]]:
 
 
 def _mixed_groups(samples: Sequence[Sample]) -> set[str]:
-    """The groups whose samples do not all answer the same prompt."""
     prompts: dict[str, Any] = {}
     return {sample.group for sample in samples if prompts.setdefault(sample.group, sample.prompt) != sample.prompt}
 
@@ -336,9 +320,9 @@ def _evidence(played: Sequence[list[Game]]) -> dict[str, Any]:
     games = [game for row in played for game in row]
     if not games:
         return {"identical": True} if played else {}
-    found: dict[str, Any] = {"games": len(games), "first_won": sum(game.first_won() is True for game in games)}
-    found["consistent"] = sum(len({game.sign() for game in row}) == 1 for row in played if len(row) > 1)
-    found["pairs"] = len(played)
+    evidence: dict[str, Any] = {"games": len(games), "first_won": sum(game.first_won() is True for game in games)}
+    evidence["consistent"] = sum(len({game.sign() for game in row}) == 1 for row in played if len(row) > 1)
+    evidence["pairs"] = len(played)
     if len(played) == 1:
-        found["orders"] = [game.evidence() for game in games]
-    return found
+        evidence["orders"] = [game.evidence() for game in games]
+    return evidence

@@ -15,31 +15,26 @@ Weights of a panel learnt on gold labels: a logistic regression on the members' 
 
 Fitting needs scikit-learn (`pip install "adjudge[calibration]"`); using the weights does not, and they are stored as
 JSON.
-
-Not covered: worst case and lower bounds (`adjudge.scoring.compose.Ensemble`), and judges that see each other's answers.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from adjudge.extras import install_hint
 from adjudge.judges.dawid_skene import DawidSkene
-from adjudge.options import Count, check_options, options_of
+from adjudge.options import Count
 from adjudge.protocol import Sample, Score
-from adjudge.scoring.compose.composite import Composite, missing, no_number
-from adjudge.scoring.compose.part import Part, check_names, check_unweighted, score_all
-from adjudge.scoring.compose.spec import Loader, parts_of
+from adjudge.scoring.compose.composite import Composite, Loader, Part, missing, no_number
+from adjudge.scoring.compose.saved import Saved
 from adjudge.statistics.logistic import sigmoid
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stacking:
+class Stacking(Saved):
     """`P(right) = sigmoid(intercept + sum of weight * value)`.
 
     Attributes:
@@ -47,11 +42,14 @@ class Stacking:
         intercept: a constant.
     """
 
+    called: ClassVar[str] = "stacked weights"
+
     weights: Mapping[str, float]
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        """Reject weights that are not finite numbers."""
+        if not isinstance(self.weights, Mapping):
+            raise ValueError(f"stacked weights are {self.weights!r}; they must be a mapping of members to numbers")
         object.__setattr__(self, "weights", dict(self.weights))
         for name, weight in {**self.weights, "the intercept": self.intercept}.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
@@ -112,40 +110,11 @@ class Stacking:
         shift = math.fsum(weights[name] * centres[name] for name in names)
         return cls(weights=weights, intercept=float(fitted.intercept_[0]) - shift)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes equal weights."""
-        return {"weights": dict(self.weights), "intercept": self.intercept}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the weights that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or a weight is no finite number.
-        """
-        if not {"weights"} <= set(data) <= {"weights", "intercept"} or not isinstance(data["weights"], Mapping):
-            raise ValueError(
-                f"stacked weights are {{weights: {{MEMBER: NUMBER}}, intercept: NUMBER}}, not {dict(data)!r}"
-            )
-        return cls(**data)
-
-    def save(self, path: str | Path) -> None:
-        """Write the weights as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read weights that `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-
 
 Vote = Literal["mean", "majority"]
 
 YES, NO = "1", "0"
 """The classes of a `DawidSkene` model that weighs a panel."""
-
-_OPTIONS = ("parts", "weights", "vote", "quorum", "threshold", "name")
-_EXAMPLE = "{panel: {parts: [JUDGE, JUDGE, JUDGE], vote: majority}}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +133,10 @@ class Panel(Composite):
         name: short name, used in provenance and reports.
     """
 
+    spec_form: ClassVar[str] = "a list of members, or `{parts: [...], weights: {dawid_skene: FILE}, quorum: ..., ...}`"
+    example: ClassVar[str] = "{panel: {parts: [JUDGE, JUDGE, JUDGE], vote: majority}}"
+    short_for: ClassVar[str] = "parts"
+
     parts: tuple[Part, ...]
     weights: Literal["equal"] | DawidSkene | Stacking = "equal"
     vote: Vote = "mean"
@@ -172,12 +145,8 @@ class Panel(Composite):
     name: str = "panel"
 
     def __post_init__(self) -> None:
-        """Reject options that do not fit together, and weights learnt for other members."""
-        object.__setattr__(self, "parts", tuple(self.parts))
-        check_names(self.parts, inside=self.name)
-        check_unweighted(self.parts, inside=self.name)
+        super().__post_init__()
         names = {part.name for part in self.parts}
-        check_options(self, "Panel option")
         if (self.quorum or 1) > len(names):
             raise ValueError(f"Panel option quorum={self.quorum!r}; it must be at most {len(names)}, the members")
         if isinstance(self.weights, DawidSkene):
@@ -192,31 +161,32 @@ class Panel(Composite):
                     f"{', '.join(sorted(self.weights.weights))}; fit them again, or name the members alike"
                 )
             if self.quorum not in (None, len(names)):
-                raise ValueError(f"Panel.quorum is {self.quorum}; stacked weights need every member, so leave it out")
+                raise ValueError(f"Panel option quorum={self.quorum}; stacked weights need every member: leave it out")
         elif self.weights != "equal":
-            raise ValueError(f'Panel.weights are {self.weights!r}; give "equal", a DawidSkene or a Stacking')
+            raise ValueError(f'Panel option weights={self.weights!r}; give "equal", a DawidSkene or a Stacking')
         if self.weights != "equal" and self.vote != "mean":
-            raise ValueError(f"Panel.vote is {self.vote!r}; learnt weights decide by themselves, so leave it out")
+            raise ValueError(f"Panel option vote={self.vote!r}; learnt weights decide by themselves, so leave it out")
 
     @classmethod
-    def from_spec(cls, body: Any, loader: Loader) -> Self:
-        """Read a list of members, or `{parts: [...], weights: {dawid_skene: FILE}, quorum: ..., ...}`."""
-        if not isinstance(body, Mapping):
-            body = {"parts": body}
-        given = options_of(body, _OPTIONS, inside="panel", required=("parts",), example=_EXAMPLE)
-        if isinstance(given["parts"], Mapping):
-            raise ValueError(f"a panel's weights are equal or learnt: give its parts as a list, as in {_EXAMPLE}")
-        given["parts"] = parts_of(given["parts"], loader, inside="panel")
-        given["weights"] = _weights_of(given.get("weights", "equal"), loader)
-        return cls(**given)
-
-    def members(self) -> tuple[Part, ...]:
-        """Return the members."""
-        return self.parts
+    def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:
+        """Return the options with learnt weights, read from their file or their content."""
+        weights = given.get("weights", "equal")
+        if weights == "equal":
+            return given
+        kinds: dict[str, type[DawidSkene] | type[Stacking]] = {"dawid_skene": DawidSkene, "stacked": Stacking}
+        if isinstance(weights, Mapping) and len(weights) == 1 and (kind := kinds.get(next(iter(weights)))) is not None:
+            (written,) = weights.values()
+            if isinstance(written, str | Mapping):
+                fitted = kind.load(loader.file(written)) if isinstance(written, str) else kind.from_dict(written)
+                return given | {"weights": fitted}
+        raise ValueError(
+            f"a panel has the weights {weights!r}; give `equal`, `{{dawid_skene: FILE}}` or `{{stacked: FILE}}`, where "
+            "a file is what `save` of a fitted model wrote"
+        )
 
     async def mix(self, samples: Sequence[Sample]) -> list[Score]:
         """Ask all members at the same time and weigh what they say."""
-        return [self._verdict(row) for row in await score_all(self.parts, samples, inside=self.name)]
+        return [self._verdict(row) for row in await self.ask(self.parts, samples)]
 
     def votes(self, values: Mapping[str, float]) -> dict[str, str]:
         """Return each member's vote, "1" or "0"; a member that sits on the threshold has none."""
@@ -249,19 +219,3 @@ class Panel(Composite):
 
 def _declined(parts: Mapping[str, Score], evidence: Mapping[str, Any]) -> Score:
     return Score(value=None, status="abstained", reason="low_confidence", parts=parts, evidence=evidence)
-
-
-def _weights_of(given: Any, loader: Loader) -> Literal["equal"] | DawidSkene | Stacking:
-    if given == "equal":
-        return "equal"
-    kinds: dict[str, type[DawidSkene] | type[Stacking]] = {"dawid_skene": DawidSkene, "stacked": Stacking}
-    if isinstance(given, Mapping) and len(given) == 1 and (kind := kinds.get(next(iter(given)))) is not None:
-        (written,) = given.values()
-        if isinstance(written, str):
-            return kind.load(loader.file(written))
-        if isinstance(written, Mapping):
-            return kind.from_dict(written)
-    raise ValueError(
-        f"a panel has the weights {given!r}; give `equal`, `{{dawid_skene: FILE}}` or `{{stacked: FILE}}`, where "
-        "a file is what `save` of a fitted model wrote"
-    )

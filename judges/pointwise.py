@@ -55,15 +55,19 @@ class Judge(LanguageJudge):
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject scales and labels that are none, and such as the prompt does not ask for."""
         super().__post_init__()
         if self.scale is not None and self.labels is not None:
             raise ValueError(f"{self.name}: it has a scale and labels; give one of them")
         if self.scale is not None:
-            low, high = _whole_ends(self.name, self.scale)
-            object.__setattr__(self, "scale", (low, high))
+            ends = tuple(self.scale)
+            if len(ends) != 2 or not all(type(end) is int for end in ends) or not 0 < ends[1] - ends[0] < _WIDEST:
+                raise ValueError(
+                    f"{self.name} option scale={self.scale!r}; it must be two whole numbers, the lowest first, at most "
+                    f"{_WIDEST - 1} apart"
+                )
+            object.__setattr__(self, "scale", ends)
         if len(set(self.worth.values())) < 2:
-            raise ValueError(f"{self.name}: labels is {self.labels!r}; two of them at least must differ in worth")
+            raise ValueError(f"{self.name} option labels={self.labels!r}; two of them at least must differ in worth")
         for template in self.prompts():
             if (template.labels and set(template.labels) != set(self.worth)) or (
                 template.scale and template.scale != self.range
@@ -171,13 +175,13 @@ class Judge(LanguageJudge):
             if isinstance(critique, Answer)
         }
         opinions = await replace(self, critique=False, samples=1)._plain_opinions(list(noted.values()))
-        found = dict(zip(noted, opinions, strict=True))
-        return [self._of_critiques(row, several, found) for row, several in enumerate(written)]
+        judged = dict(zip(noted, opinions, strict=True))
+        return [self._of_critiques(row, several, judged) for row, several in enumerate(written)]
 
     def _of_critiques(
-        self, row: int, several: Sequence[Answer[str] | Fault], found: Mapping[tuple[int, int], Opinion | Fault]
+        self, row: int, several: Sequence[Answer[str] | Fault], judged: Mapping[tuple[int, int], Opinion | Fault]
     ) -> Opinion | Fault:
-        parts = [found.get((row, at), critique) for at, critique in enumerate(several)]
+        parts = [judged.get((row, at), critique) for at, critique in enumerate(several)]
         opinions = [part for part in parts if isinstance(part, Opinion)]
         cost = cost_of(several)
         for opinion in opinions:
@@ -228,14 +232,6 @@ class Judge(LanguageJudge):
 
 def _not_empty(text: str, nonce: str = "", /) -> str | None:
     return text.strip() or None
-
-
-def _whole_ends(name: str, scale: Sequence[Any]) -> tuple[int, int]:
-    if len(scale) != 2 or not all(type(end) is int for end in scale) or not 0 < scale[1] - scale[0] < _WIDEST:
-        raise ValueError(
-            f"{name}: scale is {scale!r}; it must be two whole numbers, the lowest first, at most {_WIDEST - 1} apart"
-        )
-    return scale[0], scale[1]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,24 +22,20 @@ Not covered: games across groups, and a fixed opponent (give the pairwise judge 
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from adjudge.judges.listwise import Field, grouped
-from adjudge.options import Count, Range, check_options, options_of
+from adjudge.judges.listwise import Field
+from adjudge.options import Count, Range
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
-from adjudge.runtime.contract import is_groupwise
+from adjudge.runtime.contract import grouped, is_groupwise, require_group
+from adjudge.runtime.loop import together
 from adjudge.scoring.compose.composite import Composite
-from adjudge.scoring.compose.part import Part
-from adjudge.scoring.compose.spec import Loader
 from adjudge.statistics.arrays import numpy_module
 from adjudge.statistics.ratings import Match, fit_strengths, parts_of, points_of
-
-T = TypeVar("T")
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -72,18 +68,6 @@ def one_by_one(compare: Compare) -> Play:
         return await together([compare(first, second) for first, second in pairs])
 
     return play
-
-
-async def together(calls: Sequence[Awaitable[T]]) -> list[T]:
-    """Wait for all calls at once; if one raises, the others are cancelled and its error is raised."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 async def round_robin(players: int, play: Play) -> Played:
@@ -158,8 +142,6 @@ async def knock_out(players: int, play: Play) -> Played:
 
 
 class _Log:
-    """The games of one tournament as they are played."""
-
     def __init__(self, play: Play) -> None:
         self._play = play
         self._games: list[tuple[int, int, float]] = []
@@ -212,9 +194,6 @@ def _check_players(players: int) -> None:
 Format = Literal["round_robin", "swiss", "knock_out"]
 Ranking = Literal["points", "bradley_terry", "place"]
 
-_OPTIONS = ("judge", "format", "ranking", "rounds", "ridge", "reasoning", "min_words", "max_characters", "seed", "name")
-_EXAMPLE = "{tournament: {judge: SCORER, format: swiss}}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tournament(Composite):
@@ -240,6 +219,8 @@ class Tournament(Composite):
         name: short name, used in provenance and reports.
     """
 
+    spec_form: ClassVar[str] = "`{judge: SPEC, format: ..., ...}`"
+    example: ClassVar[str] = "{tournament: {judge: SCORER, format: swiss}}"
     needs_reference: ClassVar[bool] = False  # of the samples; what the judge compares with is the other response
 
     judge: Scorer | Verifier
@@ -254,34 +235,21 @@ class Tournament(Composite):
     name: str = "tournament"
 
     def __post_init__(self) -> None:
-        """Reject options that do not fit together."""
-        object.__setattr__(self, "judge", Part(self.judge).scorer)
-        if is_groupwise(Part(self.judge).scorer):
+        super().__post_init__()
+        if any(is_groupwise(part.scorer) for part in self.members()):
             raise ValueError(
                 f"the judge of {self.name!r} compares groups by itself, and a tournament hands it two responses; use "
                 "it without a tournament, or give a pairwise judge"
             )
-        check_options(self, "Tournament option")
         if self.format == "knock_out" and self.ranking == "points":
             object.__setattr__(self, "ranking", "place")
         fitting = ("place",) if self.format == "knock_out" else ("points", "bradley_terry")
         if self.ranking not in fitting:
-            raise ValueError(f"Tournament.ranking is {self.ranking!r}; a {self.format} has {' or '.join(fitting)}")
+            raise ValueError(f"Tournament option ranking={self.ranking!r}; a {self.format} has {' or '.join(fitting)}")
         if self.rounds is not None and self.format != "swiss":
             raise ValueError(f"Tournament option rounds={self.rounds!r}; only a Swiss tournament has rounds")
         if self.ranking == "bradley_terry":
             numpy_module()  # asked for here, so that a missing package is not found after the judge was paid
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Loader) -> Self:
-        """Read `{judge: SPEC, format: ..., ...}`."""
-        given = options_of(body, _OPTIONS, inside="tournament", required=("judge",), example=_EXAMPLE)
-        given["judge"] = loader.scorer(given["judge"])
-        return cls(**given)
-
-    def members(self) -> tuple[Part, ...]:
-        """Return the judge."""
-        return (Part(self.judge),)
 
     @property
     def groupwise(self) -> bool:
@@ -290,12 +258,7 @@ class Tournament(Composite):
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample has no group; the judge sees the games, not the samples."""
-        if not sample.group:
-            raise ValueError(
-                f"{self.name!r} compares the members of a group, and the sample"
-                f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.group, "
-                "the same for all responses to one prompt"
-            )
+        require_group(self.name, sample)
 
     async def mix(self, samples: Sequence[Sample]) -> list[Score]:
         """Let the members of each group play; groups play at the same time, so that a judge gets full batches."""
@@ -312,8 +275,8 @@ class Tournament(Composite):
             else:
                 playing.append(places)
         results = await together([self._group([samples[place] for place in places]) for places in playing])
-        for places, found in zip(playing, results, strict=True):
-            scores.update(zip(places, found, strict=True))
+        for places, standings in zip(playing, results, strict=True):
+            scores.update(zip(places, standings, strict=True))
         return [scores[place] for place in range(len(samples))]
 
     async def _group(self, samples: Sequence[Sample]) -> list[Score]:
@@ -353,8 +316,6 @@ class Tournament(Composite):
 
 
 class _Event:
-    """One group's tournament."""
-
     def __init__(self, options: Tournament, players: Sequence[Sample], texts: Sequence[str]) -> None:
         self.options = options
         self.players = players
@@ -376,17 +337,12 @@ class _Event:
         return {player: self._score(player, values.get(player), played) for player in range(n)}
 
     async def _play(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
-        games = [
-            replace(
-                self.players[first],
-                response=self.texts[first],
-                reference=_other(self.texts[second], self.players[first].reference),
-                id="",
-                group="",
-                extra={},
-            )
-            for first, second in pairs
-        ]
+        games = []
+        for first, second in pairs:
+            other, answer = self.texts[second], self.players[first].reference
+            reference = {"response": other, "answer": answer} if isinstance(answer, str) else other
+            player = self.players[first]
+            games.append(replace(player, response=self.texts[first], reference=reference, id="", group="", extra={}))
         scores = await self.judge.score(games, inside=self.options.name)
         for (first, second), score in zip(pairs, scores, strict=True):
             self.parts[first][f"game {len(self.parts[first]) + 1} against player {second}"] = score
@@ -419,7 +375,3 @@ class _Event:
         if value is None or lost:
             return Score(value=None, status="failed", reason="part_failed", parts=parts, evidence=evidence)
         return Score(value=value, parts=parts, evidence=evidence)
-
-
-def _other(text: str, reference: Any) -> Any:
-    return {"response": text, "answer": reference} if isinstance(reference, str) else text

@@ -4,8 +4,6 @@ The probabilities of all cases and spacings of a word are summed.  Several quest
 the weighted mean; a question about a fault counts its No.  Source: ZYN (arXiv 2308.06385).
 
 RLBFF (arXiv 2509.21319): does the response satisfy one principle?  log p(Yes) - log p(No).
-
-Not covered: questions with other answers (`adjudge.judges.pointwise` with labels).
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
@@ -40,7 +36,6 @@ class Question:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Reject what is no question, and weights that are none."""
         if not isinstance(self.text, str) or not self.text.strip():
             raise ValueError(f"a question is {self.text!r}; it must be a text that can be answered by Yes or No")
         if self.good not in ("yes", "no"):
@@ -91,7 +86,6 @@ class YesNoJudge(LanguageJudge):
     show_prompt: bool = True
 
     def __post_init__(self) -> None:
-        """Reject questions that are none."""
         given = (self.questions,) if isinstance(self.questions, str | Mapping) else tuple(self.questions)
         object.__setattr__(self, "questions", tuple(question_of(entry) for entry in given))
         super().__post_init__()
@@ -126,7 +120,7 @@ class YesNoJudge(LanguageJudge):
 
     def _mixed(self, row: Sequence[tuple[str, Question, Opinion | Fault]]) -> Score:
         parts = {name: self._part(question, opinion) for name, question, opinion in row}
-        cost = reduce(add, (part.cost for part in parts.values()), NO_COST)
+        cost = sum((part.cost for part in parts.values()), NO_COST)
         values = [(part.value, question.weight) for part, (_, question, _) in zip(parts.values(), row, strict=True)]
         known = [(value, weight) for value, weight in values if value is not None]
         if len(known) < len(values):
@@ -134,7 +128,10 @@ class YesNoJudge(LanguageJudge):
             return replace(first, parts=parts, cost=cost)
         total = math.fsum(weight for _, weight in known)
         mean = math.fsum(value * weight for value, weight in known) / total
-        return Score(value=mean, parts=parts if len(parts) > 1 else {}, evidence=_evidence(parts), cost=cost)
+        if len(parts) > 1:
+            return Score(value=mean, parts=parts, cost=cost)
+        (only,) = parts.values()
+        return Score(value=mean, evidence=only.evidence, cost=cost)
 
     def _part(self, question: Question, opinion: Opinion | Fault) -> Score:
         if isinstance(opinion, Fault):
@@ -146,10 +143,6 @@ class YesNoJudge(LanguageJudge):
             value = math.log(max(chance, _SMALLEST)) - math.log(max(opinion.shares.get(bad, 0.0), _SMALLEST))
         spread = opinion.spread({good: 1.0, bad: 0.0}) if self.output == "share" else None
         return Score(value=value, evidence=opinion.evidence(), uncertainty=spread, cost=opinion.cost)
-
-
-def _evidence(parts: Mapping[str, Score]) -> Mapping[str, Any]:
-    return next(iter(parts.values())).evidence if len(parts) == 1 else {}
 
 
 @dataclass(frozen=True, kw_only=True)

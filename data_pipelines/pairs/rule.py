@@ -53,7 +53,7 @@ class Rule(Options, ABC):
 
     def __post_init__(self) -> None:
         """Check the options against their annotations."""
-        check_options(self, f"{self.name}:")
+        check_options(self, f"{self.name} option")
 
     @property
     def needs(self) -> Needs:

@@ -97,7 +97,7 @@ class PassFail(Rule):
         super().__post_init__()
         if self.failing >= self.passing:
             raise ValueError(
-                f"pass_fail: passing is {self.passing!r} and failing {self.failing!r}; what fails must score below "
+                f"pass_fail option passing={self.passing!r} and failing={self.failing!r}; what fails must score below "
                 "what passes"
             )
 
@@ -141,7 +141,7 @@ class GapSplit(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.of, GapSplit):
-            raise ValueError(f"gap_split: of is {self.of.name}, which splits pairs too; name a rule that makes them")
+            raise ValueError(f"gap_split option of={self.of.name}, which splits pairs too; name a rule that makes them")
 
     @property
     def needs(self) -> Needs:

@@ -54,7 +54,7 @@ class Agreement(Rule):
         super().__post_init__()
         if not self.first or not self.second or self.first == self.second:
             raise ValueError(
-                f"agreement: first is {self.first!r} and second {self.second!r}; name two columns with scores"
+                f"agreement option first={self.first!r} and second={self.second!r}; name two columns with scores"
             )
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
@@ -113,12 +113,12 @@ class Heron(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.factors or not all(isinstance(name, str) and name.removeprefix("-") for name in self.factors):
-            raise ValueError(f"heron: factors is {self.factors!r}; name the columns to compare, most important first")
+            raise ValueError(f"heron option factors={self.factors!r}; name the columns, most important first")
         if len(self.over) not in (1, len(self.factors)) or not all(
             isinstance(one, float) and 0 <= one < math.inf for one in self.over
         ):
             raise ValueError(
-                f"heron: over is {self.over!r} for {len(self.factors)} factors; give one threshold of 0 or more for "
+                f"heron option over={self.over!r} for {len(self.factors)} factors; give one threshold of 0 or more for "
                 "each, or one for all"
             )
 

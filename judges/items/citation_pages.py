@@ -8,8 +8,6 @@ found one.
 Read are JSON (an object or a list of objects with `url` and `content`, `text`, `snippet` or `description`), and the
 layout of the browser tools of CaRR: `Title: / URL Source: / Markdown Content:` for a page, the same keys behind
 `[0]`, `[1]`, ... for search results, and what a find tool returns, which belongs to the page opened last.
-
-Not covered: tools that return text without an address.
 """
 
 from __future__ import annotations
@@ -105,10 +103,10 @@ def _outputs(turn: Message) -> Iterator[tuple[str, str]]:
 
 def _read(pages: dict[str, Page], tool: str, output: str, opened: str) -> str:
     """Add what an output holds; return the address of the page that is open now."""
-    if found := _from_json(output):
-        for url, title, text in found:
+    if pages_read := _from_json(output):
+        for url, title, text in pages_read:
             _page(pages, url).add(title, text)
-        return found[0][0] if len(found) == 1 else opened
+        return pages_read[0][0] if len(pages_read) == 1 else opened
     if tool.rpartition(".")[2].startswith("find"):
         if opened and output.strip():
             _page(pages, opened).add("", output)
@@ -128,9 +126,9 @@ def _read(pages: dict[str, Page], tool: str, output: str, opened: str) -> str:
 def _hits(output: str) -> Iterator[tuple[str, str, str]]:
     """Search results, as long as their numbers count up: a description cannot bring in a result of its own."""
     starts: list[int] = []
-    for found in _HIT.finditer(output):
-        if int(found[1]) == len(starts):
-            starts.append(found.start())
+    for hit in _HIT.finditer(output):
+        if int(hit[1]) == len(starts):
+            starts.append(hit.start())
     for start, end in zip(starts, [*starts[1:], len(output)], strict=True):
         fields: dict[str, str] = {}
         last = ""
@@ -148,7 +146,7 @@ def _hits(output: str) -> Iterator[tuple[str, str, str]]:
 def _opened(output: str) -> tuple[str, str, str]:
     """A page: its head ends where its content begins, so the content cannot give it another address."""
     head, _, text = output.partition("Markdown Content:")
-    fields = {found[1]: found[2] for line in reversed(head.splitlines()) if (found := _HEAD.match(line))}
+    fields = {match[1]: match[2] for line in reversed(head.splitlines()) if (match := _HEAD.match(line))}
     return fields.get("URL Source", "").strip(), fields.get("Title", ""), text
 
 
@@ -161,10 +159,10 @@ def _from_json(output: str) -> list[tuple[str, str, str]]:
         return []
     if isinstance(data, Mapping) and isinstance(data.get("results"), list):
         data = data["results"]
-    found = []
+    entries = []
     for entry in data if isinstance(data, list) else [data]:
         if isinstance(entry, Mapping) and isinstance(entry.get("url"), str):
             text = next((entry[key] for key in _TEXT_KEYS if isinstance(entry.get(key), str)), "")
             title = entry.get("title")
-            found.append((entry["url"], title if isinstance(title, str) else "", text))
-    return found
+            entries.append((entry["url"], title if isinstance(title, str) else "", text))
+    return entries

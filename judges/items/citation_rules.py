@@ -95,19 +95,19 @@ _LONGEST = 2048  # characters of an address
 
 def explanation(text: str) -> str:
     """Return the text before its last list of references."""
-    cuts = [found.start() for found in _REFERENCES.finditer(text)]
+    cuts = [cut.start() for cut in _REFERENCES.finditer(text)]
     return text[: cuts[-1]].rstrip() if cuts else text
 
 
 def cited(text: str) -> list[str]:
     """Return the addresses that a text cites, each once, in order, in the form of `address`."""
     text = _CODE.sub(" ", text)
-    found: dict[str, None] = {}
+    urls: dict[str, None] = {}
     for opening in _OPENING.finditer(text):
         url = _until(text, opening.end(), ">" if opening[0] == "<" else ")")
         if url:
-            found.setdefault(address(url))
-    return list(found)
+            urls.setdefault(address(url))
+    return list(urls)
 
 
 def address(url: str) -> str:
@@ -159,7 +159,7 @@ class Statement:
         known = {entity: value for entity in self.entities if (value := values.get(entity)) is not None}
         if len(known) < len(self.entities):
             return None
-        return _PLACEHOLDER.sub(lambda found: known[found[1]], self.text)
+        return _PLACEHOLDER.sub(lambda place: known[place[1]], self.text)
 
 
 def read_statements(listed: Any) -> tuple[Statement, ...]:
@@ -183,24 +183,13 @@ def read_statements(listed: Any) -> tuple[Statement, ...]:
 
 def entities_of(statements: Sequence[Statement]) -> tuple[str, ...]:
     """Return all placeholders, by number."""
-    found = {entity for statement in statements for entity in statement.entities}
-    return tuple(sorted(found, key=lambda entity: int(entity[1:])))
+    entities = {entity for statement in statements for entity in statement.entities}
+    return tuple(sorted(entities, key=lambda entity: int(entity[1:])))
 
 
-def connected(entities: Sequence[Collection[str]], supported: Sequence[bool], *, start: str = ANSWER) -> list[bool]:
-    """Return for each statement whether it is supported and linked to `start` by supported statements.
-
-    Args:
-        entities: the placeholders of each statement.
-        supported: whether each is supported.
-        start: the placeholder to start from.
-
-    Raises:
-        ValueError: the lists differ in length.
-    """
-    if len(entities) != len(supported):
-        raise ValueError(f"{len(supported)} verdicts for {len(entities)} statements; give one for each")
-    waiting, seen = deque([start]), {start}
+def connected(entities: Sequence[Collection[str]], supported: Sequence[bool]) -> list[bool]:
+    """Return for each statement whether it is supported and linked to <E0> by supported statements."""
+    waiting, seen = deque([ANSWER]), {ANSWER}
     reached = [False] * len(entities)
     while waiting:
         entity = waiting.popleft()
@@ -256,16 +245,5 @@ class Findings:
             }
             for statement, supported, linked in zip(self.statements, self.supported, reached, strict=True)
         ]
-        return {
-            "entities": dict(self.values),
-            "statements": rows,
-            "cited": list(self.cited),
-            "pages": list(self.pages),
-            "idle": list(self.idle),
-            "excess": self.excess,
-        }
-
-
-def unsupported(statements: Sequence[Statement], values: Mapping[str, str | None], **more: Any) -> Findings:
-    """Return the findings where no statement is supported."""
-    return Findings(statements=tuple(statements), values=values, supported=(False,) * len(statements), **more)
+        listed = {"cited": list(self.cited), "pages": list(self.pages), "idle": list(self.idle)}
+        return {"entities": dict(self.values), "statements": rows, **listed, "excess": self.excess}

@@ -8,17 +8,15 @@ address that no tool ever showed is no page.
 Beyond the published protocol (CaRR): a name must stand in the answer itself, pages that support nothing lower the
 reward, and an answer that cites more pages than are read gets nothing for them.  Each is an option, and
 the preset `carr` has the published ones.
-
-Not covered: whether a page tells the truth.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from functools import partial
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.citation_pages import Page, pages_of
@@ -33,18 +31,20 @@ from adjudge.judges.items.citation_rules import (
     group_rewards,
     mixed,
     read_statements,
-    unsupported,
 )
 from adjudge.judges.items.item import one_line
 from adjudge.options import Count, Range, Share
-from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import LabelReader, json_object, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
-from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Cost, Sample, Score, content_text
 from adjudge.responses.phrases import found_in
+from adjudge.runtime.contract import grouped
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import reject_unknown, shown
+
+T = TypeVar("T")
 
 _LONGEST_NAME = 500  # characters of what may stand for a placeholder
 _NO_NAME = frozenset({"", "null", "none", "unknown", "n/a", "not specified", "not mentioned", "not given"})
@@ -67,78 +67,25 @@ class Claim(Case):
     pages: tuple[tuple[str, Page], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameReader:
-    """Reads a JSON object with the prompt's key and a name or null for each placeholder.
+def read_names(entities: Sequence[str], text: str, nonce: str = "", /) -> dict[str, str | None] | None:
+    """Return placeholder to name from a JSON object with the prompt's key and a name or null for each, or None.
 
     "null" and "unknown" as texts are null, too.  The key is there so that an object in the response, repeated, is none.
     """
-
-    entities: tuple[str, ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> dict[str, str | None] | None:
-        """Return placeholder to name, or None if there is no such object."""
-        kinds: dict[str, type | tuple[type, ...]] = dict.fromkeys(self.entities, (str, type(None)))
-        found = json_object(text, {**kinds, "key": str})
-        if found is None or found["key"].casefold() != nonce.casefold():
-            return None
-        names: dict[str, str | None] = {}
-        for entity in self.entities:
-            name = found[entity]
-            if name is not None and len(name) > _LONGEST_NAME:
-                return None
-            names[entity] = None if name is None or name.strip().casefold() in _NO_NAME else one_line(name)
-        return names
+    kinds: dict[str, type | tuple[type, ...]] = dict.fromkeys(entities, (str, type(None)))
+    given = json_object(text, {**kinds, "key": str})
+    if given is None or given["key"].casefold() != nonce.casefold():
+        return None
+    if any(len(given[entity] or "") > _LONGEST_NAME for entity in entities):
+        return None
+    names = {entity: given[entity] or "" for entity in entities}
+    return {key: None if name.strip().casefold() in _NO_NAME else one_line(name) for key, name in names.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupportReader:
-    """Reads yes or no for each name from lines that hold the prompt's key."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> dict[str, bool] | None:
-        """Return name to yes, or None unless every name has exactly one verdict."""
-        found = keyed_lines(text, nonce, self.names, ("yes", "no"))
-        return None if found is None else {name: label == "yes" for name, label in found.items()}
-
-
-def entity_values(claim: Claim) -> dict[str, Value]:
-    """Return what fills the prompt that asks for names."""
-    return {
-        "question": claim.sample.prompt,
-        "statements": _numbered([statement.text for statement in claim.statements]),
-        "response": claim.response,
-        "entities": ", ".join(entities_of(claim.statements)),
-    }
-
-
-def support_names(claim: Claim, *, pages: bool) -> tuple[str, ...]:
-    """Return what verdicts are asked on: the filled statements by number and, with `pages`, the pages as p1, p2, ..."""
-    statements = [str(number) for number in range(1, len(claim.filled) + 1)]
-    return (*statements, *(f"p{number}" for number in range(1, len(claim.pages) + 1) if pages))
-
-
-def support_values(claim: Claim, *, pages: bool, characters: int) -> dict[str, Value]:
-    """Return what fills the prompt that asks for support.
-
-    Args:
-        claim: statements and pages.
-        pages: whether a verdict on each page is asked for.
-        characters: how much of one page is shown.
-    """
-    verdicts = [f"{number}: statement {number} is supported" for number in range(1, len(claim.filled) + 1)]
-    if pages:
-        verdicts += [
-            f"p{number}: page {number} says something that supports at least one statement"
-            for number in range(1, len(claim.pages) + 1)
-        ]
-    shown = [_shown(number, url, page, characters) for number, (url, page) in enumerate(claim.pages, start=1)]
-    return {
-        "pages": "\n".join(shown),
-        "statements": _numbered([text for _, text in claim.filled]),
-        "verdicts": "\n".join(verdicts),
-    }
+def read_support(names: Sequence[str], text: str, nonce: str = "", /) -> dict[str, bool] | None:
+    """Return name to yes from lines that hold the prompt's key, or None unless every name has exactly one verdict."""
+    labels = keyed_lines(text, nonce, names, ("yes", "no"))
+    return None if labels is None else {name: label == "yes" for name, label in labels.items()}
 
 
 def _shown(number: int, url: str, page: Page, characters: int) -> str:
@@ -191,7 +138,6 @@ class CitationScorer(ModelScorer):
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.only_right and self.ratio == 1:
             raise ValueError(f"{self.name}: with ratio=1 the outcome is not asked for; set only_right=False")
@@ -217,10 +163,6 @@ class CitationScorer(ModelScorer):
         answer = reference.get("answer") if isinstance(reference, Mapping) else None
         if self.ratio < 1 and not (isinstance(answer, str) and answer.strip()):
             raise BadReferenceError(f"the citations reference has the answer {shown(answer)}; give a text, or ratio=1")
-        if self.groupwise and not sample.group:
-            raise BadReferenceError(
-                "the sample has no group; set Sample.group, the same for all responses to one prompt"
-            )
         pages_of(sample)
 
     def case(self, sample: Sample) -> Case | Score:
@@ -241,11 +183,8 @@ class CitationScorer(ModelScorer):
         scores = await super().score(samples)
         if not self.groupwise:
             return scores
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, (sample, score) in enumerate(zip(samples, scores, strict=True)):
-            if {"outcome", "rubric"} <= set(score.parts):
-                groups[sample.group].append(place)
-        for members in groups.values():
+        judged = [at for at, score in enumerate(scores) if {"outcome", "rubric"} <= set(score.parts)]
+        for members in grouped({at: samples[at].group for at in judged}).values():
             pairs = [
                 (scores[at].parts["outcome"].value or 0.0, scores[at].parts["rubric"].value or 0.0) for at in members
             ]
@@ -265,11 +204,11 @@ class CitationScorer(ModelScorer):
             )
             for case in cases
         ]
-        outcomes, found = await asyncio.gather(self._outcomes(claims), self._findings(claims))
-        return [self._score(*both) for both in zip(outcomes, found, strict=True)]
+        outcomes, findings = await asyncio.gather(self._outcomes(claims), self._findings(claims))
+        return [self._score(*both) for both in zip(outcomes, findings, strict=True)]
 
-    def _score(self, outcome: Answer[str] | Fault | None, found: tuple[Findings | Fault, Cost]) -> Score:
-        findings, cost = found
+    def _score(self, outcome: Answer[str] | Fault | None, evidence: tuple[Findings | Fault, Cost]) -> Score:
+        findings, cost = evidence
         if isinstance(outcome, Answer | Fault):
             cost += cost_of([outcome])
         for fault in (outcome, findings):
@@ -292,45 +231,54 @@ class CitationScorer(ModelScorer):
         if self.ratio == 1:
             return [None] * len(claims)
         template = self.templates()[0]
-        read = LabelReader(form=template.form, labels=template.labels)
 
-        def prompt(claim: Claim) -> Rendered:
-            values = {
-                "question": claim.sample.prompt,
-                "correct_answer": claim.sample.reference["answer"],
-                "response": claim.response,
-            }
-            return self.render(template, values)
+        def values(claim: Claim) -> dict[str, Value]:
+            answer = claim.sample.reference["answer"]
+            return {"question": claim.sample.prompt, "correct_answer": answer, "response": claim.response}
 
-        return await self.asked(claims, prompt, read)
+        return await self._ask(template, claims, values, LabelReader(form=template.form, labels=template.labels))
+
+    async def _ask(
+        self,
+        template: Template,
+        claims: Sequence[Claim],
+        values: Callable[[Claim], dict[str, Value]],
+        read: Reader[T] | Sequence[Reader[T]],
+    ) -> list[Answer[T] | Fault]:
+        return await self.asked(claims, lambda claim: self.render(template, values(claim)), read)
 
     async def _findings(self, claims: Sequence[Claim]) -> list[tuple[Findings | Fault, Cost]]:
         """Ask which things are named, look up the pages, and ask what these support."""
         named = await self._named(claims)
-        found: dict[int, tuple[Findings | Fault, Cost]] = {}
+        results: dict[int, tuple[Findings | Fault, Cost]] = {}
         ready: dict[int, Claim] = {}
         values: dict[int, Mapping[str, str | None]] = {}
         for place, (claim, answer) in enumerate(zip(claims, named, strict=True)):
             cost = cost_of([answer])
             if isinstance(answer, Fault):
-                found[place] = answer, cost
+                results[place] = answer, cost
                 continue
             values[place] = self._grounded(answer.value, claim.response)
             made = self._with_pages(claim, values[place])
             excess = self.excess == "zero" and len(made.cited) > self.max_pages
             if excess or not (made.filled and made.pages):
                 pages = tuple(url for url, _ in made.pages)
-                found[place] = (
-                    unsupported(claim.statements, values[place], cited=made.cited, pages=pages, excess=excess),
-                    cost,
+                none = Findings(
+                    statements=claim.statements,
+                    values=values[place],
+                    supported=(False,) * len(claim.statements),
+                    cited=made.cited,
+                    pages=pages,
+                    excess=excess,
                 )
+                results[place] = none, cost
             else:
                 ready[place] = made
         for (place, claim), said in zip(ready.items(), await self._support(list(ready.values())), strict=True):
             cost = cost_of([named[place]]) + cost_of([said])
             result = said if isinstance(said, Fault) else self._read(claim, values[place], said.value)
-            found[place] = result, cost
-        return [found[place] for place in range(len(claims))]
+            results[place] = result, cost
+        return [results[place] for place in range(len(claims))]
 
     def _grounded(self, values: Mapping[str, str | None], response: str) -> dict[str, str | None]:
         kept = {}
@@ -340,7 +288,6 @@ class CitationScorer(ModelScorer):
         return kept
 
     def _with_pages(self, claim: Claim, values: Mapping[str, str | None]) -> Claim:
-        """Return the claim with its filled statements, its citations, and the pages behind them."""
         texts = [(at, statement.filled(values)) for at, statement in enumerate(claim.statements)]
         urls = cited(claim.response)
         known = pages_of(claim.sample)
@@ -353,7 +300,6 @@ class CitationScorer(ModelScorer):
         )
 
     def _read(self, claim: Claim, values: Mapping[str, str | None], verdicts: Mapping[str, bool]) -> Findings:
-        """Return what the verdicts on statements and pages say."""
         supported = [False] * len(claim.statements)
         for number, (at, _) in enumerate(claim.filled, start=1):
             supported[at] = verdicts[str(number)]
@@ -369,24 +315,38 @@ class CitationScorer(ModelScorer):
         )
 
     async def _named(self, claims: Sequence[Claim]) -> list[Answer[dict[str, str | None]] | Fault]:
-        template = self.templates()[-2]
+        def values(claim: Claim) -> dict[str, Value]:
+            return {
+                "question": claim.sample.prompt,
+                "statements": _numbered([statement.text for statement in claim.statements]),
+                "response": claim.response,
+                "entities": ", ".join(entities_of(claim.statements)),
+            }
 
-        def prompt(claim: Claim) -> Rendered:
-            return self.render(template, entity_values(claim))
-
-        reads = [NameReader(entities=entities_of(claim.statements)) for claim in claims]
-        return await self.asked(claims, prompt, reads)
+        reads = [partial(read_names, entities_of(claim.statements)) for claim in claims]
+        return await self._ask(self.templates()[-2], claims, values, reads)
 
     async def _support(self, claims: Sequence[Claim]) -> list[Answer[dict[str, bool]] | Fault]:
-        template = self.templates()[-1]
-        pages = self.idle == "scale"
+        """Ask which of the filled statements, by number, are supported, and which pages (p1, p2, ...) support one."""
+        with_pages = self.idle == "scale"
 
-        def prompt(claim: Claim) -> Rendered:
+        def values(claim: Claim) -> dict[str, Value]:
             # made of what the response cites: the base asks with a short response what made a prompt too long
             urls = cited(claim.response)
-            shown = replace(claim, pages=tuple(page for page in claim.pages if page[0] in urls))
-            share = min(self.page_characters, self.all_characters // max(1, len(shown.pages)))
-            return self.render(template, support_values(shown, pages=pages, characters=share))
+            pages = [page for page in claim.pages if page[0] in urls]
+            characters = min(self.page_characters, self.all_characters // max(1, len(pages)))
+            verdicts = [f"{at}: statement {at} is supported" for at in range(1, len(claim.filled) + 1)]
+            says = "says something that supports at least one statement"
+            verdicts += [f"p{at}: page {at} {says}" for at in range(1, len(pages) + 1) if with_pages]
+            return {
+                "pages": "\n".join(_shown(at, url, page, characters) for at, (url, page) in enumerate(pages, start=1)),
+                "statements": _numbered([text for _, text in claim.filled]),
+                "verdicts": "\n".join(verdicts),
+            }
 
-        reads = [SupportReader(names=support_names(claim, pages=pages)) for claim in claims]
-        return await self.asked(claims, prompt, reads)
+        reads = []
+        for claim in claims:
+            names = [str(at) for at in range(1, len(claim.filled) + 1)]
+            names += [f"p{at}" for at in range(1, len(claim.pages) + 1) if with_pages]
+            reads.append(partial(read_support, names))
+        return await self._ask(self.templates()[-1], claims, values, reads)

@@ -6,72 +6,27 @@ CAPO (2508.02298) asks for the wrong steps of a whole solution in one pass and v
 if all say so (intersection) or more than half do (majority); or it is wrong to the degree that critiques say so
 (average).  ProcessBench asks for the first error, -1 for none, and takes the most frequent answer of eight.
 
-CAPO's reward is the outcome, less a penalty where steps are wrong:
-
-    right, no wrong step: C          right, some wrong step: C - P
-    wrong, no wrong step: 0          wrong, some wrong step: -P            C = 2, P = 1
-
-The outcome weighs more than the process, so a wrong answer with clean steps never beats a right one.  The table is
-that of an independent re-implementation (the authors' repository holds no code): a start, not a quotation.  On tokens,
-every token carries the outcome, and those of wrong steps carry the penalty too.
-
-Not covered: training critics, and whether the final answer is right; put a verifier of the outcome beside it.
+Whether the final answer is right is not asked: put a verifier of the outcome beside it.  What CAPO pays for wrong steps
+is the trainer's (`credit: capo`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.engines.interface import Fault
 from adjudge.options import Count
-from adjudge.prompts.asking import Answer, cost_of
-from adjudge.prompts.reading import answers as places_of
+from adjudge.prompts.asking import Answer
+from adjudge.prompts.reading import answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
-
-OUTCOME, PENALTY = 2.0, 1.0
-
-
-def solution_reward(
-    right: bool, wrong: Sequence[float], *, outcome: float = OUTCOME, penalty: float = PENALTY
-) -> float:
-    """Return the reward of a whole solution, from -P to C.
-
-    Args:
-        right: whether the final answer is right.
-        wrong: how wrong each step is, in [0, 1], as `votes.wrong_degrees` says; the worst one counts.
-        outcome: C, what a right answer is worth.
-        penalty: P, what a wrong step costs.
-
-    Raises:
-        ValueError: the penalty is not below the outcome, or a degree is outside [0, 1].
-    """
-    _check(wrong, outcome, penalty)
-    return (outcome if right else 0.0) - penalty * max(wrong, default=0.0)
-
-
-def step_rewards(
-    right: bool, wrong: Sequence[float], *, outcome: float = OUTCOME, penalty: float = PENALTY
-) -> list[float]:
-    """Return the reward that each step's tokens carry."""
-    _check(wrong, outcome, penalty)
-    return [(outcome if right else 0.0) - penalty * degree for degree in wrong]
-
-
-def _check(wrong: Sequence[float], outcome: float, penalty: float) -> None:
-    if not 0 <= penalty < outcome:
-        raise ValueError(f"the penalty is {penalty} and the outcome {outcome}; need 0 <= penalty < outcome")
-    for degree in wrong:
-        if not 0 <= degree <= 1:
-            raise ValueError(f"a step is wrong to the degree {degree!r}; it must be in [0, 1]")
-
 
 Vote: TypeAlias = Literal["intersection", "majority", "average"]
 VOTES: tuple[Vote, ...] = get_args(Vote)
@@ -134,27 +89,22 @@ class Solution(Case):
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongStepsReader:
-    """Reads "none", one number, or with `several` a list of different rising numbers, each from 1 to `steps`."""
+def read_wrong_steps(form: str, steps: int, several: bool, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
+    """Return the numbers of the wrong steps, counted from 0, or None.
 
-    form: str
-    steps: int
-    several: bool
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
-        """Return the numbers of the wrong steps, counted from 0, or None."""
-        found = [answer for answer, _ in places_of(text, self.form, nonce)]
-        if not found or len({answer.casefold() for answer in found}) > 1:
-            return None
-        if found[-1].casefold() == "none":
-            return ()
-        words = [word.strip() for word in found[-1].split(",")]
-        if not all(word.isascii() and word.isdigit() and len(word) <= 4 for word in words):
-            return None
-        numbers = [int(word) - 1 for word in words]
-        fits = numbers == sorted(set(numbers)) and numbers[0] >= 0 and numbers[-1] < self.steps
-        return tuple(numbers) if fits and (self.several or len(numbers) == 1) else None
+    A text says "none", one number, or with `several` a list of different rising numbers, each from 1 to `steps`.
+    """
+    places = [answer for answer, _ in answers(text, form, nonce)]
+    if not places or len({answer.casefold() for answer in places}) > 1:
+        return None
+    if places[-1].casefold() == "none":
+        return ()
+    words = [word.strip() for word in places[-1].split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) <= 4 for word in words):
+        return None
+    numbers = [int(word) - 1 for word in words]
+    fits = numbers == sorted(set(numbers)) and numbers[0] >= 0 and numbers[-1] < steps
+    return tuple(numbers) if fits and (several or len(numbers) == 1) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,21 +126,14 @@ class CriticScorer(ModelScorer):
 
     name: ClassVar[str] = "critic"
     version: ClassVar[str] = "2"
+    text_template: ClassVar[str] = "judges/items/critic_critique"
+    often: ClassVar[str] = "critiques"
 
     ask: Literal["first", "all"] = "first"
     critiques: Count = 1
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
     max_steps: Count = 100
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.sampling(n=self.critiques)
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("judges/items/critic_critique"),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
@@ -215,15 +158,15 @@ class CriticScorer(ModelScorer):
                 scores[place] = Score.scored(0.0, "bad_format", error='extra["steps"] are not the response')
             else:
                 solutions[place] = Solution(sample=case.sample, response=case.response, steps=steps)
-        for place, answers in zip(solutions, await self._asked(list(solutions.values())), strict=True):
-            scores[place] = self._score(solutions[place], answers)
+        judged = await self._judged(list(solutions.values()))
+        scores.update(zip(solutions, judged, strict=True))
         return [scores[place] for place in range(len(cases))]
 
     def _steps(self, case: Case) -> tuple[Step, ...] | None:
         given = case.sample.extra.get("steps")
         return split_steps(case.response, most=self.max_steps) if given is None else given_steps(case.response, given)
 
-    async def _asked(self, solutions: Sequence[Solution]) -> list[list[Answer[tuple[int, ...]] | Fault]]:
+    async def _judged(self, solutions: Sequence[Solution]) -> list[Score]:
         template = self.templates()[0]
 
         def prompt(solution: Solution) -> Rendered:
@@ -238,23 +181,18 @@ class CriticScorer(ModelScorer):
             return self.render(template, values)
 
         several = self.ask == "all"
-        reads = [WrongStepsReader(form=template.form, steps=len(one.steps), several=several) for one in solutions]
-        return await self.asked_often(solutions, prompt, reads, self.critiques)
+        reads = [partial(read_wrong_steps, template.form, len(one.steps), several) for one in solutions]
+        return await self.decided(solutions, prompt, reads, self._score)
 
-    def _score(self, solution: Solution, answers: Sequence[Answer[tuple[int, ...]] | Fault]) -> Score:
-        cost = cost_of(answers)
-        fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
-        if fault is not None:
-            return replace(self.unanswered(fault), cost=cost)
-        read = [answer for answer in answers if isinstance(answer, Answer)]
-        said = [answer.value for answer in read]
+    def _score(self, solution: Solution, verdicts: Sequence[Answer[tuple[int, ...]]]) -> Score:
+        said = [verdict.value for verdict in verdicts]
         count = len(solution.steps)
         degrees = self._degrees(said, count)
         value = self._value(degrees)
         _, error = mean_and_error([self._value(self._degrees([one], count)) for one in said])
         evidence = {
             "critiques": [[number + 1 for number in one] for one in said],
-            "text": shortened(read[0].text),
+            "text": shortened(verdicts[0].text),
         }
         return Score(
             value=value,
@@ -262,7 +200,6 @@ class CriticScorer(ModelScorer):
             steps=_step_scores(solution, degrees),
             evidence=evidence,
             uncertainty=error,
-            cost=cost,
         )
 
     def _degrees(self, said: Sequence[tuple[int, ...]], count: int) -> list[float | None]:
@@ -294,7 +231,6 @@ def _listed(steps: Sequence[Step]) -> str:
 
 
 def _step_scores(solution: Solution, degrees: Sequence[float | None]) -> tuple[StepScore, ...]:
-    """The verdicts with their places in `response_text` of the sample."""
     offset = response_text(solution.sample).rindex(solution.response)
     scores = []
     for step, degree in zip(solution.steps, degrees, strict=True):

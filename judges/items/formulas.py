@@ -11,28 +11,16 @@
 
 A gate that is not met in full makes the whole worth nothing: 0, or what it is if that is below 0.
 
-Rubrics as Rewards (2507.17746), explicit:  r = sum of w c / sum of w, with c in {0, 1}.  A re-implementation divides by
-the sum of |w|; the two are the same unless weights are negative.  Implicit: one rating from 1 to 10 for the whole
-rubric, divided by 10.
-
-RLCF (2507.18624): each item of a checklist is rated 0 to 100 several times and the ratings averaged; where the item
-has a verifier program, the mean of that and 100 or 0 counts; the reward is the mean weighted by importance.
-
-HealthBench's score is at most 1 and may be negative.  A benchmark's score is the mean over its examples, clipped to [0,
-1]; its error is the standard deviation of that over bootstrap samples.
-
-Source: HealthBench (2505.08775); simple-evals, healthbench_eval.py.
-
-VerIF (2506.09942): 1 when every rule function passes, times the judge's score of the constraints no rule can check.
-
-MulDimIF (2505.07591): training counts the constraints that hold, so a prompt with more of them pays more; the
-benchmark asks for all.  Normalize the count where prompts with different numbers are mixed in one batch.
+Sources: Rubrics as Rewards (2507.17746; a re-implementation divides by the sum of |w|, which differs for negative
+weights alone); RLCF (2507.18624), where an item that has a verifier program counts the mean of program and judge;
+HealthBench (2505.08775; simple-evals, healthbench_eval.py), whose score is at most 1 and may be negative; VerIF
+(2506.09942); MulDimIF (2505.07591), whose count pays prompts with more constraints more: normalize it where prompts are
+mixed.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, get_args
 
@@ -88,23 +76,6 @@ def signed_points(points: Sequence[float], met: Sequence[float]) -> float:
     return math.fsum(value * share for value, share in zip(points, met, strict=True)) / possible
 
 
-def benchmark_score(scores: Sequence[float]) -> float:
-    """Return the mean of the examples' scores, clipped to [0, 1]; examples themselves are not clipped."""
-    if not scores:
-        raise ValueError("a benchmark score needs the score of at least one example")
-    return min(1.0, max(0.0, math.fsum(scores) / len(scores)))
-
-
-def bootstrap_error(scores: Sequence[float], *, repeats: int = 1000, seed: int = 0) -> float:
-    """Return the standard deviation of `benchmark_score` over samples drawn with replacement."""
-    if repeats < 2:
-        raise ValueError(f"repeats is {repeats}; a standard deviation needs at least 2")
-    rng = random.Random(seed)
-    means = [benchmark_score(rng.choices(scores, k=len(scores))) for _ in range(repeats)]
-    middle = math.fsum(means) / repeats
-    return math.sqrt(math.fsum((mean - middle) ** 2 for mean in means) / repeats)
-
-
 def check_marks(weights: Sequence[float], values: Sequence[float]) -> None:
     """Raise `ValueError` unless there is one value in [0, 1] for each weight, and at least one."""
     if not weights or len(weights) != len(values):
@@ -137,38 +108,6 @@ def absolute_mean(weights: Sequence[float], values: Sequence[float]) -> float:
     if total == 0:
         raise ValueError("all weights are 0; there is nothing to weigh")
     return math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / total
-
-
-def implicit_rating(rating: int, *, top: int = 10) -> float:
-    """Return one rating of the whole rubric, from 1 to `top`, as a number in (0, 1].
-
-    Raises:
-        ValueError: the rating is outside the scale.
-    """
-    if not 1 <= rating <= top:
-        raise ValueError(f"the rating is {rating!r}; it must be from 1 to {top}")
-    return rating / top
-
-
-def checklist_item(ratings: Sequence[float], program: float | None = None, *, top: float = 100.0) -> float:
-    """Return RLCF's value of one item, in [0, 1].
-
-    Args:
-        ratings: the judge's ratings, each from 0 to `top`.
-        program: what the item's verifier program says, in [0, 1]; None without one.
-        top: the best rating.
-    """
-    if not ratings:
-        raise ValueError("an item of a checklist needs at least one rating")
-    for rating in ratings:
-        if not 0 <= rating <= top:
-            raise ValueError(f"the rating is {rating!r}; it must be from 0 to {top:g}")
-    judged = math.fsum(ratings) / len(ratings) / top
-    if program is None:
-        return judged
-    if not 0 <= program <= 1:
-        raise ValueError(f"the program says {program!r}; it must be in [0, 1]")
-    return (judged + program) / 2
 
 
 Combine: TypeAlias = Literal["mean", "absolute", "points", "verif", "count", "all"]

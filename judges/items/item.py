@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault
@@ -55,7 +56,6 @@ async def ask_items(
     items: Sequence[Sequence[Item]],
     *,
     per_call: int,
-    samples: int = 1,
     unsure: bool = False,
 ) -> list[Verdicts]:
     """Return the verdicts on the items of each case, in order.
@@ -66,7 +66,6 @@ async def ask_items(
         cases: what is judged.
         items: for each case, its items; none is fine.
         per_call: most items of one call.
-        samples: how many times each item is judged.
         unsure: whether a judge may say that it cannot tell.
     """
     questions: list[Question] = []
@@ -86,8 +85,9 @@ async def ask_items(
         }
         return scorer.render(template, values)
 
-    reads = [reader_of(question.items, unsure=unsure) for question in questions]
-    answered = await scorer.asked_often(questions, prompt, reads, samples)
+    extra = (UNSURE,) if unsure else ()
+    reads = [partial(read_verdicts, [(*item.worth, *extra) for item in question.items]) for question in questions]
+    answered = await scorer.asked_often(questions, prompt, reads, scorer.runs)
     return [
         _verdicts([answered[at] for at, owner in enumerate(owners) if owner == place]) for place in range(len(cases))
     ]
@@ -114,58 +114,35 @@ class Question(Case):
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictReader:
-    """Reads one verdict for each item.
-
-    Attributes:
-        labels: the verdicts there are, for each item.
-    """
-
-    labels: tuple[tuple[str, ...], ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
-        """Return a verdict for each item in order, or None."""
-        names = [str(number) for number in range(1, len(self.labels) + 1)]
-        known = dict.fromkeys(label for labels in self.labels for label in labels)
-        found = keyed_lines(text, nonce, names, tuple(known))
-        if found is None:
-            return None
-        verdicts = tuple(found[name] for name in names)
-        fits = all(verdict in labels for verdict, labels in zip(verdicts, self.labels, strict=True))
-        return verdicts if fits else None
-
-
-def reader_of(items: Sequence[Item], *, unsure: bool) -> VerdictReader:
-    """Return what reads the verdicts on these items; `unsure` says whether a judge may be that."""
-    extra = (UNSURE,) if unsure else ()
-    return VerdictReader(labels=tuple((*item.labels, *extra) for item in items))
+def read_verdicts(labels: Sequence[Sequence[str]], text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+    """Return a verdict for each item in order, or None; `labels` are the verdicts that each item takes."""
+    names = [str(number) for number in range(1, len(labels) + 1)]
+    known = dict.fromkeys(label for some in labels for label in some)
+    given = keyed_lines(text, nonce, names, tuple(known))
+    if given is None or not all(given[name] in some for name, some in zip(names, labels, strict=True)):
+        return None
+    return tuple(given[name] for name in names)
 
 
 def criteria_text(items: Sequence[Item], *, weights: bool = False) -> str:
     """Return the items as numbered lines; a line break inside one becomes a space, so that one line is one item."""
+    named = {value: name for name, value in IMPORTANCE.items()}
     lines = []
     for number, item in enumerate(items, start=1):
         line = f"{number}. {one_line(item.text)}"
         if item.kind == "ordered":
             choices = "; ".join(f"({at}) {one_line(choice)}" for at, choice in enumerate(item.choices, start=1))
             line += f" Choices from worst to best: {choices}"
-        lines.append(f"{line} (matters: {_matters(item.weight)})" if weights else line)
+        lines.append(f"{line} (matters: {named.get(item.weight, f'{item.weight:g}')})" if weights else line)
     return "\n".join(lines)
 
 
 def verdicts_text(items: Sequence[Item], *, unsure: bool) -> str:
     """Return which verdicts each item takes, in our own words alone."""
-    words = {
-        "yes_no": "yes or no",
-        "support": "support (the response says it in full), partial_support (in part) or not_support (not, or the "
-        "opposite)",
-        "rating": f"a whole number from 0 (not at all) to {RATING_TOP} (perfectly)",
-    }
     extra = f", or {UNSURE} if the response leaves it open" if unsure else ""
     lines = []
     for number, item in enumerate(items, start=1):
-        said = f"the number of one choice, 1 to {len(item.choices)}" if item.kind == "ordered" else words[item.kind]
+        said = f"the number of one choice, 1 to {len(item.choices)}" if item.kind == "ordered" else _WORDS[item.kind]
         lines.append(f"{number}: {said}{extra}")
     return "\n".join(lines)
 
@@ -175,11 +152,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _matters(weight: float) -> str:
-    named = {value: name for name, value in IMPORTANCE.items()}
-    return named.get(weight, f"{weight:g}")
-
-
 Kind: TypeAlias = Literal["yes_no", "support", "ordered", "rating", "check", "program"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 JUDGED: tuple[Kind, ...] = ("yes_no", "support", "ordered", "rating")
@@ -187,7 +159,18 @@ JUDGED: tuple[Kind, ...] = ("yes_no", "support", "ordered", "rating")
 
 UNSURE = "unsure"
 SUPPORT: Mapping[str, float] = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
-RATING_TOP = 100
+_WORTH: Mapping[Kind, Mapping[str, float]] = {
+    "yes_no": {"yes": 1.0, "no": 0.0},
+    "support": SUPPORT,
+    "rating": {str(number): number / 100 for number in range(101)},
+}
+_WORDS: Mapping[Kind, str] = {
+    "yes_no": "yes or no",
+    "support": (
+        "support (the response says it in full), partial_support (in part) or not_support (not, or the opposite)"
+    ),
+    "rating": "a whole number from 0 (not at all) to 100 (perfectly)",
+}
 
 _TEXT = ("text", "criterion", "description")
 _WEIGHT = ("weight", "points", "importance")
@@ -224,34 +207,18 @@ class Item:
     program: str = ""
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The verdicts a model may give, "unsure" left out; none for what no model judges.
+    def worth(self) -> Mapping[str, float]:
+        """The verdicts a model may give and what each is worth, "unsure" left out; none for what no model judges.
 
         They are our own words, whatever the data says: the k-th of several choices has the label k.
         """
-        if self.kind == "yes_no":
-            return ("yes", "no")
-        if self.kind == "support":
-            return tuple(SUPPORT)
         if self.kind == "ordered":
-            return tuple(str(at) for at in range(1, len(self.choices) + 1))
-        return tuple(map(str, range(RATING_TOP + 1))) if self.kind == "rating" else ()
+            return {str(at): (at - 1) / (len(self.choices) - 1) for at in range(1, len(self.choices) + 1)}
+        return _WORTH.get(self.kind, {})
 
     def value_of(self, label: str) -> float | None:
-        """Return what a verdict is worth, in [0, 1]; None for "unsure".
-
-        Raises:
-            ValueError: the verdict is not one of this item's.
-        """
-        if label == UNSURE:
-            return None
-        if label not in self.labels:
-            raise ValueError(f"{label!r} is no verdict on {self.name!r}; known are {', '.join(self.labels)}")
-        if self.kind == "ordered":
-            return (int(label) - 1) / (len(self.choices) - 1)
-        if self.kind == "rating":
-            return int(label) / RATING_TOP
-        return {"yes": 1.0, "no": 0.0, **SUPPORT}[label]
+        """Return what a verdict is worth, in [0, 1]; None for "unsure"."""
+        return None if label == UNSURE else self.worth[label]
 
 
 def read_rubric(reference: Any) -> tuple[Item, ...]:

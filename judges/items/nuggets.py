@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 from adjudge.judges.items.item import SUPPORT, Item, Verdicts, ask_items
 from adjudge.options import Count
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import entries_of, reject_unknown, shown, text_of
@@ -27,8 +26,6 @@ from adjudge.verifiers.verdict.support_labels import LABELS, Label
 
 Metric: TypeAlias = Literal["strict_vital", "vital", "strict_all", "all"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
-
-_HALF = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +53,18 @@ def nugget_scores(importance: Sequence[Importance], labels: Sequence[Label]) -> 
     for label in labels:
         if label not in LABELS:
             raise ValueError(f"the label {label!r} is none; it must be one of {', '.join(LABELS)}")
-    vital: list[Label] = [label for level, label in zip(importance, labels, strict=True) if level == "vital"]
+    worth = [SUPPORT[label] for label in labels]
+    vital = [value for level, value in zip(importance, worth, strict=True) if level == "vital"]
     return NuggetScores(
-        strict_vital=_share(vital, strict=True),
-        vital=_share(vital, strict=False),
-        strict_all=_share(labels, strict=True),
-        all=_share(labels, strict=False),
+        strict_vital=_mean([float(value == 1.0) for value in vital]),
+        vital=_mean(vital),
+        strict_all=_mean([float(value == 1.0) for value in worth]),
+        all=_mean(worth),
     )
 
 
-def mean_scores(scores: Sequence[NuggetScores]) -> NuggetScores:
-    """Return the mean of each score over the answers of a system."""
-    if not scores:
-        raise ValueError("a mean needs the scores of at least one answer")
-    means = {name: math.fsum(getattr(score, name) for score in scores) / len(scores) for name in METRICS}
-    return NuggetScores(**means)
-
-
-def _share(labels: Sequence[Label], *, strict: bool) -> float:
-    if not labels:
-        return 0.0
-    worth = [float(label == "support") if strict else _HALF[label] for label in labels]
-    return math.fsum(worth) / len(labels)
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0
 
 
 Importance: TypeAlias = Literal["vital", "okay"]
@@ -132,19 +119,12 @@ class NuggetScorer(ModelScorer):
     name: ClassVar[str] = "nuggets"
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = True
+    text_template: ClassVar[str] = "judges/items/nuggets_assign"
+    often: ClassVar[str] = "samples"
 
     metric: Metric = "strict_vital"
     per_call: Count = 10
     samples: Count = 1
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.sampling(n=self.samples)
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("judges/items/nuggets_assign"),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if there are no nuggets, or none that the metric counts."""
@@ -158,7 +138,7 @@ class NuggetScorer(ModelScorer):
         """Return one score per case, in order."""
         nuggets = [read_nuggets(case.sample.reference) for case in cases]
         items = [[Item(text=nugget.text, kind="support") for nugget in listed] for listed in nuggets]
-        said = await ask_items(self, self.templates()[0], cases, items, per_call=self.per_call, samples=self.samples)
+        said = await ask_items(self, self.templates()[0], cases, items, per_call=self.per_call)
         return [self._score(listed, verdicts) for listed, verdicts in zip(nuggets, said, strict=True)]
 
     def _score(self, nuggets: Sequence[Nugget], said: Verdicts) -> Score:

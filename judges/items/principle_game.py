@@ -19,17 +19,20 @@ Not covered: training the generator; debates, which write preference pairs there
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, TypeVar
 
-from adjudge.engines.interface import Engine, Sampling
-from adjudge.judges.items.principles import RuleListReader, numbered
+from adjudge.engines.interface import Engine, Fault, Sampling
+from adjudge.judges.items.principles import numbered, read_rules
 from adjudge.options import Count, Options, Range
-from adjudge.prompts.asking import Answer, Retry, ask, cost_of
+from adjudge.prompts.asking import Answer, Reader, Retry, ask, cost_of
 from adjudge.prompts.reading import LabelReader
-from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.prompts.template import Value, load_template
 from adjudge.protocol import NO_COST, Cost
+
+T = TypeVar("T")
 
 _FOR_JUDGE = "telling good writing of this kind from bad writing that looks good"
 _FOR_WRITER = "writing bad answers that a judge takes for good ones"
@@ -73,7 +76,6 @@ class GameConfig(Options, what="GameConfig option"):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Reject a game that cannot be played."""
         super().__post_init__()
         Sampling(max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
 
@@ -124,14 +126,6 @@ class _Verdict:
     said: str
 
 
-@dataclass(slots=True)
-class _State:
-    principles: tuple[str, ...]
-    strategies: tuple[str, ...]
-    cost: Cost = NO_COST
-    rounds: list[Round] = field(default_factory=list)
-
-
 async def play(
     engine: Engine,
     labelled: Sequence[Writing],
@@ -158,54 +152,51 @@ async def play(
             raise ValueError(f"there are {len(rules)} {what}; give 1 to {config.max_rules}")
     rng = random.Random(config.seed)
     seen, unseen = _split(labelled, config.unseen, rng)
-    game = _Game(engine, config, rng, _State(principles=tuple(principles), strategies=tuple(strategies)))
-    best = (await game.accuracy(unseen), game.state.principles)
+    game = _Game(engine, config, rng, tuple(principles), tuple(strategies))
+    best = (await game.accuracy(unseen), game.principles)
+    rounds = []
     for number in range(config.rounds + config.reflections):
         kind = "game" if number < config.rounds else "reflection"
         verdicts, silent = await (game.duel(seen, number) if kind == "game" else game.reflect_on(seen))
         await game.learn(verdicts, number, writers=kind == "game")
         accuracy = await game.accuracy(unseen)
         right = sum(verdict.good == verdict.writing.good for verdict in verdicts)
-        game.state.rounds.append(Round(kind=kind, judged=len(verdicts), right=right, silent=silent, accuracy=accuracy))
+        rounds.append(Round(kind=kind, judged=len(verdicts), right=right, silent=silent, accuracy=accuracy))
         if accuracy is not None and (best[0] is None or accuracy > best[0]):
-            best = accuracy, game.state.principles
+            best = accuracy, game.principles
     if best[0] is None:
         raise RuntimeError(
             f"the engine {engine.name!r} gave no verdict on the unseen texts; is it up, and large enough?"
         )
     return GameResult(
-        principles=best[1],
-        accuracy=best[0],
-        strategies=game.state.strategies,
-        rounds=tuple(game.state.rounds),
-        cost=game.state.cost,
+        principles=best[1], accuracy=best[0], strategies=game.strategies, rounds=tuple(rounds), cost=game.cost
     )
 
 
 class _Game:
-    """The four roles."""
-
-    def __init__(self, engine: Engine, config: GameConfig, rng: random.Random, state: _State) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        config: GameConfig,
+        rng: random.Random,
+        principles: tuple[str, ...],
+        strategies: tuple[str, ...],
+    ) -> None:
         self.engine = engine
         self.config = config
         self.rng = rng
-        self.state = state
-        self.retry = Retry(attempts=config.attempts, temperature=config.temperature)
+        self.principles = principles
+        self.strategies = strategies
+        self.cost = NO_COST
 
     async def duel(self, seen: Sequence[Writing], number: int) -> tuple[list[_Verdict], int]:
         """Let the generator write bad texts, and the detector judge them among good ones."""
         good = [writing for writing in seen if writing.good]
         chosen = self.rng.sample(good, min(self.config.batch, len(good)))
-        template = load_template("judges/items/principles_generate")
-        prompts = [
-            self._render(template, strategies=numbered(self.state.strategies), question=writing.prompt)
-            for writing in chosen
-        ]
-        written = await ask(self.engine, prompts, self._sampling(number), _text, retry=self.retry)
-        self.state.cost += cost_of(written)
+        values = [{"strategies": numbered(self.strategies), "question": writing.prompt} for writing in chosen]
         bad = [
             Writing(prompt=writing.prompt, text=answer.value, good=False)
-            for writing, answer in zip(chosen, written, strict=True)
+            for writing, answer in zip(chosen, await self._ask("generate", values, _text, number), strict=True)
             if isinstance(answer, Answer)
         ]
         mixed = [*chosen, *bad]
@@ -223,17 +214,15 @@ class _Game:
         """Rewrite the lists: the principles after mistakes, the strategies after bad texts that were caught."""
         mistakes = [verdict for verdict in verdicts if verdict.good != verdict.writing.good]
         if mistakes:
-            template = load_template("judges/items/principles_reflect")
             shown = "\n\n".join(_mistake(verdict) for verdict in mistakes[:_MAX_ADVICE])
-            prompt = self._render(template, principles=numbered(self.state.principles), mistakes=shown)
-            (advice,) = await ask(self.engine, [prompt], self._sampling(number), _text, retry=self.retry)
-            self.state.cost += cost_of([advice])
+            values = {"principles": numbered(self.principles), "mistakes": shown}
+            (advice,) = await self._ask("reflect", [values], _text, number)
             if isinstance(advice, Answer):
-                self.state.principles = await self._rewrite(self.state.principles, advice.value, _FOR_JUDGE, number)
+                self.principles = await self._rewrite(self.principles, advice.value, _FOR_JUDGE, number)
         caught = [verdict.said for verdict in verdicts if not verdict.good and not verdict.writing.good]
         if writers and caught:
-            advice_text = "\n\n".join(text[-_SHOWN:] for text in caught[:_MAX_ADVICE])
-            self.state.strategies = await self._rewrite(self.state.strategies, advice_text, _FOR_WRITER, number)
+            said = "\n\n".join(text[-_SHOWN:] for text in caught[:_MAX_ADVICE])
+            self.strategies = await self._rewrite(self.strategies, said, _FOR_WRITER, number)
 
     async def accuracy(self, unseen: Sequence[Writing]) -> float | None:
         """Return the mean of the shares judged rightly among good and among bad texts."""
@@ -247,16 +236,11 @@ class _Game:
         return sum(shares) / 2
 
     async def _detect(self, writings: Sequence[Writing]) -> list[_Verdict]:
+        principles = numbered(self.principles)
+        values = [{"principles": principles, "question": one.prompt, "response": one.text} for one in writings]
         template = load_template("judges/items/principles_judge")
         read = LabelReader(form=template.form, labels=template.labels)
-        prompts = [
-            self._render(
-                template, principles=numbered(self.state.principles), question=writing.prompt, response=writing.text
-            )
-            for writing in writings
-        ]
-        answers = await ask(self.engine, prompts, replace(self._sampling(0), temperature=0.0), read, retry=self.retry)
-        self.state.cost += cost_of(answers)
+        answers = await self._ask("judge", values, read, 0, temperature=0.0)
         return [
             _Verdict(writing=writing, good=answer.value == "good", said=answer.text)
             for writing, answer in zip(writings, answers, strict=True)
@@ -265,27 +249,34 @@ class _Game:
 
     async def _rewrite(self, rules: tuple[str, ...], advice: str, purpose: str, number: int) -> tuple[str, ...]:
         """Return the rewritten list, or the old one if nothing could be read."""
-        template = load_template("judges/items/principles_rewrite")
         most = self.config.max_rules
-        prompt = self._render(template, rules=numbered(rules), advice=advice, purpose=purpose, most=str(most))
-        (made,) = await ask(self.engine, [prompt], self._sampling(number), RuleListReader(most=most), retry=self.retry)
-        self.state.cost += cost_of([made])
+        values = {"rules": numbered(rules), "advice": advice, "purpose": purpose, "most": str(most)}
+        (made,) = await self._ask("rewrite", [values], partial(read_rules, most), number)
         return made.value if isinstance(made, Answer) else rules
 
-    def _sampling(self, number: int) -> Sampling:
-        config = self.config
-        return Sampling(
+    async def _ask(
+        self,
+        role: str,
+        values: Sequence[Mapping[str, Value]],
+        read: Reader[T],
+        number: int,
+        temperature: float | None = None,
+    ) -> list[Answer[T] | Fault]:
+        config, template = self.config, load_template(f"judges/items/principles_{role}")
+        special = tuple(getattr(self.engine, "special_tokens", ()))
+        sampling = Sampling(
             max_tokens=config.max_tokens,
-            temperature=config.temperature,
+            temperature=config.temperature if temperature is None else temperature,
             seed=config.seed + number * config.attempts,
         )
-
-    def _render(self, template: Template, **values: Value) -> Rendered:
-        return template.render(values, special=tuple(getattr(self.engine, "special_tokens", ())))
+        retry = Retry(attempts=config.attempts, temperature=config.temperature)
+        prompts = [template.render(one, special=special) for one in values]
+        answers = await ask(self.engine, prompts, sampling, read, retry=retry)
+        self.cost += cost_of(answers)
+        return answers
 
 
 def _text(text: str, nonce: str = "", /) -> str | None:
-    """Read any text that is not blank."""
     return text.strip() or None
 
 

@@ -6,16 +6,15 @@ The list comes with the sample or with the scorer; `adjudge.judges.items.princip
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.engines.interface import Fault
 from adjudge.judges.items.item import one_line
 from adjudge.options import Count
-from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import LabelReader, json_value
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import entries_of, shown
@@ -31,14 +30,14 @@ def read_principles(reference: Any) -> tuple[str, ...]:
     """
     if isinstance(reference, Mapping) and set(reference) != {"principles"}:
         raise BadReferenceError(f'the principles reference has the keys {shown(sorted(reference))}; give "principles"')
-    found = []
+    principles = []
     for at, entry in enumerate(entries_of(reference, "principles", inside="principles"), start=1):
         if not isinstance(entry, str) or not entry.strip() or len(entry) > _LONGEST:
             raise BadReferenceError(f"principle {at} is {shown(entry)}; give a text of at most {_LONGEST} characters")
-        found.append(one_line(entry))
-    if len(set(found)) < len(found):
+        principles.append(one_line(entry))
+    if len(set(principles)) < len(principles):
         raise BadReferenceError("a principle is there twice; leave one of them out")
-    return tuple(found)
+    return tuple(principles)
 
 
 def numbered(principles: Sequence[str]) -> str:
@@ -46,25 +45,15 @@ def numbered(principles: Sequence[str]) -> str:
     return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(principles, start=1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleListReader:
-    """Reads the last JSON array of a text as a list of rules.
-
-    Attributes:
-        most: most rules there may be.
-    """
-
-    most: int
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
-        """Return one to `most` different rules, or None."""
-        found = json_value(text, list)
-        if found is None or not 1 <= len(found) <= self.most:
-            return None
-        if not all(isinstance(rule, str) and rule.strip() and len(rule) <= _LONGEST for rule in found):
-            return None
-        rules = tuple(one_line(rule) for rule in found)
-        return rules if len(set(rules)) == len(rules) else None
+def read_rules(most: int, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+    """Return the last JSON array of a text as a list of one to `most` different rules, or None."""
+    rules = json_value(text, list)
+    if rules is None or not 1 <= len(rules) <= most:
+        return None
+    if not all(isinstance(rule, str) and rule.strip() and len(rule) <= _LONGEST for rule in rules):
+        return None
+    lines = tuple(one_line(rule) for rule in rules)
+    return lines if len(set(lines)) == len(lines) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,21 +69,17 @@ class PrincipleScorer(ModelScorer):
 
     name: ClassVar[str] = "principles"
     version: ClassVar[str] = "1"
+    text_template: ClassVar[str] = "judges/items/principles_judge"
+    often: ClassVar[str] = "samples"
 
     principles: tuple[str, ...] = ()
     samples: Count = 1
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         object.__setattr__(self, "principles", tuple(self.principles))
         if self.principles:
             read_principles(self.principles)
-        self.sampling(n=self.samples)
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("judges/items/principles_judge"),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if there are no principles, or one is malformed."""
@@ -114,15 +99,10 @@ class PrincipleScorer(ModelScorer):
             values = {"principles": numbered(listed), "question": case.sample.prompt, "response": case.response}
             return self.render(template, values)
 
-        return [self._score(answers) for answers in await self.asked_often(cases, prompt, read, self.samples)]
+        return await self.decided(cases, prompt, read, _score)
 
-    def _score(self, answers: Sequence[Answer[str] | Fault]) -> Score:
-        cost = cost_of(answers)
-        fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
-        if fault is not None:
-            return replace(self.unanswered(fault), cost=cost)
-        said = [answer for answer in answers if isinstance(answer, Answer)]
-        value, error = mean_and_error([float(answer.value == "good") for answer in said])
-        evidence = {"verdicts": [answer.value for answer in said], "text": shortened(said[0].text)}
-        reason = "wrong" if value == 0.0 else ""
-        return Score(value=value, reason=reason, evidence=evidence, uncertainty=error, cost=cost)
+
+def _score(case: Case, verdicts: Sequence[Answer[str]]) -> Score:
+    value, error = mean_and_error([float(verdict.value == "good") for verdict in verdicts])
+    evidence = {"verdicts": [verdict.value for verdict in verdicts], "text": shortened(verdicts[0].text)}
+    return Score(value=value, reason="wrong" if value == 0.0 else "", evidence=evidence, uncertainty=error)

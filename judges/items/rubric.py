@@ -11,29 +11,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from adjudge.engines.interface import Fault
 from adjudge.judges.items.formulas import (
     Combine,
     check_combine,
-    checklist_item,
-    implicit_rating,
     tally,
     worst_value,
 )
 from adjudge.judges.items.item import JUDGED, Item, Verdicts, ask_items, criteria_text, read_rubric
 from adjudge.options import Count, options_of
-from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, Scorer, Verifier
-from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
+from adjudge.runtime.contract import is_groupwise, score_each, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.compose.composite import Loader
 from adjudge.verifiers.code.program import ProgramVerifier
 
 PROGRAM = "(program)"
@@ -66,28 +63,20 @@ class Checks:
     @property
     def scorers(self) -> Mapping[str, Scorer]:
         """The scorers by name."""
-        found: Mapping[str, Scorer] = vars(self)["_scorers"]
-        return found
+        scorers: Mapping[str, Scorer] = vars(self)["_scorers"]
+        return scorers
 
 
 async def run_checks(scorers: Mapping[str, Scorer], jobs: Sequence[tuple[str, Sample]]) -> list[Score]:
-    """Return the score of each job, in order; every scorer gets all its samples in one call.
-
-    A number outside [0, 1] is no degree of being met, and becomes a failure.
-    """
-    places: dict[str, list[int]] = {}
-    for place, (name, _) in enumerate(jobs):
-        places.setdefault(name, []).append(place)
-    answers = await asyncio.gather(
-        *(
-            score_checked(scorers[name], [jobs[place][1] for place in mine], called=f"the check {name!r} of a rubric")
-            for name, mine in places.items()
-        )
-    )
-    found: dict[int, Score] = {}
-    for mine, scores in zip(places.values(), answers, strict=True):
-        found.update(zip(mine, scores, strict=True))
-    return [_degree(found[place]) for place in range(len(jobs))]
+    """Return the score of each job, in order; a number outside [0, 1] is no degree of being met, and a failure."""
+    names, samples = [name for name, _ in jobs], [sample for _, sample in jobs]
+    scores = await score_each(scorers, names, samples, called="the check {} of a rubric")
+    return [
+        score
+        if score.value is None or 0 <= score.value <= 1
+        else Score.failed("part_failed", error=f"the check says {score.value!r}; a rubric takes numbers in [0, 1]")
+        for score in scores
+    ]
 
 
 def job_of(case: Case, item: Item) -> tuple[str, Sample] | None:
@@ -104,26 +93,8 @@ def job_of(case: Case, item: Item) -> tuple[str, Sample] | None:
     return PROGRAM, replace(case.sample, response=case.response, reference=item.program)
 
 
-def _degree(score: Score) -> Score:
-    if score.value is None or 0 <= score.value <= 1:
-        return score
-    return Score.failed("part_failed", error=f"the check says {score.value!r}; a rubric takes numbers in [0, 1]")
-
-
 Formula: TypeAlias = Literal[Combine, "implicit"]
 IMPLICIT: Final = "implicit"
-
-
-class Loader(Protocol):
-    """Turns nested specs into scorers; `adjudge.scoring.registry` has one."""
-
-    def scorer(self, spec: Any) -> Scorer:
-        """Return the scorer a nested spec describes."""
-        ...
-
-    def file(self, name: str) -> Path:
-        """Return the path of a file a spec names."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +117,7 @@ class RubricScorer(ModelScorer):
     name: ClassVar[str] = "rubric"
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = True
+    often: ClassVar[str] = "samples"
 
     combine: Formula = "mean"
     per_call: Count = 1
@@ -155,11 +127,9 @@ class RubricScorer(ModelScorer):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not isinstance(self.checks, Checks):
             object.__setattr__(self, "checks", Checks(self.checks))
-        self.sampling(n=self.samples)
 
     @classmethod
     def from_spec(cls, body: Any, loader: Loader) -> Self:
@@ -210,7 +180,6 @@ class RubricScorer(ModelScorer):
                 cases,
                 judged,
                 per_call=self.per_call,
-                samples=self.samples,
                 unsure=self.unsure != "never",
             ),
             run_checks(self._scorers, [job for _, _, job in jobs]),
@@ -218,10 +187,12 @@ class RubricScorer(ModelScorer):
         programs: list[dict[str, Score]] = [{} for _ in cases]
         for (place, name, _), score in zip(jobs, checked, strict=True):
             programs[place][name] = score
-        return [self._score(items, said, found) for items, said, found in zip(rubrics, verdicts, programs, strict=True)]
+        return [
+            self._score(items, said, by_program)
+            for items, said, by_program in zip(rubrics, verdicts, programs, strict=True)
+        ]
 
     def _score(self, items: Sequence[Item], said: Verdicts, programs: Mapping[str, Score]) -> Score:
-        """Return the score of one response from what judge and programs say about its items."""
         cost = sum((score.cost for score in programs.values()), said.cost)
         broken = next((name for name, score in programs.items() if score.value is None), None)
         if broken is not None:
@@ -235,8 +206,9 @@ class RubricScorer(ModelScorer):
         parts = {item.name: self._part(item, labels, texts, programs) for item in items}
         if self.unsure == "abstain" and any(part.value is None for part in parts.values()):
             return replace(Score.abstained("low_confidence"), parts=parts, cost=cost)
+        assert self.combine != IMPLICIT
         runs = [
-            tally(items, [self._value(item, labels, programs, at) for item in items], self._formula)
+            tally(items, [self._value(item, labels, programs, at) for item in items], self.combine)
             for at in range(self.samples)
         ]
         value, error = mean_and_error([run[0] for run in runs])
@@ -252,7 +224,6 @@ class RubricScorer(ModelScorer):
     def _value(
         self, item: Item, labels: Mapping[str, tuple[str, ...]], programs: Mapping[str, Score], at: int
     ) -> float:
-        """Return how far an item is met by its `at`-th verdict."""
         program = programs[item.name].value if item.name in programs else None
         if item.name not in labels:
             assert program is not None
@@ -260,7 +231,7 @@ class RubricScorer(ModelScorer):
         said = item.value_of(labels[item.name][at])
         if said is None:
             return worst_value(item)
-        return checklist_item([said], program, top=1.0)
+        return said if program is None else (said + program) / 2  # RLCF: an item with a program beside the judge
 
     def _part(
         self,
@@ -280,7 +251,6 @@ class RubricScorer(ModelScorer):
         return Score(value=value, reason="" if value == 1.0 else "wrong", evidence=evidence, uncertainty=error)
 
     async def _rated(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one rating of the whole rubric for each case."""
         template = self.templates()[0]
         low, high = template.scale or (1, 10)
         read = NumberReader(form=template.form, low=low, high=high)
@@ -290,22 +260,13 @@ class RubricScorer(ModelScorer):
             values = {"question": case.sample.prompt, "response": case.response, "criteria": criteria}
             return self.render(template, values)
 
-        scores = []
-        for answers in await self.asked_often(cases, prompt, read, self.samples):
-            fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
-            if fault is not None:
-                scores.append(self.unanswered(fault))
-                continue
-            said = [answer for answer in answers if isinstance(answer, Answer)]
-            value, error = mean_and_error([implicit_rating(int(answer.value), top=high) for answer in said])
-            evidence = {"combine": IMPLICIT, "rating": int(said[0].value), "text": shortened(said[0].text)}
-            scores.append(Score(value=value, uncertainty=error, evidence=evidence, cost=cost_of(answers)))
-        return scores
+        def score(case: Case, verdicts: Sequence[Answer[float]]) -> Score:
+            value, error = mean_and_error([verdict.value / high for verdict in verdicts])
+            first = verdicts[0]
+            evidence = {"combine": IMPLICIT, "rating": int(first.value), "text": shortened(first.text)}
+            return Score(value=value, uncertainty=error, evidence=evidence)
 
-    @property
-    def _formula(self) -> Combine:
-        assert self.combine != IMPLICIT
-        return self.combine
+        return await self.decided(cases, prompt, read, score)
 
     @property
     def _named(self) -> Mapping[str, Scorer]:

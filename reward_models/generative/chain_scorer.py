@@ -229,6 +229,7 @@ class ChainScorer(ModelScorer):
 
     version: ClassVar[str] = "2"
     chain_template: ClassVar[str]
+    often: ClassVar[str] = "chains"
 
     chains: Count = 1
     readout: Literal["direct", "probabilities", "votes"] = "probabilities"
@@ -250,7 +251,7 @@ class ChainScorer(ModelScorer):
             raise ValueError(f"{self.name} option readout={self.readout!r}; it must be one of {allowed}")
         if self.chains > 1 and self.temperature == 0:
             raise ValueError(
-                f"{self.name}: chains={self.chains} with temperature=0; all would be the same: set a temperature"
+                f"{self.name} option chains={self.chains} with temperature=0; all would be the same: set a temperature"
             )
         asked = self.chain_prompt()
         if not asked.form or (asked.labels and set(asked.labels) != set(YES_NO)):

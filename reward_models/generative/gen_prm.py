@@ -99,11 +99,11 @@ class GenPrm(StepScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.output != "share":
-            raise ValueError(f"{self.name}: output is {self.output!r}; steps are aggregated as shares: leave it out")
+            raise ValueError(f"{self.name} option output={self.output!r}; steps are aggregated as shares: leave it out")
         runs = callable(getattr(self.executor, "run", None))
         if self.executor is not None and not (runs and isinstance(getattr(self.executor, "fingerprint", None), str)):
             raise ValueError(
-                f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "
+                f"{self.name} option executor={self.executor!r}; give an object with `run(source) -> text` and a text "
                 "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
             )
 

@@ -36,6 +36,7 @@ from adjudge.reward_models.generative.forced_scorer import (
     references_of,
     turns_of,
 )
+from adjudge.scoring.nested import options_of
 
 _ROLES = ("assistant", "tool", "user", "function", "ipython")
 _MALFORMED = ("bad_format", "no_answer", "several_answers", "truncated", "unfinished_reasoning", "unparsable_answer")
@@ -89,16 +90,14 @@ class InformationGain(ForcedScorer):
             not callable(getattr(self.terminal, "score", None)) or getattr(self.terminal, "groupwise", False)
         ):
             raise ValueError(
-                f"{self.name}: terminal is {self.terminal!r}; give a scorer of single responses (adjudge.load makes "
+                f"{self.name} option terminal={self.terminal!r}; give a scorer of single responses (adjudge.load makes "
                 "one of a name), or none"
             )
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:
         """Read the options of a spec; `terminal` may be a spec itself, such as `token_f1`."""
-        given = options_of(body, list(cls.__dataclass_fields__), inside=cls.name, required=("engine",))
-        terminal = given.get("terminal")
-        return cls(**{**given, "terminal": None if terminal is None else loader.scorer(terminal)})
+        return cls(**options_of(cls, body, loader, ("terminal",)))
 
     def asked(self, sample: Sample) -> Asked | Score:
         """Return the reference behind the first so many turns, for each number of them that can add information."""

@@ -168,7 +168,7 @@ class SignTurnsFormat(StepFormat):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.good or not self.bad or self.good == self.bad:
-            raise ValueError(f"format 'sign_turns': good is {self.good!r} and bad {self.bad!r}; give two signs")
+            raise ValueError(f"format 'sign_turns' option good={self.good!r} and bad={self.bad!r}; give two signs")
 
     def row(self, tokens: RowTokens, problem: Problem, steps: Sequence[str]) -> StepRow | Fault:
         """Return the row of a solution."""
@@ -225,7 +225,7 @@ class StepEndFormat(StepFormat):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.before != "chat" and self.before.count("{problem}") != 1:
-            raise ValueError(f"format {self.kind!r}: before is {self.before!r}; it must be 'chat', or hold {{problem}}")
+            raise ValueError(f"format {self.kind!r} option before={self.before!r}; give 'chat', or hold {{problem}}")
 
     @property
     def bounded(self) -> bool:

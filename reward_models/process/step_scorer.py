@@ -162,7 +162,7 @@ class StepScorer(ABC):
             least = lowest_value(self.refine, self.aggregate, max_steps=self.max_steps, eta=self.eta, start=self.start)
             if self.floor is not None and self.floor > least:
                 raise ValueError(
-                    f"{self.name}: floor is {self.floor!r}, and the formula gives values down to {least:g}: an empty "
+                    f"{self.name} option floor={self.floor!r}, and the formula's values go down to {least:g}: an empty "
                     "response would beat a bad one; give less, or leave it out"
                 )
             return least if self.floor is None else self.floor

@@ -161,12 +161,12 @@ class SafetyClassifier(OneModel):
                 raise ValueError(f"{self.name}: {option} is {names!r}; give a list of names")
             object.__setattr__(self, option, tuple(names))
         if not isinstance(self.thresholds, Mapping):
-            raise ValueError(f"{self.name}: thresholds is {self.thresholds!r}; give names with their thresholds")
+            raise ValueError(f"{self.name} option thresholds={self.thresholds!r}; give names with their thresholds")
         for where, bound in self.thresholds.items():
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
                 raise ValueError(f"{self.name}: the threshold of {where!r} is {bound!r}; it must be in [0, 1]")
         if self.window and self.overlap >= self.window:
-            raise ValueError(f"{self.name}: overlap is {self.overlap} of a window of {self.window}; it must be less")
+            raise ValueError(f"{self.name} option overlap={self.overlap} of a window of {self.window}; it must be less")
 
     @cached_property
     def checkpoint(self) -> Checkpoint:

@@ -88,7 +88,7 @@ class OneModel:
         """Raise `ValueError` unless one of the two is given, and is a spec."""
         if bool(self.model) == (self.engine is not None):
             raise ValueError(
-                f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
+                f"{self.name} option model={self.model!r} and engine={self.engine!r}; give one of the two, such as "
                 "model: FOLDER, or engine: transformers:MODEL"
             )
         self.resolved()

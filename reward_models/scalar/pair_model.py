@@ -80,14 +80,6 @@ class PairModel(ModelScorer):
         if not self.groupwise:
             reference_answer(sample.reference)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
-        super().validate(sample)
-        if self.groupwise and not sample.group:
-            raise ValueError(
-                f"the scorer {self.name!r} compares the responses of a group, and a sample names none; set Sample.group"
-            )
-
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         return await self.judge_beside(cases, ())

@@ -112,7 +112,7 @@ class RewardScorer(ABC):
         check_options(self, f"{self.name} option")
         number = isinstance(self.floor, int | float) and not isinstance(self.floor, bool) and math.isfinite(self.floor)
         if self.floor != "empty" and not number:
-            raise ValueError(f'{self.name}: floor is {self.floor!r}; it must be "empty" or a finite number')
+            raise ValueError(f'{self.name} option floor={self.floor!r}; it must be "empty" or a finite number')
 
     @abstractmethod
     async def rate(self, chats: Sequence[Turns]) -> list[Rating | Fault]:
@@ -146,7 +146,7 @@ class RewardScorer(ABC):
         known = stored()
         if known is None:
             raise ValueError(
-                f"{self.name}: normalize is {self.normalize!r}, and the checkpoint stores no mean and standard "
+                f"{self.name} option normalize={self.normalize!r}, and the checkpoint stores no mean and standard "
                 f"deviation of its rewards; {remedy} normalize: none"
             )
         return Normalizer(known[0], known[1] if self.normalize == "zscore" else 1.0)

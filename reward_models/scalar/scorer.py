@@ -56,7 +56,7 @@ class RewardModelScorer(OneModel, RewardScorer):
         if isinstance(self.head, Mapping):
             object.__setattr__(self, "head", HeadConfig.of(self.head))
         if self.head is not None and not isinstance(self.head, HeadConfig):
-            raise ValueError(f"{self.name}: head is {self.head!r}; give the fields of a HeadConfig")
+            raise ValueError(f"{self.name} option head={self.head!r}; give the fields of a HeadConfig")
         if self.combine is not None:
             object.__setattr__(self, "combine", combination_of(self.combine, self.name))
         if self.normalizer is not None:
@@ -167,7 +167,7 @@ def _normalizer(name: str, given: Any) -> tuple[float, float]:
     try:
         mean, std = (float(value) for value in given)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: normalizer is {given!r}; give the mean and the standard deviation") from error
+        raise ValueError(f"{name} option normalizer={given!r}; give the mean and the standard deviation") from error
     if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
-        raise ValueError(f"{name}: normalizer is {given!r}; both must be finite, and the standard deviation above 0")
+        raise ValueError(f"{name} option normalizer={given!r}; both must be finite, and the standard deviation above 0")
     return mean, std

@@ -17,10 +17,16 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
-from adjudge.engines.http_client import Answer, JsonClient, Refusal, http_loop, on_http_loop
+from adjudge.engines.http_client import (
+    Answer,
+    Circuit,
+    JsonClient,
+    Refusal,
+    Retry,
+    http_loop,
+    on_http_loop,
+)
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.request import Traffic
@@ -155,16 +161,14 @@ class AsyncClient:
     def _connection(self) -> JsonClient:
         pid = os.getpid()
         if pid not in self._connections:
-            token = self.config.token
             self._connections[pid] = JsonClient(
-                headers={"Authorization": f"Bearer {token}"} if token else {},
-                secret=token,
+                secret=self.config.token,
                 concurrency=self.config.concurrency,
                 timeout=self.config.timeout,
                 deadline=self.config.deadline,
                 max_bytes=_MAX_BYTES,
                 retry=Retry(attempts=self.config.attempts),
-                circuit=Circuit(CircuitPlan(seconds=self.config.deadline)),
+                circuit=Circuit(seconds=self.config.deadline),
                 trust_env=self.config.trust_env,
             )
         return self._connections[pid]

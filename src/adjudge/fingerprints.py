@@ -58,8 +58,8 @@ def changed_options(options: Any, of: type, without: Collection[str] = ()) -> di
 def plain(value: Any) -> Any:
     """Return plain data: scorers and engines by fingerprint, templates by digest, dataclasses by their options."""
     for identity in ("fingerprint", "digest"):
-        if isinstance(found := getattr(value, identity, None), str):
-            return found
+        if isinstance(text := getattr(value, identity, None), str):
+            return text
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [type(value).__name__, changed_options(value, type(value))]
     if isinstance(value, Mapping):

@@ -144,8 +144,8 @@ class Declared:
 def declared(kind: type) -> Mapping[str, Declared]:
     """Return what the fields of a dataclass declare, without those of which nothing is checked here."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    found = {item.name: Declared.of(hints[item.name]) for item in fields(kind) if item.init}
-    return {name: one for name, one in found.items() if one is not None}
+    every = {item.name: Declared.of(hints[item.name]) for item in fields(kind) if item.init}
+    return {name: one for name, one in every.items() if one is not None}
 
 
 def check_options(config: Any, what: str) -> None:
@@ -153,8 +153,7 @@ def check_options(config: Any, what: str) -> None:
 
     Args:
         config: the dataclass, with its values.
-        what: what a field of it is called in messages: "engine option"; "--" where users know it as a flag; a scorer's
-            name and a colon.
+        what: what a field of it is called in messages: "engine option"; "--" where users know it as a flag.
 
     Raises:
         ValueError: a value is not as declared; the message names it and what it must be.
@@ -164,8 +163,7 @@ def check_options(config: Any, what: str) -> None:
         if not one.allows(value):
             text = one.kind in _NOUNS and isinstance(value, str)
             hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if text else ""
-            given = f"{what} {name} is {value!r}" if what.endswith(":") else f"{what} {name}={value!r}"
-            given = f"--{name.replace('_', '-')} is {value!r}" if what == "--" else given
+            given = f"--{name.replace('_', '-')} is {value!r}" if what == "--" else f"{what} {name}={value!r}"
             raise ValueError(f"{given}; it must be {one}{hint}")
 
 

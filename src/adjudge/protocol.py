@@ -345,6 +345,16 @@ class MissingReferenceError(OutOfScopeError):
     """A sample has no reference, and its scorer compares with one."""
 
 
+def require_reference(scorer: str, sample: Sample) -> None:
+    """Raise `MissingReferenceError` if a sample has no reference, for a scorer that compares with one."""
+    if sample.reference is None:
+        which = f" {sample.id!r}" if sample.id else ""
+        raise MissingReferenceError(
+            f"the scorer {scorer!r} compares with a reference, and the sample{which} has none; set Sample.reference "
+            "(score: --reference, label: --reference-column)"
+        )
+
+
 class Verifier(ABC):
     """The easy half of a scorer: one synchronous, pure method.
 
@@ -384,12 +394,8 @@ class Verifier(ABC):
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample lacks what `verify` needs, naming the field and the remedy."""
-        if self.needs_reference and sample.reference is None:
-            raise MissingReferenceError(
-                f"the scorer {self.name!r} compares with a reference, and the sample"
-                f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.reference "
-                "(score: --reference, label: --reference-column)"
-            )
+        if self.needs_reference:
+            require_reference(self.name, sample)
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the score of a sample whose `verify` call had to be killed and whose reference is fine.

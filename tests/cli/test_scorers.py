@@ -9,8 +9,8 @@ import pytest
 
 from adjudge.cli import exits
 from adjudge.cli.scorers import family_of
-from adjudge.scoring import presets, registry
-from adjudge.scoring.builtin import BUILTIN, FAMILIES
+from adjudge.scoring import registry
+from adjudge.scoring.builtin import BUILTIN, FAMILIES, preset_names
 
 Adjudge = Callable[..., Any]
 
@@ -39,7 +39,7 @@ def test_the_list_is_one_screen_and_holds_every_name(adjudge: Adjudge, monkeypat
 def test_families_are_those_of_the_readme(root: Path) -> None:
     rows = [line for line in (root / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
     of_readme = [
-        {name for name in re.findall(r"`(\w+)`", row.split("|")[2]) if name not in presets.names()} for row in rows
+        {name for name in re.findall(r"`(\w+)`", row.split("|")[2]) if name not in preset_names()} for row in rows
     ]
     assert [{family_of(name) for name in names} for names in of_readme] == [{family} for family in FAMILIES]
 
@@ -59,12 +59,12 @@ def test_a_word_finds_scorers(adjudge: Adjudge) -> None:
     assert "theorem_group" in adjudge("scorers", "proof").out
 
 
-@pytest.mark.parametrize("name", [*BUILTIN, *presets.names()])
+@pytest.mark.parametrize("name", [*BUILTIN, *preset_names()])
 def test_one_scorer_is_described_with_its_options(adjudge: Adjudge, name: str) -> None:
     ran = adjudge("scorers", name)
     assert ran.code == exits.FINE
     assert ran.out.startswith(f"{name}  (adjudge.")
-    assert ("\nsource: " in ran.out) == (name in presets.names())
+    assert ("\nsource: " in ran.out) == (name in preset_names())
     assert "Attributes:" not in ran.out
     shown = adjudge("scorers", name, "--json").json
     for option, default in registry.describe(name).options.items():

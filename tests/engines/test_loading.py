@@ -21,9 +21,9 @@ from adjudge.engines.transformers_engine import TransformersConfig, Transformers
 
 @pytest.fixture(autouse=True)
 def _empty_shelf() -> Iterator[None]:
-    loading._shelf.empty()
+    loading._shelf.begin_anew()
     yield
-    loading._shelf.empty()
+    loading._shelf.begin_anew()
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ REFUSED: list[tuple[str, Callable[[OpenAIEngine], Awaitable[Any]], str]] = [
     ("shared-text", lambda engine: engine.label_logprobs(["a"], {"a": ("A",), "b": ("A",)}), "share the text 'A'"),
     ("no-labels", lambda engine: engine.label_logprobs(["a"], {}), "no labels"),
     ("text-for-texts", lambda engine: engine.label_logprobs(["a"], {"yes": "Yes"}), "give a list of texts"),
-    ("empty-text", lambda engine: engine.label_logprobs(["a"], {"yes": ("",)}), "give a list of texts"),
+    ("empty-text", lambda engine: engine.label_logprobs(["a"], {"yes": ("",)}), "no token"),
     ("reference", lambda engine: engine.reference_logprobs(["a"], ["b"]), "echo=true"),
     ("uneven", lambda engine: engine.reference_logprobs(["a"], []), "1 prompts and 0 texts"),
     ("classify", lambda engine: engine.classify(["a"]), "--runner pooling"),

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
+from adjudge.engines.http_client import Circuit, Retry, retry_after
 from adjudge.engines.openai_answers import BadAnswer, TopTokens
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
 from adjudge.engines.openai_labels import MAX_TOKENS, chained, labels_among, portions, reads_for
-from adjudge.engines.retry import Retry, retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 KEY = "sk-very-secret-0123456789"
@@ -56,19 +55,19 @@ def test_pauses_double_are_jittered_and_are_bounded() -> None:
 
 def test_a_circuit_opens_after_failures_and_time_and_closes_at_a_sign_of_life() -> None:
     now = [100.0]
-    circuit = Circuit(CircuitPlan(failures=3, seconds=10.0, pause=4.0), clock=lambda: now[0])
+    circuit = Circuit(failures=3, seconds=10.0, pause=4.0, clock=lambda: now[0])
     for _ in range(50):
         circuit.failed()
     assert circuit.wait() == 0  # many at once are one moment's trouble
     now[0] += 10.0
     circuit.failed()
-    assert (circuit.wait(), circuit.failures) == (4.0, 51)
+    assert (circuit.wait(), circuit.failed_in_a_row) == (4.0, 51)
     now[0] += 4.0
     assert circuit.wait() == 0  # somebody may look
     circuit.failed()
     assert circuit.wait() == 4.0  # still dead: closed again at once
     circuit.answered()
-    assert (circuit.wait(), circuit.failures) == (0, 0)
+    assert (circuit.wait(), circuit.failed_in_a_row) == (0, 0)
     now[0] += 100.0
     circuit.failed()
     circuit.failed()

@@ -20,7 +20,7 @@ from transformers import (
 
 from adjudge.engines.checkpoint_notes import FILE, HEAD_FILE, CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
-from adjudge.engines.head_networks import head_network
+from adjudge.engines.head_networks import HeadNetwork
 from adjudge.engines.reward_network import RewardNetwork
 
 ROWS = ([7, 300, 42, 1], [9, 1, 1, 260, 88, 140, 1], [301, 2])  # 1 is the end token; one row begins and ends with it
@@ -245,9 +245,9 @@ def test_a_gate_needs_to_know_where_prompts_end() -> None:
 
 def test_fresh_heads_are_small_and_follow_the_seed() -> None:
     torch.manual_seed(5)
-    one = head_network(HeadConfig(outputs=400), 63)
+    one = HeadNetwork(HeadConfig(outputs=400), 63)
     torch.manual_seed(5)
-    other = head_network(HeadConfig(outputs=400), 63)
+    other = HeadNetwork(HeadConfig(outputs=400), 63)
     assert torch.equal(one.score.weight, other.score.weight)
     assert float(one.score.weight.detach().std()) == pytest.approx(64**-0.5, rel=0.02)
 

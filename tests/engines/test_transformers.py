@@ -355,7 +355,7 @@ def test_a_hostile_text_spoils_nobody_elses_result(asked: TransformersEngine, at
 
 
 def test_prompts_and_texts_must_be_as_many(asked: TransformersEngine) -> None:
-    with pytest.raises(ValueError, match="2 prompts, 1 texts"):
+    with pytest.raises(ValueError, match="2 prompts and 1 texts"):
         asyncio.run(asked.reference_logprobs(["a", "b"], ["c"]))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.engines.tiny_models import tiny_tokenizer
 
-from adjudge.engines import vllm_outputs, vllm_worker
+from adjudge.engines import vllm_engine, vllm_worker
 from adjudge.engines.interface import Completion, Fault, Sampling
 from adjudge.engines.vllm_config import VllmConfig
 from adjudge.engines.vllm_engine import VllmEngine
@@ -323,7 +323,7 @@ def part(index: int, reason: str | None = "stop") -> Any:
 
 
 def test_completions_are_in_order_and_counted() -> None:
-    found = vllm_outputs.generation(output(outputs=[part(1), part(0, "length")]))
+    found = vllm_engine._generation(output(outputs=[part(1), part(0, "length")]))
     assert not isinstance(found, Fault)
     assert found.completions == (
         Completion(text="t0", finish_reason="length", tokens=1),
@@ -343,17 +343,17 @@ def entry(value: float) -> Any:
 
 
 BAD: list[tuple[str, Callable[[], Any]]] = [
-    ("given-up", lambda: vllm_outputs.generation(output(outputs=[part(0, "abort")]))),
-    ("unfinished", lambda: vllm_outputs.generation(output(outputs=[part(0, None)]))),
+    ("given-up", lambda: vllm_engine._generation(output(outputs=[part(0, "abort")]))),
+    ("unfinished", lambda: vllm_engine._generation(output(outputs=[part(0, None)]))),
     (
         "token-not-read",
-        lambda: vllm_outputs.reads(output(outputs=[SimpleNamespace(logprobs=[{4: entry(-1.0)}])]), (), [4, 5]),
+        lambda: vllm_engine._reads([(output(outputs=[SimpleNamespace(logprobs=[{4: entry(-1.0)}])]), (), [4, 5])]),
     ),
-    ("no-place", lambda: vllm_outputs.text_logprobs(output(prompt_logprobs=[None]), (4, 5))),
-    ("other-token", lambda: vllm_outputs.text_logprobs(output(prompt_logprobs=[None, {6: entry(-1.0)}]), (5,))),
-    ("nan", lambda: vllm_outputs.logits(output(outputs=data(1.0, math.nan)))),
-    ("infinite", lambda: vllm_outputs.token_logits(output(outputs=data([1.0], [2.0], [math.inf])))),
-    ("a-row-too-few", lambda: vllm_outputs.token_logits(output(outputs=data([1.0], [2.0])))),
+    ("no-place", lambda: vllm_engine._text_logprobs(output(prompt_logprobs=[None]), (4, 5))),
+    ("other-token", lambda: vllm_engine._text_logprobs(output(prompt_logprobs=[None, {6: entry(-1.0)}]), (5,))),
+    ("nan", lambda: vllm_engine._logits(output(outputs=data(1.0, math.nan)))),
+    ("infinite", lambda: vllm_engine._token_logits(output(outputs=data([1.0], [2.0], [math.inf])))),
+    ("a-row-too-few", lambda: vllm_engine._token_logits(output(outputs=data([1.0], [2.0])))),
 ]
 
 

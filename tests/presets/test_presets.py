@@ -18,7 +18,8 @@ from tests.reward_models.generative.forced_engine import ForcedEngine
 
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.protocol import Sample
-from adjudge.scoring import presets, registry
+from adjudge.scoring import builtin, presets, registry
+from adjudge.scoring.builtin import preset_names
 
 SAMPLE = Sample(prompt="Say it.", response="a short response")
 PARIS = [
@@ -128,10 +129,10 @@ class Model(ForcedEngine):
 
 
 def test_every_preset_has_a_row() -> None:
-    assert set(ROWS) == set(presets.names())
+    assert set(ROWS) == set(preset_names())
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", preset_names())
 def test_a_preset_pays_its_formula(name: str) -> None:
     options, said, fields, value = ROWS[name]
     listing = registry.describe(name)
@@ -202,7 +203,7 @@ def test_what_is_listed_of_a_preset() -> None:
 
 def test_a_malformed_file_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd.yaml").write_text("description: Odd.\nscorer: {exact: {}}\n")
-    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    monkeypatch.setattr(builtin, "PRESETS", tmp_path)
     with pytest.raises(ValueError, match="the preset 'odd' must have description, scorer, source"):
         presets.preset("odd")
     (tmp_path / "bare.yaml").write_text("description: x\nsource: y\nscorer: exact\n", encoding="utf-8")
@@ -213,7 +214,7 @@ def test_a_malformed_file_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest
 def test_a_preset_may_be_a_list_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = "weighted: [{scorer: exact, weight: 2.0}, {scorer: length}]"
     (tmp_path / "listed.yaml").write_text(f"description: x\nsource: y\nscorer: {{{parts}}}\n", encoding="utf-8")
-    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    monkeypatch.setattr(builtin, "PRESETS", tmp_path)
     made = presets.preset("listed")
     assert not inspect.signature(made).parameters
     loader = SimpleNamespace(scorer=lambda spec: spec)

@@ -48,8 +48,8 @@ class YesScorer(ModelScorer):
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         return await self.decided(cases, self.prompt, READ, self.verdict)
 
-    def verdict(self, case: Case, answer: Answer[str]) -> Score:
-        return Score.scored(float(answer.value == "yes"))
+    def verdict(self, case: Case, answers: Sequence[Answer[str]]) -> Score:
+        return Score.scored(float(answers[0].value == "yes"))
 
 
 TURNS = [

@@ -22,7 +22,6 @@ LAST_80 = LabelReader(form="[[{answer}]]", labels=("A", "B"), window=80, sole=Tr
 WHOLE = LabelReader(form="{answer}", labels=("Yes", "No"))
 RATING = NumberReader(form="Rating: [[{answer}]]", low=1, high=10)
 RESULT = NumberReader(form="[RESULT] {answer}", low=1, high=5)
-REAL = NumberReader(form="Score: {answer}", low=0, high=10, whole=False)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +77,6 @@ REAL = NumberReader(form="Score: {answer}", low=0, high=10, whole=False)
         (RESULT, "Feedback: fine [RESULT] 4 out of 5", None),
         (RESULT, "Feedback: fine [RESULT] (4)", 4),
         (RESULT, "[RESULT] 6", None),
-        (REAL, "Score: 7.25", 7.25),
-        (REAL, "Score: 10.5", None),
     ],
 )
 def test_verdict(reader: Any, text: str, expected: Any) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.protocol import Cost, Provenance, Sample, Score, Status
+from adjudge.protocol import Cost, Provenance, Sample, Score
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
 from adjudge.scoring.registry import load
 
@@ -147,11 +147,10 @@ def test_an_empty_batch_touches_nothing(tmp_path: Path) -> None:
         assert score(CachedScorer(Counting(), cache)) == []
 
 
-@pytest.mark.parametrize(("statuses", "kept"), [(("scored",), 1), (("scored", "abstained", "failed"), 3)])
-def test_which_statuses_are_kept_is_a_choice(tmp_path: Path, statuses: tuple[Status, ...], kept: int) -> None:
-    with ScoreCache(tmp_path / "c.sqlite", statuses=statuses) as cache:
+def test_failures_are_not_kept(tmp_path: Path) -> None:
+    with ScoreCache(tmp_path / "c.sqlite") as cache:
         score(CachedScorer(Counting(), cache), sample("x"), sample("fail"), sample("abstain"))
-        assert len(cache) == kept
+        assert len(cache) == 2
 
 
 def big(index: int) -> tuple[bytes, Score]:
@@ -260,10 +259,10 @@ def test_a_path_that_cannot_be_opened_is_a_user_mistake(tmp_path: Path) -> None:
 
 
 def test_it_pickles_as_its_path(tmp_path: Path) -> None:
-    with ScoreCache(tmp_path / "c.sqlite", max_bytes=2 * MIB, statuses=("scored",)) as cache:
+    with ScoreCache(tmp_path / "c.sqlite", max_bytes=2 * MIB) as cache:
         cache.put(dict([big(1)]))
         copy = pickle.loads(pickle.dumps(cache))
-        assert (copy.max_bytes, copy.statuses) == (2 * MIB, ("scored",))
+        assert copy.max_bytes == 2 * MIB
         assert copy.get([big(1)[0]]) == dict([big(1)])
         copy.close()
 

@@ -153,7 +153,8 @@ class Equals:
 
 assert api.score("p", "r", "r", scorer=Equals()).value == 1.0
 children = []
-loop._LOOPS[os.getpid()]._lock.acquire()  # as if another thread were starting the loop at the moment of the fork
+key = (os.getpid(), "adjudge-loop")
+loop._LOOPS[key]._lock.acquire()  # as if another thread were starting the loop at the moment of the fork
 for _ in range(3):
     pid = os.fork()
     if pid == 0:
@@ -167,7 +168,7 @@ for _ in range(3):
         finally:
             os._exit(code)
     children.append(pid)
-loop._LOOPS[os.getpid()]._lock.release()
+loop._LOOPS[key]._lock.release()
 codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
 assert codes == [0, 0, 0], codes
 assert api.score("p", "r", "r", scorer=Equals()).value == 1.0

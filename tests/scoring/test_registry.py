@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.scoring import presets, registry
-from adjudge.scoring.builtin import BUILTIN
+from adjudge.scoring import registry
+from adjudge.scoring.builtin import BUILTIN, preset_names
 from adjudge.scoring.compose import Cascade, Gate, Transform, Weighted
 
 PLUGIN = textwrap.dedent('''
@@ -255,7 +255,7 @@ def test_lists_become_the_tuples_that_frozen_options_are(plugins: Path) -> None:
         ({"transform": {"scorer": "shout", "steps": "rank"}}, "give a list"),
         ({"transform": {"scorer": "shout", "steps": []}}, "has no steps"),
         ({"transform": {"scorer": "shout", "steps": [{"clip": {"lo": 1}}]}}, "no option 'lo'; .*did you mean 'low'"),
-        ({"calibrated": {"scorer": "shout", "map": "none.json"}}, "no calibration map can be read"),
+        ({"calibrated": {"scorer": "shout", "map": "none.json"}}, "a calibration map cannot be read"),
         ({"calibrated": {"scorer": "shout", "map": 3}}, "give a JSON file or its content"),
         ({"weighted": {"parts": ["shout"], "name": ""}}, "has the name ''; it must be text"),
     ],
@@ -297,7 +297,7 @@ def test_a_name_is_described_for_people(plugins: Path) -> None:
 
 
 def test_every_built_in_is_there_and_described() -> None:
-    for name in (*BUILTIN, *presets.names()):
+    for name in (*BUILTIN, *preset_names()):
         listing = registry.describe(name)
         assert not listing.problem, listing
         assert listing.summary

@@ -43,7 +43,7 @@ def check_number(value: Any, within: Range, called: str) -> None:
 def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[str, float]:
     """Return the values of a scorer's option that take the place of some of a table; `ValueError` for other cases."""
     if not isinstance(values, Mapping):
-        raise ValueError(f"{scorer}: values is {values!r}; give a mapping of cases to numbers")
+        raise ValueError(f"{scorer} option values={values!r}; give a mapping of cases to numbers")
     for case, value in values.items():
         if case not in known:
             raise ValueError(f"{scorer}: there is no case {case!r}; the cases are {', '.join(known)}")

@@ -163,7 +163,7 @@ class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]
         try:
             read_theorem({"statement": "Theorem t : True.", "axioms": self.axioms})
         except BadReferenceError as error:
-            raise ValueError(f"coq: axioms is {self.axioms!r:.80}; list full names: Lib.Module.name") from error
+            raise ValueError(f"coq option axioms={self.axioms!r:.80}; list full names: Lib.Module.name") from error
         for tool in ("coqc", "coqchk") if self.recheck else ("coqc",):
             require(tool)
 

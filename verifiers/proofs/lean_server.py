@@ -22,10 +22,8 @@ from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import Circuit, CircuitPlan
-from adjudge.engines.http_client import JsonClient, Refusal
+from adjudge.engines.http_client import Circuit, JsonClient, Refusal, Retry
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range, check_options
@@ -94,10 +92,10 @@ class LeanServerScorer:
     attempts: Annotated[int, Range(ge=1, le=20)] = 3
 
     def __post_init__(self) -> None:
-        check_options(self, "lean_server:")
+        check_options(self, "lean_server option")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"lean_server: url is {self.url!r}; give one like http://localhost:8000")
+            raise ValueError(f"lean_server option url={self.url!r}; give one like http://localhost:8000")
         if self.key_variable and not os.environ.get(self.key_variable):
             raise ValueError(f"lean_server: the environment variable {self.key_variable!r} holds no key; set it")
         if importlib.util.find_spec("httpx") is None:
@@ -130,7 +128,6 @@ class _Call:
         key = os.environ.get(scorer.key_variable, "") if scorer.key_variable else ""
         self.scorer = scorer
         self.client = JsonClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
             secret=key,
             concurrency=scorer.concurrency,
             # The header may take as long again; then the server's own limit passes first.
@@ -138,7 +135,7 @@ class _Call:
             deadline=scorer.attempts * (2 * scorer.seconds + 30),
             max_bytes=_MAX_BYTES,
             retry=Retry(attempts=scorer.attempts, first_pause=0.2, longest_pause=5.0),
-            circuit=Circuit(CircuitPlan()),
+            circuit=Circuit(),
             trust_env=urlsplit(scorer.url).hostname not in ("localhost", "127.0.0.1", "::1"),
         )
         self._golds: dict[LeanFile, asyncio.Task[str]] = {}

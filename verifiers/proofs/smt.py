@@ -124,7 +124,7 @@ class SmtVerifier(IsolatedVerifier, TextVerifier[tuple[Formula, str], str]):
         given: Any = (self.solvers,) if isinstance(self.solvers, str) else tuple(self.solvers)
         object.__setattr__(self, "solvers", given)
         if not given or len(set(given)) < len(given) or not set(given) <= set(SOLVERS):
-            raise ValueError(f"smt: solvers is {given!r}; list z3, cvc5, or both")
+            raise ValueError(f"smt option solvers={given!r}; list z3, cvc5, or both")
         for solver in given:
             require(solver)
 

@@ -204,7 +204,7 @@ class Comparator:
     abs_tol: Annotated[float, Range(ge=0)] = 0.0
 
     def __post_init__(self) -> None:
-        check_options(self, "comparator:")
+        check_options(self, "comparator option")
         if (self.extra_columns or self.missing_columns) and self.columns == "position":
             raise ValueError(
                 "comparator: extra_columns and missing_columns need columns='any'; set it, or leave them 0"

@@ -178,7 +178,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
         super().__post_init__()
         named(REWARDS, self.reward, "reward of sql")
         if not _MOMENT.fullmatch(self.moment):
-            raise ValueError(f"sql: moment is {self.moment!r}; write it like 2025-01-01 00:00:00")
+            raise ValueError(f"sql option moment={self.moment!r}; write it like 2025-01-01 00:00:00")
         if isinstance(self.comparator, Mapping):
             object.__setattr__(self, "comparator", dict(self.comparator))
         named_comparator(self.comparator)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.labels) < 2 or not self.labels.isalnum() or len(set(self.labels.upper())) < len(self.labels):
-            raise ValueError(f"choice: labels is {self.labels!r}; it must be two or more different letters or digits")
+            raise ValueError(f"choice option labels={self.labels!r}; give two different letters or digits or more")
 
     def read_reference(self, reference: Any) -> ChoiceKey:
         """Return the labels, options and answer; see `adjudge.verifiers.text.choice_letter.read_choice_key`."""

@@ -72,11 +72,11 @@ class LengthPenalty(Verifier):
     correct_key: str = ""
 
     def __post_init__(self) -> None:
-        check_options(self, "length:")
+        check_options(self, "length option")
         if self.min_length > self.max_length:
-            raise ValueError(f"length: min_length is {self.min_length}, above max_length {self.max_length}")
+            raise ValueError(f"length option min_length={self.min_length}, above max_length {self.max_length}")
         if self.kind == "overlong" and not 0 <= self.buffer <= self.max_length:
-            raise ValueError(f"length: buffer is {self.buffer}; it must be between 0 and max_length {self.max_length}")
+            raise ValueError(f"length option buffer={self.buffer}; it must be from 0 to max_length {self.max_length}")
         if self.kind == "overlong" and self.correct_key:
             raise ValueError("length: the overlong punishment does not look at the answer; remove correct_key")
         if self.unit == "tokens" and self.reasoning == "strip":
@@ -85,7 +85,7 @@ class LengthPenalty(Verifier):
         least = -1.0 if self.kind == "overlong" else min(self.at_zero, self.at_max, *wrong)
         if self.outside > least:
             raise ValueError(
-                f"length: outside is {self.outside}; it must be at most {least}, the least value inside the limits, or "
+                f"length option outside={self.outside}; it must be at most {least}, the least value inside the limits, or "
                 "breaking them would pay"
             )
 

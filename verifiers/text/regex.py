@@ -45,7 +45,7 @@ class RegexVerifier(Verifier):
     reasoning: Literal["strip", "keep"] = "strip"
 
     def __post_init__(self) -> None:
-        check_options(self, "regex:")
+        check_options(self, "regex option")
         if not self.pattern:
             raise ValueError("regex needs a pattern, for example {regex: {pattern: '[0-9]{4}'}}")
         try:

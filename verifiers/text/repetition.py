@@ -53,7 +53,7 @@ class RepetitionPenalty(Verifier):
     reasoning: Literal["keep", "strip"] = "keep"
 
     def __post_init__(self) -> None:
-        check_options(self, "repetition:")
+        check_options(self, "repetition option")
 
     def verify(self, sample: Sample) -> Score:
         """Return the penalty; the evidence holds how many n-grams there are and how many differ."""

@@ -44,7 +44,7 @@ class FormatVerifier(Verifier):
     credit: Literal["all", "fraction"] = "all"
 
     def __post_init__(self) -> None:
-        check_options(self, "format:")
+        check_options(self, "format option")
         if isinstance(self.tags, str):
             raise ValueError(f"format: tags is the text {self.tags!r}; give a list of names, such as [think, answer]")
         object.__setattr__(self, "tags", tuple(self.tags))
@@ -52,7 +52,7 @@ class FormatVerifier(Verifier):
             if not isinstance(tag, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", tag):
                 raise ValueError(f"format: {tag!r} is not a tag name; use letters, digits, '_' and '-'")
         if not self.tags or len({tag.lower() for tag in self.tags}) < len(self.tags):
-            raise ValueError(f"format: tags is {self.tags!r}; name each tag once, and at least one")
+            raise ValueError(f"format option tags={self.tags!r}; name each tag once, and at least one")
 
     def verify(self, sample: Sample) -> Score:
         """Return 1, 0 or a share; the evidence names the first problem."""

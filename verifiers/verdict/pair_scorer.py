@@ -63,7 +63,7 @@ class PairScorer(ABC):
     match: Literal["partner", "all"] = "partner"
 
     def __post_init__(self) -> None:
-        check_options(self, f"{self.name}:")
+        check_options(self, f"{self.name} option")
 
     @property
     def fingerprint(self) -> str:

@@ -230,7 +230,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.style not in STYLES:
-            raise ValueError(f"{self.name}: style is {self.style!r}; it must be one of {', '.join(STYLES)}")
+            raise ValueError(f"{self.name} option style={self.style!r}; it must be one of {', '.join(STYLES)}")
         if isinstance(self.labels, str):
             raise ValueError(f"{self.name}: labels is the text {self.labels!r}; give a list, such as [A, B]")
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -241,7 +241,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
             frame(self.form)
         labels = self.labels or style.labels
         if len({str(label).strip().casefold() for label in labels} - {""}) < max(2, len(labels)):
-            raise ValueError(f"{self.name}: labels is {labels!r}; give two or more that differ by more than case")
+            raise ValueError(f"{self.name} option labels={labels!r}; give two or more that differ by more than case")
         if not self.low < self.high:
             raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
 

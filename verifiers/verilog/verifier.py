@@ -97,7 +97,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         super().__post_init__()
         object.__setattr__(self, "stages", tuple(self.stages))
         if len(self.stages) != 3 or not 0 <= self.stages[0] <= self.stages[1] <= self.stages[2] < 1:
-            raise ValueError(f"verilog: stages is {self.stages!r}; give three rising credits from 0 to below 1")
+            raise ValueError(f"verilog option stages={self.stages!r}; give three rising credits from 0 to below 1")
         if importlib.util.find_spec("pyslang") is None:
             raise ValueError(f"the verilog scorer parses with pyslang, and it is missing; {install_hint('verilog')}")
         try:
@@ -123,9 +123,11 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         """Read a sample's reference; nothing is run."""
         reference = read_reference(sample.reference)
         if self.check in ("bench", "both") and not reference.testbench:
-            raise ValueError(f"verilog: check is {self.check!r}, and the reference has no testbench")
+            raise ValueError(f"verilog option check={self.check!r}, and the reference has no testbench")
         if (self.check in ("differential", "both") or self.formal in _AFTER_BENCHES) and not reference.design:
-            raise ValueError(f"verilog: check is {self.check!r}, formal {self.formal!r}: the reference has no design")
+            raise ValueError(
+                f"verilog option check={self.check!r} and formal={self.formal!r}: the reference has no design"
+            )
 
     def read_reference(self, reference: Any) -> Ready:
         """Return a reference that has proved itself."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from adjudge.io.source import DatasetChoice
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
@@ -130,7 +131,7 @@ PLACE = "{prompt}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskFiles(Options, what="data option"):
+class TaskFiles(DatasetChoice, Options, what="data option"):
     """Which prompts a policy is trained on, and which it is measured on.
 
     Attributes:
@@ -164,9 +165,6 @@ class TaskFiles(Options, what="data option"):
     id: str = ""
     extra: tuple[str, ...] = ()
     cohort: str = ""
-    split: str = ""
-    subset: str = ""
-    revision: str = ""
     limit: Count | None = None
     template: str = PLACE
     chat: bool = False

@@ -17,7 +17,7 @@ from typing import Any
 from adjudge.data_pipelines.label.samples import Sampler
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, no_column
 from adjudge.io.row import Cursor, Row
-from adjudge.io.source import Source, open_source
+from adjudge.io.source import Source
 from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import PLACE, TaskFiles
@@ -233,7 +233,7 @@ def _read(
 def _rows(files: TaskFiles, paths: Sequence[str]) -> Iterator[tuple[str, Row, Sampler]]:
     """Every row of the files, with what reads it."""
     for path in paths:
-        source = open_source(path, limit=_ROW_BYTES, split=files.split, subset=files.subset, revision=files.revision)
+        source = files.opened(path, limit=_ROW_BYTES)
         # The reward is asked once the prompt is written.
         sampler = Sampler(columns=_columns(files, path, source), validate=lambda sample: None)
         for row in source.rows(Cursor()):

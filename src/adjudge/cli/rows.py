@@ -33,7 +33,7 @@ from adjudge.io.preferences import (
     read_preference,
 )
 from adjudge.io.row import Cursor, Row
-from adjudge.io.source import Source, open_source
+from adjudge.io.source import DatasetChoice, Source
 from adjudge.io.values import is_chat, reference_of
 from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
@@ -169,17 +169,8 @@ _HELD_BYTES: Final = 64 << 20  # rows that are looked at, together
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions(ColumnOptions):
+class RowOptions(DatasetChoice, ColumnOptions):
     """Which rows a command reads, and what their columns are."""
-
-    split: str = ""
-    """Split of a dataset that has several."""
-
-    subset: str = ""
-    """Configuration of a dataset on the hub."""
-
-    revision: str = ""
-    """Commit, tag or branch of a dataset on the hub."""
 
     def source(self, name: str) -> Source:
         """Open an input.
@@ -187,7 +178,7 @@ class RowOptions(ColumnOptions):
         Raises:
             ValueError: there is no such input, or it cannot be read.
         """
-        return open_source(name, limit=_ROW_BYTES, split=self.split, subset=self.subset, revision=self.revision)
+        return self.opened(name, limit=_ROW_BYTES)
 
     def seen(self, source: Source) -> Glance:
         """Return what the first rows of an input show.

@@ -14,8 +14,8 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
-from adjudge.scoring import presets, registry
-from adjudge.scoring.builtin import FAMILIES
+from adjudge.scoring import registry
+from adjudge.scoring.builtin import FAMILIES, preset_names
 from adjudge.scoring.registry import Listing
 from adjudge.training.config_keys import attribute_docs
 
@@ -25,7 +25,7 @@ OTHERS: Final = "plug-ins"
 
 def family_of(name: str) -> str:
     """Return the family of a scorer; what is not built in is a published scorer, that is a preset, or a plug-in."""
-    others = PUBLISHED if name in presets.names() else OTHERS
+    others = PUBLISHED if name in preset_names() else OTHERS
     return next((family for family, members in FAMILIES.items() if name in members), others)
 
 

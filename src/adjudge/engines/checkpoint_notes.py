@@ -3,8 +3,6 @@
 A folder of weights names its architecture, and nothing of how it was trained: where in a row the head reads, what its
 numbers mean, which marker ends a step, how rewards are normalised, which chat template was used.  Programs that guess
 give other numbers for the same checkpoint; here it is written down.
-
-Not covered: the model card for people, which the trainers write.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -65,7 +63,6 @@ class CheckpointNotes(Options, what="checkpoint note"):
     trained: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the values, and reject what contradicts itself."""
         super().__post_init__()
         if (self.what == "process") != (self.head.pooling == "tokens"):
             raise ValueError(
@@ -104,10 +101,10 @@ class CheckpointNotes(Options, what="checkpoint note"):
         if not (self.template and path.is_file()):
             return
         with path.open(encoding="utf-8", newline="") as file:
-            found = template_digest(file.read())
-        if found != self.template:
+            digest = template_digest(file.read())
+        if digest != self.template:
             raise ValueError(
-                f"{str(path)!r} is not the chat template that the model was trained with (digest {found}, trained "
+                f"{str(path)!r} is not the chat template that the model was trained with (digest {digest}, trained "
                 f"{self.template}); put the old one back, or train again"
             )
 
@@ -117,17 +114,7 @@ class CheckpointNotes(Options, what="checkpoint note"):
         Raises:
             ValueError: `trained` holds something that JSON cannot.
         """
-        record = {
-            "version": _VERSION,
-            "what": self.what,
-            "head": self.head.record(),
-            "normalizer": self.normalizer and self.normalizer._asdict(),
-            "labels": list(self.labels),
-            "marker": self.marker,
-            "max_length": self.max_length,
-            "template": self.template,
-            "trained": dict(self.trained),
-        }
+        record = {"version": _VERSION, **asdict(self), "normalizer": self.normalizer and self.normalizer._asdict()}
         try:
             text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from adjudge.options import Options, Range
+from adjudge.options import Options, Range, options_of
 
 HeadKind = Literal["linear", "mlp", "gaussian", "quantile", "gating", "multi"]
 Pooling = Literal["last", "mean", "first", "tokens"]
@@ -59,7 +59,6 @@ class HeadConfig(Options, what="head option"):
     pooling: Pooling = "last"
 
     def __post_init__(self) -> None:
-        """Check the options, and reject shapes that no network has."""
         super().__post_init__()
         if (self.kind == "quantile") != (self.levels > 0):
             raise ValueError(
@@ -92,8 +91,4 @@ class HeadConfig(Options, what="head option"):
         Raises:
             ValueError: a field is unknown, or has a value that is not allowed.
         """
-        known = [field.name for field in fields(cls)]
-        for name in record:
-            if name not in known:
-                raise ValueError(f"a head has no option {name!r}; its options are {', '.join(known)}")
-        return cls(**cast("dict[str, Any]", dict(record)))
+        return cls(**options_of(record, [field.name for field in fields(cls)], inside="a head"))

@@ -2,8 +2,6 @@
 
 In bfloat16 a score has three digits, and so ties where there are none; heads cost nothing beside a body, so they stay
 in 32 bits through `.to`, `.half`, autocast and saving.
-
-Not covered: what the numbers mean (`adjudge.engines.head_config`), and pooling (`adjudge.engines.reward_network`).
 """
 
 from __future__ import annotations
@@ -63,8 +61,8 @@ class HeadNetwork(nn.Module):
         """Return raw numbers, (..., columns), for hidden states, (..., width)."""
         with torch.autocast(hidden.device.type, enabled=False):
             given = hidden.float()
-            found: torch.Tensor = self.score(self.inner(given))
-            return found if self.gate is None else torch.cat([found, self.gate(given)], dim=-1)
+            numbers: torch.Tensor = self.score(self.inner(given))
+            return numbers if self.gate is None else torch.cat([numbers, self.gate(given)], dim=-1)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         """Follow the body to its device, and not to its type."""
@@ -78,20 +76,9 @@ class HeadNetwork(nn.Module):
         return super()._apply(kept, recurse)  # type: ignore[no-untyped-call]
 
 
-def head_network(config: HeadConfig, width: int) -> HeadNetwork:
-    """Return a head with fresh weights, drawn with PyTorch's generator of the CPU, which the caller seeds.
-
-    Args:
-        config: the head's shape.
-        width: of the hidden states.
-    """
-    return HeadNetwork(config, width)
-
-
 def _layers(config: HeadConfig, width: int) -> nn.Sequential:
-    """Hidden layers, each with its activation."""
-    found: list[nn.Module] = []
+    layers: list[nn.Module] = []
     for number in range(config.depth):
         given = width if number == 0 else config.hidden or width
-        found += [nn.Linear(given, config.hidden or width), _ACTIVATIONS[config.activation]()]
-    return nn.Sequential(*found)
+        layers += [nn.Linear(given, config.hidden or width), _ACTIVATIONS[config.activation]()]
+    return nn.Sequential(*layers)

@@ -14,58 +14,136 @@ A request ends in an answer or in a `Fault`, never later than its deadline:
 | another status (redirects are not followed) | no | `engine_error` |
 | an answer that is too large, no JSON, or no JSON object | no | `engine_error` |
 
-One event loop for this process's HTTP connections, on a thread of its own.
-
 A connection belongs to the loop it was opened on.  Callers come from many loops, some of which live for one call, so
-the connections live here: a pool of them is shared by all callers, the limit on concurrent requests holds for all of
-them together, and no connection outlives its loop.  A forked child gets a loop of its own on first use.
-
-Not covered: what is in the answers (`adjudge.engines.openai_answers`), streaming, and servers that want more than a
-bearer token.
+connections live on one loop of this process: all callers share a pool of them and the limit on concurrent requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import email.utils
 import json
+import math
 import random
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
-from adjudge.engines.http_circuit import Circuit
 from adjudge.engines.interface import Fault
-from adjudge.engines.retry import Retry, retry_after
+from adjudge.options import Options, Range
+from adjudge.runtime.loop import process_loop
 
 if TYPE_CHECKING:
     import httpx
-import os
-import threading
-from collections.abc import Coroutine
-from typing import TypeVar
 
 T = TypeVar("T")
 
-# By process id: threads do not survive a fork, and neither does the right to wait for their locks.
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-_STARTING: dict[int, threading.Lock] = {}
+
+@dataclass(frozen=True, kw_only=True)
+class Retry(Options, what="retry option"):
+    """How often and after which pauses a request is sent again.
+
+    Attributes:
+        attempts: how often a request is sent at most, the first time included.
+        first_pause: upper bound in seconds of the pause after the first attempt; it doubles with each attempt.
+        longest_pause: upper bound in seconds of any pause, also of one that the server asks for.
+    """
+
+    attempts: Annotated[int, Range(ge=1)] = 6
+    first_pause: Annotated[float, Range(ge=0, unit="seconds")] = 0.5
+    longest_pause: Annotated[float, Range(ge=0, unit="seconds")] = 30.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.longest_pause < self.first_pause:
+            raise ValueError(f"retry option longest_pause={self.longest_pause!r}; it must be at least first_pause")
+
+    def pause(self, attempt: int, asked: float | None, source: random.Random) -> float:
+        """Return the seconds to wait after an attempt.
+
+        Full jitter: uniform between 0 and the doubled bound, so that a thousand clients of a server that comes back do
+        not come back together.  What the server asked for is a lower bound, with the jitter on top of it.
+
+        Args:
+            attempt: which attempt failed, from 1.
+            asked: the seconds that the server asked for, or None.
+            source: where the jitter comes from.
+        """
+        doublings = min(attempt - 1, 64)  # 2.0 ** 1024 overflows
+        jitter = source.uniform(0, min(self.longest_pause, self.first_pause * 2.0**doublings))
+        return min(self.longest_pause, (asked or 0.0) + jitter)
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for; None where there is none that can be read.
+
+    Source: RFC 9110, section 10.2.3: a number of seconds, or an HTTP date.
+    """
+    if not value:
+        return None
+    text = value.strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        seconds = float(text)
+        return seconds if math.isfinite(seconds) else None
+    try:
+        moment = email.utils.parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - now).total_seconds())
+    except (ValueError, OverflowError):
+        return None
+
+
+@dataclass(eq=False, kw_only=True)
+class Circuit(Options, what="circuit option"):
+    """Whether a server counts as dead, known to all that ask it.
+
+    Attributes:
+        failures: so many connections in a row must have failed,
+        seconds: and for so long, so that a restart that takes a moment costs nothing but that moment.
+        pause: seconds between two looks whether a dead server is back.
+        clock: seconds that only grow.
+        failed_in_a_row: how many connections have failed since the last sign of life.
+    """
+
+    failures: Annotated[int, Range(ge=1)] = 5
+    seconds: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
+    pause: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
+    clock: Callable[[], float] = time.monotonic
+    failed_in_a_row: int = field(default=0, init=False)
+    _since: float = field(default=0.0, init=False)
+    _open_until: float | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def wait(self) -> float:
+        """Return for how many seconds the server is still to be left alone; 0 when it may be asked."""
+        with self._lock:
+            return 0.0 if self._open_until is None else max(0.0, self._open_until - self.clock())
+
+    def failed(self) -> None:
+        """Take note that no connection came about, or that it ended without an answer."""
+        with self._lock:
+            now = self.clock()
+            if not self.failed_in_a_row:
+                self._since = now
+            self.failed_in_a_row += 1
+            if self.failed_in_a_row >= self.failures and now - self._since >= self.seconds:
+                self._open_until = now + self.pause
+
+    def answered(self) -> None:
+        """Take note of a sign of life."""
+        with self._lock:
+            self.failed_in_a_row = 0
+            self._open_until = None
 
 
 def http_loop() -> asyncio.AbstractEventLoop:
-    """Return this process's loop, started on first use."""
-    pid = os.getpid()
-    if (loop := _LOOPS.get(pid)) is not None:
-        return loop
-    with _STARTING.setdefault(pid, threading.Lock()):
-        if pid not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="adjudge-http", daemon=True).start()
-            _LOOPS[pid] = loop
-        return _LOOPS[pid]
+    """Return this process's loop for HTTP, started on first use."""
+    return process_loop("adjudge-http").started()
 
 
 async def on_http_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -107,18 +185,16 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Again:
-    """A failed attempt that may be repeated."""
-
     fault: Fault
     asked: float | None = None
 
 
+@dataclass(eq=False, kw_only=True)
 class JsonClient:
     """A connection pool to one server.  All calls must come from one event loop.
 
-    Args:
-        headers: sent with each request; they may hold a secret.
-        secret: text that must never appear in a fault, or "".
+    Attributes:
+        secret: the key that is sent with each request, and must never appear in a fault; "" for none.
         concurrency: how many requests are under way at once.
         timeout: seconds for one attempt, from sending to the last byte.
         deadline: seconds for all attempts at one request and the pauses between them, from when the first is sent.
@@ -128,37 +204,29 @@ class JsonClient:
         trust_env: whether the proxies that the environment names are used.
     """
 
-    def __init__(
-        self,
-        *,
-        headers: Mapping[str, str],
-        secret: str,
-        concurrency: int,
-        timeout: float,
-        deadline: float,
-        max_bytes: int,
-        retry: Retry,
-        circuit: Circuit,
-        trust_env: bool,
-    ) -> None:
+    secret: str
+    concurrency: int
+    timeout: float
+    deadline: float
+    max_bytes: int
+    retry: Retry
+    circuit: Circuit
+    trust_env: bool
+
+    def __post_init__(self) -> None:
         import httpx
 
-        self._secret = secret
-        self._timeout = timeout
-        self._deadline = deadline
-        self._max_bytes = max_bytes
-        self._retry = retry
-        self._circuit = circuit
         self._jitter = random.Random()
         self._closed = False
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(self.concurrency)
+        key = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         # The time limits are ours: httpx counts each read anew, so that a slow drip of bytes would never time out.
         self._client = httpx.AsyncClient(
-            headers={"Accept": "application/json", **headers},
+            headers={"Accept": "application/json", **key},
             timeout=httpx.Timeout(None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=concurrency),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.concurrency),
             follow_redirects=False,
-            trust_env=trust_env,
+            trust_env=self.trust_env,
         )
 
     async def close(self) -> None:
@@ -186,21 +254,21 @@ class JsonClient:
         while True:
             attempt += 1
             async with self._slots:  # given back between attempts, so that pauses hold nobody up
-                if attempt == 1 and (wait := self._circuit.wait()):
+                if attempt == 1 and (wait := self.circuit.wait()):
                     return Fault(
                         reason="engine_unavailable",
-                        detail=f"not tried: {self._circuit.failures} connections to the server failed in a row; "
+                        detail=f"not tried: {self.circuit.failed_in_a_row} connections to the server failed in a row; "
                         f"it is asked again in {wait:.1f} s",
                     )
                 if self._closed:
                     return Fault(reason="engine_unavailable", detail="the engine was closed")
                 now = time.monotonic()
-                deadline = deadline or now + self._deadline
-                outcome = await self._attempt(method, url, content, min(self._timeout, deadline - now))
+                deadline = deadline or now + self.deadline
+                outcome = await self._attempt(method, url, content, min(self.timeout, deadline - now))
             if not isinstance(outcome, _Again):
                 return outcome
-            pause = max(self._retry.pause(attempt, outcome.asked, self._jitter), self._circuit.wait())
-            if attempt >= self._retry.attempts or time.monotonic() + pause >= deadline:
+            pause = max(self.retry.pause(attempt, outcome.asked, self._jitter), self.circuit.wait())
+            if attempt >= self.retry.attempts or time.monotonic() + pause >= deadline:
                 return outcome.fault
             await asyncio.sleep(pause)
 
@@ -212,9 +280,11 @@ class JsonClient:
         begun = False
         start = time.monotonic()
         try:
-            async with asyncio.timeout(seconds), self._sent(method, url, content) as response:
+            headers = {} if content is None else {"Content-Type": "application/json"}
+            sending = self._client.stream(method, url, content=content, headers=headers)
+            async with asyncio.timeout(seconds), sending as response:
                 begun = True
-                self._circuit.answered()
+                self.circuit.answered()
                 raw = await self._read(response)
         except TimeoutError:
             return self._again("engine_timeout", f"no complete answer within {seconds:.1f} s")
@@ -226,7 +296,7 @@ class JsonClient:
             what = f"{type(error).__name__}: {error}".rstrip(": ")
             if begun:
                 return self._again("engine_error", f"the answer broke off ({what})")
-            self._circuit.failed()
+            self.circuit.failed()
             return self._again("engine_unavailable", f"no answer ({what})")
         if response.status_code != 200:
             return self._not_ok(response, raw)
@@ -234,18 +304,12 @@ class JsonClient:
             return body
         return Answer(body=body, seconds=time.monotonic() - start)
 
-    @contextlib.asynccontextmanager
-    async def _sent(self, method: str, url: str, content: bytes | None) -> AsyncIterator[httpx.Response]:
-        headers = {} if content is None else {"Content-Type": "application/json"}
-        async with self._client.stream(method, url, content=content, headers=headers) as response:
-            yield response
-
     async def _read(self, response: httpx.Response) -> bytes:
         pieces = bytearray()
         async for piece in response.aiter_bytes(_CHUNK):
             pieces += piece
-            if len(pieces) > self._max_bytes:
-                raise _TooLarge(f"the answer is larger than {self._max_bytes} bytes; raise `max_bytes` if it may be")
+            if len(pieces) > self.max_bytes:
+                raise _TooLarge(f"the answer is larger than {self.max_bytes} bytes; raise `max_bytes` if it may be")
         return bytes(pieces)
 
     def _not_ok(self, response: httpx.Response, raw: bytes) -> Refusal | _Again:
@@ -257,7 +321,9 @@ class JsonClient:
         if status >= 500:
             gateway: dict[int, str] = {502: "engine_unavailable", 504: "engine_timeout"}
             return self._again(gateway.get(status, "engine_error"), detail)
-        fault = replace(self._fault("engine_error", detail), too_long=status == 400 and _says_too_long(raw))
+        fault = replace(
+            self._fault("engine_error", detail), too_long=status == 400 and _TOO_LONG.search(_excerpt(raw)) is not None
+        )
         return Refusal(status=status, fault=fault)
 
     def _object(self, response: httpx.Response, raw: bytes) -> Mapping[str, Any] | Fault:
@@ -272,16 +338,11 @@ class JsonClient:
             return self._fault("engine_error", f"the answer is no JSON object: {_excerpt(raw)}")
         return body
 
-    def _again(
-        self,
-        reason: str,
-        detail: str,
-        asked: float | None = None,
-    ) -> _Again:
+    def _again(self, reason: str, detail: str, asked: float | None = None) -> _Again:
         return _Again(fault=self._fault(reason, detail), asked=asked)
 
     def _fault(self, reason: str, detail: str) -> Fault:
-        return Fault(reason=reason, detail=safe_detail(detail, self._secret))
+        return Fault(reason=reason, detail=safe_detail(detail, self.secret))
 
 
 class _TooLarge(Exception):
@@ -308,10 +369,6 @@ def _message(raw: bytes) -> str:
     if isinstance(body, dict) and "message" in body:
         body = body["message"]
     return body if isinstance(body, str) else _excerpt(raw)
-
-
-def _says_too_long(raw: bytes) -> bool:
-    return _TOO_LONG.search(_excerpt(raw)) is not None
 
 
 def _excerpt(raw: bytes) -> str:

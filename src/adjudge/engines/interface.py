@@ -4,8 +4,6 @@ Three implementations (`transformers`, `vllm`, `openai`) answer the same calls w
 prompts and returns one result for each, in order; what went wrong with a prompt is a `Fault` in its place, so that a
 dead server costs nobody else's answer.  The result for a prompt depends on nothing but the prompt, the call's
 parameters and the engine's fingerprint: not on the batch, the order, or what was asked before.
-
-Not covered: prompts' wording (`adjudge.prompts`), and what an answer means (`adjudge.judges`).
 """
 
 from __future__ import annotations
@@ -37,6 +35,14 @@ def is_tokens(row: Row) -> TypeGuard[TokenIds]:
     return isinstance(row, tuple) and bool(row) and all(isinstance(token, int) for token in row)
 
 
+def check_pairs(prompts: Sequence[Row], texts: Sequence[str]) -> None:
+    """Raise `ValueError` unless there is a text for each prompt."""
+    if len(prompts) != len(texts):
+        raise ValueError(
+            f"reference_logprobs was given {len(prompts)} prompts and {len(texts)} texts; give one for each"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How text is generated.
@@ -61,7 +67,6 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_options(self, "sampling option")
         if isinstance(self.stop, str) or not all(isinstance(text, str) and text for text in self.stop):
             raise ValueError(f"sampling option stop={self.stop!r}; it must be a tuple of texts, none of them empty")

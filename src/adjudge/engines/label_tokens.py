@@ -17,9 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from adjudge.engines.interface import Labels
+
+K = TypeVar("K")
 
 Tokens: TypeAlias = tuple[int, ...]
 Tokenize: TypeAlias = Callable[[str], Sequence[int]]
@@ -34,6 +36,28 @@ def continuation_tokens(tokenize: Tokenize, text: str) -> Tokens:
     if joined[: len(anchor)] == anchor:
         return joined[len(anchor) :]
     return tuple(tokenize(text))  # the text begins with something that merges with a line break
+
+
+def owners_of(labels: Labels, key: Callable[[str], K]) -> dict[K, str]:
+    """Return the label that each text stands for, by a key of the texts; texts of one label with equal keys are one.
+
+    Raises:
+        ValueError: there is no label, a label has no text, a text has no token, or two labels share a text.
+    """
+    if not labels:
+        raise ValueError("label_logprobs was given no labels; give at least one, such as {'yes': ('Yes', ' Yes')}")
+    owners: dict[K, str] = {}
+    for label, texts in labels.items():
+        if isinstance(texts, str) or not texts:
+            raise ValueError(f"the label {label!r} has the texts {texts!r}; give a list of texts that stand for it")
+        for text in texts:
+            if not (one := key(text)):
+                raise ValueError(f"the label {label!r} has the text {text!r}, which has no token; give another")
+            if owners.setdefault(one, label) != label:
+                raise ValueError(
+                    f"the labels {owners[one]!r} and {label!r} share the text {text!r}; a text stands for one label"
+                )
+    return owners
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,21 +79,7 @@ class LabelTokens:
         Raises:
             ValueError: there is no label, a label has no text, a text has no token, or two labels share a sequence.
         """
-        if not labels:
-            raise ValueError("label_logprobs was given no labels; give at least one, such as {'yes': ('Yes', ' Yes')}")
-        owners: dict[Tokens, str] = {}
-        for label, texts in labels.items():
-            if isinstance(texts, str) or not texts:
-                raise ValueError(f"the label {label!r} has the texts {texts!r}; give a list of texts that stand for it")
-            for text in texts:
-                tokens = continuation_tokens(tokenize, text)
-                if not tokens:
-                    raise ValueError(f"the label {label!r} has the text {text!r}, which has no token; give another")
-                if owners.setdefault(tokens, label) != label:
-                    raise ValueError(
-                        f"the labels {owners[tokens]!r} and {label!r} share the text {text!r}; "
-                        "a text stands for one label"
-                    )
+        owners = owners_of(labels, lambda text: continuation_tokens(tokenize, text))
         return cls(owners=owners, labels=tuple(labels))
 
     @property

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -23,16 +22,14 @@ from typing import Any, cast
 from adjudge import wire
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine
-from adjudge.options import options_of, suggestion
+from adjudge.options import named, options_of
+from adjudge.runtime.forking import anew_in_child
 
 # Name in specs: module and class of the configuration, module and class of the engine.
 _KINDS: Mapping[str, tuple[str, str]] = {
-    "transformers": (
-        "adjudge.engines.transformers_engine:TransformersConfig",
-        "adjudge.engines.transformers_engine:TransformersEngine",
-    ),
-    "vllm": ("adjudge.engines.vllm_config:VllmConfig", "adjudge.engines.vllm_engine:VllmEngine"),
-    "openai": ("adjudge.engines.openai_config:OpenAIConfig", "adjudge.engines.openai_engine:OpenAIEngine"),
+    "transformers": ("transformers_engine:TransformersConfig", "transformers_engine:TransformersEngine"),
+    "vllm": ("vllm_config:VllmConfig", "vllm_engine:VllmEngine"),
+    "openai": ("openai_config:OpenAIConfig", "openai_engine:OpenAIEngine"),
 }
 _EXAMPLE = "such as transformers:MODEL, or {openai: {model: NAME, base_url: URL}}"
 
@@ -47,9 +44,10 @@ class _Shelf:
     """The engines of this process, the least recently asked for first."""
 
     def __init__(self) -> None:
-        self.empty()
+        self.begin_anew()
+        anew_in_child(self)
 
-    def empty(self) -> None:
+    def begin_anew(self) -> None:
         """Forget all engines: a forked child cannot use its parent's."""
         self._lock = threading.Lock()
         self._engines: OrderedDict[tuple[str, str], Engine] = OrderedDict()
@@ -59,7 +57,7 @@ class _Shelf:
         key = (kind, wire.dumps(asdict(config)))
         with self._lock:
             if key not in self._engines:
-                self._engines[key] = cast("Engine", _named(_KINDS[kind][1])(config))
+                self._engines[key] = cast("Engine", _imported(_KINDS[kind][1])(config))
             self._engines.move_to_end(key)
             while len(self._engines) > _MOST:
                 self._engines.popitem(last=False)
@@ -67,7 +65,6 @@ class _Shelf:
 
 
 _shelf = _Shelf()
-os.register_at_fork(after_in_child=_shelf.empty)
 
 
 def engine_of(spec: Any) -> Engine:
@@ -79,7 +76,7 @@ def engine_of(spec: Any) -> Engine:
         ValueError: the spec is malformed, or an option is unknown or out of range.
     """
     for kind, (home, _) in _KINDS.items():
-        if isinstance(spec, _named(home)):
+        if isinstance(spec, _imported(home)):
             return _shelf.engine(kind, spec)
     if isinstance(spec, str):
         kind, _, model = (f"transformers:{smollm2.NAME}" if spec == smollm2.NAME else spec).partition(":")
@@ -96,13 +93,10 @@ def engine_of(spec: Any) -> Engine:
 
 
 def _configured(kind: Any, options: Any) -> Any:
-    """The configuration of an engine, made of options that were checked against its fields."""
-    if kind not in _KINDS:
-        near = suggestion(str(kind), _KINDS)
-        raise ValueError(f"unknown kind of engine {kind!r}{near}; there are {', '.join(_KINDS)}: {_EXAMPLE}")
+    home, _ = named(_KINDS, kind, "kind of engine")
     if isinstance(options, str):
         options = {"model": options} if options else {}
-    make = _named(_KINDS[kind][0])
+    make = _imported(home)
     given = options_of(options, list(inspect.signature(make).parameters), inside=f"the engine {kind!r}")
     if given.get("model") == smollm2.NAME and kind != "openai":
         given["model"] = smollm2.smollm2_folder()
@@ -114,6 +108,6 @@ def _configured(kind: Any, options: Any) -> Any:
         raise ValueError(f"the engine {kind!r} cannot be made with the options given: {error}") from error
 
 
-def _named(home: str) -> Any:
+def _imported(home: str) -> Any:
     module, _, name = home.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(f"adjudge.engines.{module}"), name)

@@ -10,8 +10,6 @@ While `transformers` makes a model it replaces `PreTrainedModel.tie_weights` and
 the whole process, and then puts back what it had found (5.19: `initialization.no_tie_weights`, `local_torch_dtype`).
 Of two threads at it, the one that ends last puts back the other's replacement: from then on no model of the process has
 its output embeddings tied to its input embeddings, and each scores with random ones, without an error.
-
-Not covered: a file that was changed on purpose between the blocks.
 """
 
 from __future__ import annotations
@@ -23,10 +21,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adjudge.runtime.forking import anew_in_child
+
 
 class _Making:
     def __init__(self) -> None:
         self.begin_anew()
+        anew_in_child(self)
 
     def begin_anew(self) -> None:
         """Forget who makes a model: a forked child has no such thread."""
@@ -34,7 +35,6 @@ class _Making:
 
 
 _making = _Making()
-os.register_at_fork(after_in_child=_making.begin_anew)
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def folder_digest(folder: Path) -> str:
     Raises:
         ValueError: there is no such file.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     names = sorted(
         entry.name
         for entry in os.scandir(folder)
@@ -75,14 +75,14 @@ def folder_digest(folder: Path) -> str:
         raise ValueError(f"the folder {str(folder)!r} holds no model: no config.json and no weights")
     for name in names:
         size = (folder / name).stat().st_size
-        found.update(f"{name}\0{size}\0".encode())
+        digest.update(f"{name}\0{size}\0".encode())
         with (folder / name).open("rb") as file:
             if size <= _WHOLE:
                 while block := file.read(_HEAD):
-                    found.update(block)
+                    digest.update(block)
                 continue
-            found.update(file.read(_HEAD))
+            digest.update(file.read(_HEAD))
             for at in range(_BLOCKS):
                 file.seek(_HEAD + (size - _HEAD - _BLOCK) * at // (_BLOCKS - 1))
-                found.update(file.read(_BLOCK))
-    return found.hexdigest()[:16]
+                digest.update(file.read(_BLOCK))
+    return digest.hexdigest()[:16]

@@ -2,8 +2,6 @@
 
 Each reader raises `BadAnswer` with what is wrong; the engine makes it a fault.  Numbers that no model can have given
 (a log-probability above 0, NaN, the wrong count) are refused as well.
-
-Not covered: streams, tool calls, images and audio.
 """
 
 from __future__ import annotations

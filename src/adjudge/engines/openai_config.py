@@ -11,12 +11,10 @@ from dataclasses import InitVar, dataclass, field, fields
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
-from adjudge.engines.http_circuit import CircuitPlan
-from adjudge.engines.retry import Retry
+from adjudge.engines.http_client import Circuit, Retry
 from adjudge.options import Range, check_options
 
 Dialect = Literal["auto", "openai", "vllm"]
-_DIALECTS: tuple[Dialect, ...] = ("auto", "openai", "vllm")
 _COUNT: Final = Range(ge=1)
 _SECONDS: Final = Range(gt=0, unit="seconds")
 _USUAL_VARIABLE = "OPENAI_API_KEY"  # may be unset: many servers want no key
@@ -96,7 +94,6 @@ class OpenAIConfig:
     dead_pause: float = 5.0
 
     def __post_init__(self, api_key: str | None) -> None:
-        """Reject options that cannot work, and keys where they do not belong."""
         if api_key is not None:
             raise ValueError(
                 "engine option api_key: keys are taken from the environment only, never from a spec; put the key into "
@@ -151,9 +148,9 @@ class OpenAIConfig:
         """Return when requests are sent again."""
         return Retry(attempts=self.attempts, first_pause=self.first_pause, longest_pause=self.longest_pause)
 
-    def circuit(self) -> CircuitPlan:
-        """Return when the server counts as dead."""
-        return CircuitPlan(failures=self.dead_failures, seconds=self.dead_seconds, pause=self.dead_pause)
+    def circuit(self) -> Circuit:
+        """Return what will say when the server counts as dead."""
+        return Circuit(failures=self.dead_failures, seconds=self.dead_seconds, pause=self.dead_pause)
 
     def identity(self) -> dict[str, object]:
         """Return the options that decide what is answered: all but those of the transport."""

@@ -30,12 +30,14 @@ from adjudge.engines.interface import (
     Sampling,
     TextLogprobs,
     TokenLogits,
+    check_pairs,
 )
+from adjudge.engines.label_tokens import owners_of
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
-from adjudge.engines.openai_labels import check_labels
 from adjudge.engines.openai_session import OpenAISession, Refused
 from adjudge.extras import install_hint
+from adjudge.runtime.loop import together
 
 R = TypeVar("R")
 
@@ -94,9 +96,6 @@ class OpenAIEngine:
             ValueError: the server cannot sample that way, or cannot continue a chat that ends with an assistant's turn.
         """
 
-        async def one(session: OpenAISession, at: int) -> Generation:
-            return await session.generate(prompts[at], sampling)
-
         async def check(session: OpenAISession) -> None:
             if await session.dialect() == "vllm":
                 return
@@ -107,7 +106,7 @@ class OpenAIEngine:
                 )
             _refuse_continuation(prompts)
 
-        return await self._each(len(prompts), one, check)
+        return await self._each(prompts, lambda session, at: session.generate(prompts[at], sampling), check)
 
     async def label_logprobs(self, prompts: Sequence[Prompt], labels: Labels) -> list[LabelLogprobs | Fault]:
         """Return how likely each label comes next.
@@ -119,9 +118,7 @@ class OpenAIEngine:
         Raises:
             ValueError: labels cannot be told apart, or the server cannot continue a chat.
         """
-        check_labels(labels)
-        if not prompts:
-            return []
+        owners_of(labels, str)  # refuses what cannot be told apart
 
         async def one(session: OpenAISession, at: int) -> LabelLogprobs:
             if await session.dialect() == "vllm":
@@ -134,7 +131,7 @@ class OpenAIEngine:
             else:
                 _refuse_continuation(prompts)
 
-        return await self._each(len(prompts), one, check)
+        return await self._each(prompts, one, check)
 
     async def reference_logprobs(self, prompts: Sequence[Prompt], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
         """Return how likely each text is as the continuation of the prompt beside it.
@@ -142,10 +139,7 @@ class OpenAIEngine:
         Raises:
             ValueError: there are not as many texts as prompts, or the server cannot tell.
         """
-        if len(prompts) != len(texts):
-            raise ValueError(
-                f"reference_logprobs was given {len(prompts)} prompts and {len(texts)} texts; give one for each"
-            )
+        check_pairs(prompts, texts)
 
         async def one(session: OpenAISession, at: int) -> TextLogprobs:
             prompt, text = prompts[at], texts[at]
@@ -156,16 +150,15 @@ class OpenAIEngine:
             return await session.forced(prompt, text)
 
         async def check(session: OpenAISession) -> None:
-            if await session.dialect() == "vllm":
-                return
-            if not self.config.echo or not all(isinstance(prompt, str) for prompt in prompts):
+            readable = self.config.echo and all(isinstance(prompt, str) for prompt in prompts)
+            if not readable and await session.dialect() != "vllm":
                 raise ValueError(
                     "this server's log-probabilities of given text are not known to be available; use a vLLM server "
                     "(dialect='vllm'), or text prompts and echo=true if `/completions` can echo with logprobs, or an "
                     "embedded engine"
                 )
 
-        return await self._each(len(prompts), one, check)
+        return await self._each(prompts, one, check)
 
     async def classify(self, prompts: Sequence[Prompt]) -> list[Logits | Fault]:
         """Return a sequence classifier's raw outputs; chats are rendered as they stand, with nothing to continue.
@@ -173,11 +166,7 @@ class OpenAIEngine:
         Raises:
             ValueError: the server is no vLLM server, or serves no classifier.
         """
-
-        async def one(session: OpenAISession, at: int) -> Logits:
-            return await session.classify(prompts[at])
-
-        return await self._each(len(prompts), one, _need_vllm)
+        return await self._each(prompts, lambda session, at: session.classify(prompts[at]), _need_vllm)
 
     async def classify_tokens(self, prompts: Sequence[Row]) -> list[TokenLogits | Fault]:
         """Return a token classifier's raw outputs; chats are rendered as they stand, with nothing to continue.
@@ -185,11 +174,7 @@ class OpenAIEngine:
         Raises:
             ValueError: the server is no vLLM server, or serves no token classifier.
         """
-
-        async def one(session: OpenAISession, at: int) -> TokenLogits:
-            return await session.classify_tokens(prompts[at])
-
-        return await self._each(len(prompts), one, _need_vllm)
+        return await self._each(prompts, lambda session, at: session.classify_tokens(prompts[at]), _need_vllm)
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -202,44 +187,33 @@ class OpenAIEngine:
 
     async def _each(
         self,
-        count: int,
+        prompts: Sequence[object],
         one: Callable[[OpenAISession, int], Awaitable[R]],
         check: Callable[[OpenAISession], Awaitable[None]],
     ) -> list[R | Fault]:
-        """Return the result for each of so many prompts; `check` comes first and may refuse them all."""
-        if not count:
-            return []
-        return await on_http_loop(self._each_here(count, one, check))
+        """Return the result for each prompt; `check` comes first and may refuse them all."""
 
-    async def _each_here(
-        self,
-        count: int,
-        one: Callable[[OpenAISession, int], Awaitable[R]],
-        check: Callable[[OpenAISession], Awaitable[None]],
-    ) -> list[R | Fault]:
-        session = self._session()
-        try:
-            await check(session)
-        except (Refused, BadAnswer) as error:
-            return [session.fault_of(error)] * count
-        results: dict[int, R | Fault] = {}
-        todo = iter(range(count))
+        async def each() -> list[R | Fault]:
+            session = self._session()
+            try:
+                await check(session)
+            except (Refused, BadAnswer) as error:
+                return [session.fault_of(error)] * len(prompts)
+            results: dict[int, R | Fault] = {}
+            todo = iter(range(len(prompts)))
 
-        async def work() -> None:
-            for at in todo:
-                try:
-                    results[at] = await one(session, at)
-                except (Refused, BadAnswer) as error:
-                    results[at] = session.fault_of(error)
+            async def work() -> None:
+                for at in todo:
+                    try:
+                        results[at] = await one(session, at)
+                    except (Refused, BadAnswer) as error:
+                        results[at] = session.fault_of(error)
 
-        tasks = [asyncio.ensure_future(work()) for _ in range(min(count, _AHEAD * self.config.concurrency))]
-        try:
-            await asyncio.gather(*tasks)
-        finally:  # one mistake, or the caller's change of mind, ends them all
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        return [results[at] for at in range(count)]
+            # One mistake, or the caller's change of mind, ends them all.
+            await together([work() for _ in range(min(len(prompts), _AHEAD * self.config.concurrency))])
+            return [results[at] for at in range(len(prompts))]
+
+        return await on_http_loop(each()) if prompts else []
 
     def _session(self) -> OpenAISession:
         pid = os.getpid()
@@ -249,7 +223,6 @@ class OpenAIEngine:
 
 
 def _let_go(sessions: dict[int, OpenAISession]) -> None:
-    """Close the connections of an engine that nobody holds any more."""
     if (session := sessions.pop(os.getpid(), None)) is not None:
         asyncio.run_coroutine_threadsafe(session.close(), http_loop())
 

@@ -53,21 +53,6 @@ def chained(sequences: Iterable[Tokens], read: Mapping[Tokens, float]) -> dict[T
     return {one: math.fsum(read[one[: at + 1]] for at in range(len(one))) for one in sequences}
 
 
-def check_labels(labels: Labels) -> None:
-    """Raise `ValueError` where labels cannot be told apart."""
-    if not labels:
-        raise ValueError("label_logprobs was given no labels; give at least one, such as {'yes': ('Yes', ' Yes')}")
-    owners: dict[str, str] = {}
-    for label, texts in labels.items():
-        if isinstance(texts, str) or not texts or not all(texts):
-            raise ValueError(f"the label {label!r} has the texts {texts!r}; give a list of texts that stand for it")
-        for text in texts:
-            if owners.setdefault(text, label) != label:
-                raise ValueError(
-                    f"the labels {owners[text]!r} and {label!r} share the text {text!r}; a text stands for one label"
-                )
-
-
 def labels_among(labels: Labels, top: TopTokens, unseen: float) -> tuple[dict[str, float], float]:
     """Return each label's log-probability, and the mass of what was seen.
 
@@ -92,8 +77,8 @@ def labels_among(labels: Labels, top: TopTokens, unseen: float) -> tuple[dict[st
             f"texts that are not among them may have a probability of up to {bounds[worst]:.2g}, beside {mass:.2g} for "
             "all that was seen; ask for more `top_logprobs`, allow a larger share `unseen`, or use a vLLM server"
         )
-    logprobs = {label: _log(seen[label] or bounds[label]) for label in labels}
-    return logprobs, min(mass, 1.0)
+    known = {label: seen[label] or bounds[label] for label in labels}
+    return {label: max(math.log(p), NEVER) if p > 0 else NEVER for label, p in known.items()}, min(mass, 1.0)
 
 
 def _bound(texts: Sequence[str], top: TopTokens) -> float:
@@ -103,7 +88,3 @@ def _bound(texts: Sequence[str], top: TopTokens) -> float:
     left = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in top.logprobs))
     beginning = [value for token, value in top.logprobs if any(token and text.startswith(token) for text in texts)]
     return min(left, len(texts) * math.exp(top.floor)) + math.fsum(math.exp(value) for value in beginning)
-
-
-def _log(probability: float) -> float:
-    return max(math.log(probability), NEVER) if probability > 0 else NEVER

@@ -8,9 +8,6 @@
 | `classify`, `classify_tokens` | not at all | `/classify`, `/pooling`, without activation |
 
 A session lives on one event loop and belongs to one process.
-
-Not covered: many prompts at once (`adjudge.engines.openai_engine`), and how requests travel
-(`adjudge.engines.http_client`).
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from adjudge.engines import openai_answers as answers
-from adjudge.engines.http_circuit import Circuit
 from adjudge.engines.http_client import Answer, JsonClient, Refusal, safe_detail
 from adjudge.engines.interface import (
     Fault,
@@ -68,20 +64,17 @@ class OpenAISession:
     """
 
     def __init__(self, config: OpenAIConfig) -> None:
-        key = config.key()
         self._config = config
         self._client = JsonClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            secret=key,
+            secret=config.key(),
             concurrency=config.concurrency,
             timeout=config.timeout,
             deadline=config.deadline,
             max_bytes=config.max_bytes,
             retry=config.retry(),
-            circuit=Circuit(config.circuit()),
+            circuit=config.circuit(),
             trust_env=not config.is_local,
         )
-        self._key = key
         self._dialect: str | None = None if config.dialect == "auto" else config.dialect
         self._looking: asyncio.Task[str] | None = None
         self._answered: set[str] = set()
@@ -95,7 +88,7 @@ class OpenAISession:
         """Return why there is no result."""
         if isinstance(error, Refused):
             return error.fault
-        return Fault(reason="engine_error", detail=safe_detail(str(error), self._key))
+        return Fault(reason="engine_error", detail=safe_detail(str(error), self._client.secret))
 
     async def dialect(self) -> str:
         """Return "openai" or "vllm"; the server is asked once.
@@ -108,9 +101,9 @@ class OpenAISession:
         if self._looking is None:
             self._looking = asyncio.ensure_future(self._look())
             self._looking.add_done_callback(self._looked)
-        found = await asyncio.shield(self._looking)  # many wait for one look; none may cancel it
-        self._dialect = found
-        return found
+        dialect = await asyncio.shield(self._looking)  # many wait for one look; none may cancel it
+        self._dialect = dialect
+        return dialect
 
     async def _look(self) -> str:
         answer = await self._client.get(f"{self._config.address}/models")
@@ -146,11 +139,8 @@ class OpenAISession:
             body["stop"] = list(sampling.stop)
         if sampling.temperature > 0:
             body["seed"] = prompt_seed(sampling.seed, prompt)
-        answer = await self._post(f"{self._config.address}{_route(chat)}", body)
-        return Generation(
-            completions=answers.completions_of(answer.body, sampling.n, chat),
-            cost=answers.cost_of(answer.body, answer.seconds),
-        )
+        answer, cost = await self._post(_route(chat), body)
+        return Generation(completions=answers.completions_of(answer, sampling.n, chat), cost=cost)
 
     async def labels_shown(self, prompt: Prompt, labels: Labels) -> LabelLogprobs:
         """Return how likely labels are, from the likeliest tokens alone."""
@@ -160,10 +150,10 @@ class OpenAISession:
             body |= {self._config.max_tokens_field: 1, "logprobs": True, "top_logprobs": self._config.top_logprobs}
         else:
             body |= {"max_tokens": 1, "logprobs": self._config.top_logprobs}
-        answer = await self._post(f"{self._config.address}{_route(chat)}", body)
-        (choice,) = answers.choices_of(answer.body, 1)
+        answer, cost = await self._post(_route(chat), body)
+        (choice,) = answers.choices_of(answer, 1)
         logprobs, mass = labels_among(labels, answers.top_tokens_of(choice, chat), self._config.unseen)
-        return LabelLogprobs(logprobs=logprobs, mass=mass, cost=answers.cost_of(answer.body, answer.seconds))
+        return LabelLogprobs(logprobs=logprobs, mass=mass, cost=cost)
 
     async def label_tokens(self, labels: Labels) -> LabelTokens:
         """Return the labels' token sequences, by the server's tokenizer."""
@@ -171,9 +161,7 @@ class OpenAISession:
         if name not in self._labels:
             texts = [text for texts in labels.values() for text in texts]
             table = await self._tokenized([_ANCHOR, *texts, *(_ANCHOR + text for text in texts)])
-            if (
-                len(self._labels) >= 64
-            ):  # scorers have a handful of label sets; what makes new ones all the time is fuzzing
+            if len(self._labels) >= 64:  # scorers have a handful of label sets; only fuzzing makes ever new ones
                 self._labels.clear()
             self._labels[name] = LabelTokens.of(labels, table.__getitem__)
         return self._labels[name]
@@ -183,41 +171,38 @@ class OpenAISession:
         tokens, cost = await self._prompt_tokens(prompt)
         wanted = reads_for(labels.owners)
         root = wanted.pop(())
-        found, spent = await self._read(tokens, {(): root})
+        logprobs_read, spent = await self._read(tokens, {(): root})
         cost += spent
         if wanted:  # after the root: now the prompt is in the server's cache, and these cost a token or two each
             deeper, spent = await self._read(tokens, wanted)
-            found |= deeper
+            logprobs_read |= deeper
             cost += spent
-        logprobs, mass = labels.summed(chained(labels.owners, found))
+        logprobs, mass = labels.summed(chained(labels.owners, logprobs_read))
         return LabelLogprobs(logprobs=logprobs, mass=mass, cost=cost)
 
     async def echoed(self, prompt: str, text: str) -> TextLogprobs:
         """Return how likely a text is after a text prompt, by having both repeated."""
-        body = {"model": self._config.model, "prompt": prompt + text, "echo": True, "logprobs": 1, **_RAW}
-        answer = await self._post(f"{self._config.address}{_route(False)}", body)
-        (choice,) = answers.choices_of(answer.body, 1)
-        return _text_logprobs(answers.echoed_of(choice, prompt, text), answers.cost_of(answer.body, answer.seconds))
+        body = {"prompt": prompt + text, "echo": True, "logprobs": 1, **_RAW}
+        answer, cost = await self._post(_route(False), body)
+        (choice,) = answers.choices_of(answer, 1)
+        return _text_logprobs(answers.echoed_of(choice, prompt, text), cost)
 
     async def forced(self, prompt: Prompt, text: str) -> TextLogprobs:
         """Return how likely a text is after a prompt, by vLLM's log-probabilities of prompts."""
         tokens, cost = await self._prompt_tokens(prompt)
         table = await self._tokenized([_ANCHOR, _ANCHOR + text, text])
         continuation = continuation_tokens(table.__getitem__, text)
-        body = {"model": self._config.model, "prompt": [*tokens, *continuation], "prompt_logprobs": 0, **_RAW}
-        answer = await self._post(f"{self._config.address}{_route(False)}", body)
-        (choice,) = answers.choices_of(answer.body, 1)
-        read = answers.prompt_logprobs_of(choice, continuation)
-        return _text_logprobs(read, cost + answers.cost_of(answer.body, answer.seconds))
+        body = {"prompt": [*tokens, *continuation], "prompt_logprobs": 0, **_RAW}
+        answer, spent = await self._post(_route(False), body)
+        (choice,) = answers.choices_of(answer, 1)
+        return _text_logprobs(answers.prompt_logprobs_of(choice, continuation), cost + spent)
 
     async def classify(self, prompt: Prompt) -> Logits:
         """Return a sequence classifier's raw outputs."""
         given = {"input": prompt, "add_special_tokens": False} if isinstance(prompt, str) else self._finished(prompt)
-        body = {"model": self._config.model, "use_activation": False, **given}
-        answer = await self._post(f"{self._config.root}/classify", body)
-        (record,) = self._records(answer.body)
-        values = answers.numbers_of(record.get("probs"), "the answer's `probs`")
-        return Logits(values=values, cost=answers.cost_of(answer.body, answer.seconds))
+        answer, cost = await self._post("/classify", {"use_activation": False, **given})
+        values = answers.numbers_of(_record(answer).get("probs"), "the answer's `probs`")
+        return Logits(values=values, cost=cost)
 
     async def classify_tokens(self, prompt: Row) -> TokenLogits:
         """Return a token classifier's raw outputs."""
@@ -225,37 +210,34 @@ class OpenAISession:
             tokens, cost = prompt, NO_COST
         else:
             tokens, cost = await self._prompt_tokens(cast("Prompt", prompt), finished=True)
-        body = {"model": self._config.model, "input": list(tokens), "task": "token_classify", "use_activation": False}
-        answer = await self._post(f"{self._config.root}/pooling", body)
-        (record,) = self._records(answer.body)
-        rows = answers.field_of(record, "data", list, "the answer")
+        body = {"input": list(tokens), "task": "token_classify", "use_activation": False}
+        answer, spent = await self._post("/pooling", body)
+        rows = answers.field_of(_record(answer), "data", list, "the answer")
         if len(rows) != len(tokens):
             raise BadAnswer(f"the prompt has {len(tokens)} tokens; outputs for {len(rows)} came back")
         return TokenLogits(
             token_ids=tokens,
             values=tuple(answers.numbers_of(row, "a token's outputs") for row in rows),
-            cost=cost + answers.cost_of(answer.body, answer.seconds),
+            cost=cost + spent,
         )
 
     async def _read(self, prompt: Tokens, wanted: Mapping[Tokens, tuple[int, ...]]) -> tuple[dict[Tokens, float], Cost]:
-        """Return the log-probabilities of the wanted tokens after the prompt and each of the given tokens."""
-        found: dict[Tokens, float] = {}
+        logprobs: dict[Tokens, float] = {}
         cost = NO_COST
         together = tuple(dict.fromkeys(token for tokens in wanted.values() for token in tokens))
         for some in portions(together):
             body = {
-                "model": self._config.model,
                 "prompt": [[*prompt, *prefix] for prefix in wanted],
                 "logprobs": 1,
                 "logprob_token_ids": list(some),
                 "return_tokens_as_token_ids": True,
                 **_RAW,
             }
-            answer = await self._post(f"{self._config.address}{_route(False)}", body)
-            cost += answers.cost_of(answer.body, answer.seconds)
-            for prefix, choice in zip(wanted, answers.choices_of(answer.body, len(wanted)), strict=True):
-                found |= {(*prefix, token): value for token, value in answers.read_of(choice, some).items()}
-        return found, cost
+            answer, spent = await self._post(_route(False), body)
+            cost += spent
+            for prefix, choice in zip(wanted, answers.choices_of(answer, len(wanted)), strict=True):
+                logprobs |= {(*prefix, token): value for token, value in answers.read_of(choice, some).items()}
+        return logprobs, cost
 
     async def _prompt_tokens(self, prompt: Prompt, *, finished: bool = False) -> tuple[Tokens, Cost]:
         given = (
@@ -263,23 +245,23 @@ class OpenAISession:
             if isinstance(prompt, str)
             else (self._finished(prompt) if finished else self._chat(prompt))
         )
-        answer = await self._post(f"{self._config.root}/tokenize", {"model": self._config.model, **given})
-        tokens = answers.token_ids_of(answer.body)
+        answer, cost = await self._post("/tokenize", given)
+        tokens = answers.token_ids_of(answer)
         if not tokens:
             raise BadAnswer("the prompt has no tokens; the model needs at least one")
-        return tokens, Cost(seconds=answer.seconds)
+        return tokens, cost
 
     async def _tokenized(self, texts: Sequence[str]) -> dict[str, Tokens]:
         table: dict[str, Tokens] = {}
         for text in dict.fromkeys(texts):
-            body = {"model": self._config.model, "prompt": text, "add_special_tokens": False}
-            table[text] = answers.token_ids_of((await self._post(f"{self._config.root}/tokenize", body)).body)
+            answer, _ = await self._post("/tokenize", {"prompt": text, "add_special_tokens": False})
+            table[text] = answers.token_ids_of(answer)
         return table
 
     def _prompt_fields(self, prompt: Prompt) -> dict[str, Any]:
         if not isinstance(prompt, str):
-            return {"model": self._config.model, **self._chat(prompt)}
-        fields: dict[str, Any] = {"model": self._config.model, "prompt": prompt}
+            return self._chat(prompt)
+        fields: dict[str, Any] = {"prompt": prompt}
         return fields | {"add_special_tokens": False} if self._dialect == "vllm" else fields
 
     def _chat(self, prompt: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -296,17 +278,13 @@ class OpenAISession:
         options = self._config.chat_template_kwargs
         return {"chat_template_kwargs": dict(options)} if options else {}
 
-    def _records(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        records: list[Mapping[str, Any]] = answers.field_of(body, "data", list, "the answer")
-        if len(records) != 1 or not isinstance(records[0], Mapping):
-            raise BadAnswer(f"one result was asked for; the answer has {len(records)}")
-        return records
-
-    async def _post(self, url: str, body: Mapping[str, Any]) -> Answer:
-        answer = await self._client.post(url, body)
+    async def _post(self, route: str, fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], Cost]:
+        """Return what the server answers, and what it cost; routes of vLLM's own start where `/v1` does."""
+        url = f"{self._config.address if route.endswith('completions') else self._config.root}{route}"
+        answer = await self._client.post(url, {"model": self._config.model, **fields})
         if isinstance(answer, Answer):
             self._answered.add(url)
-            return answer
+            return answer.body, answers.cost_of(answer.body, answer.seconds)
         if isinstance(answer, Fault):
             raise Refused(answer)
         # A route that never worked is a mistake in the options; one that worked before is a fault of the server.
@@ -317,7 +295,7 @@ class OpenAISession:
     def _remedy(self, url: str, refusal: Refusal) -> str:
         config = self._config
         if refusal.status == 401:
-            sent = "a key was sent" if self._key else "no key was sent"
+            sent = "a key was sent" if self._client.secret else "no key was sent"
             why = "" if config.is_local or url.startswith("https:") else ", since keys go over https only"
             remedy = f"{sent}{why}; set the environment variable {config.api_key_env or 'that api_key_env names'}"
         elif url.endswith(("/classify", "/pooling")):
@@ -327,7 +305,7 @@ class OpenAISession:
         else:
             remedy = f"check base_url={config.base_url!r} and model={config.model!r}"
         return safe_detail(
-            f"openai engine: {url}: {_MISTAKES[refusal.status]} ({refusal.fault.detail}); {remedy}", self._key
+            f"openai engine: {url}: {_MISTAKES[refusal.status]} ({refusal.fault.detail}); {remedy}", self._client.secret
         )
 
 
@@ -335,6 +313,14 @@ def prompt_seed(seed: int, prompt: Prompt) -> int:
     """Return a seed of 31 bits for a prompt, so that different prompts do not share their luck."""
     text = json.dumps([seed, prompt], default=repr)
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:4]) >> 1
+
+
+def _record(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    records = answers.field_of(body, "data", list, "the answer")
+    if len(records) != 1 or not isinstance(records[0], Mapping):
+        raise BadAnswer(f"one result was asked for; the answer has {len(records)}")
+    record: Mapping[str, Any] = records[0]
+    return record
 
 
 def _route(chat: bool) -> str:

@@ -65,8 +65,8 @@ class PromptTokens:
 
     def end_tokens(self) -> frozenset[int]:
         """Return the token that ends a text, if there is one."""
-        found = self.tokenizer.eos_token_id
-        return frozenset() if found is None else frozenset([found])
+        end = self.tokenizer.eos_token_id
+        return frozenset() if end is None else frozenset([end])
 
     @cached_property
     def special_tokens(self) -> tuple[str, ...]:
@@ -84,16 +84,16 @@ class PromptTokens:
         Raises:
             ValueError: there is a chat, and the model has no chat template.
         """
-        found = [
+        rendered = [
             prompt
             if isinstance(prompt, str) or is_tokens(prompt)
             else self.rendered(cast("Sequence[Message]", prompt), finished=finished)
             for prompt in prompts
         ]
-        texts = [_encodable(text) for text in found if isinstance(text, str)]
+        texts = [_encodable(text) for text in rendered if isinstance(text, str)]
         with self._lock:
             rows = iter(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else ())
-        return [tuple(next(rows)) if isinstance(text, str) else text for text in found]
+        return [tuple(next(rows)) if isinstance(text, str) else text for text in rendered]
 
     def prompt_lengths(
         self, chats: Sequence[Prompt], rows: Sequence[tuple[int, ...] | Fault], *, back: int = 0
@@ -116,16 +116,16 @@ class PromptTokens:
         others = self.read(
             [[*chat[:-1], {**chat[-1], "content": "-"}] if chat else () for chat in turns], finished=True
         )
-        found: list[int | Fault] = []
+        lengths: list[int | Fault] = []
         for trio in zip(rows, prompts, others, strict=True):
             if fault := next((one for one in trio if isinstance(one, Fault)), None):
-                found.append(fault)
+                lengths.append(fault)
                 continue
             row, prompt, other = cast("tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]", trio)
             none = Fault(reason="engine_error", detail="the chat has no prompt before its answer")
             length = min(common(row, prompt), common(other, prompt), len(prompt) - back)
-            found.append(length if length > 0 else none)
-        return found
+            lengths.append(length if length > 0 else none)
+        return lengths
 
     def overflow(self, length: int, more: int = 0) -> Fault | None:
         """Return a fault if a prompt of `length` tokens, and `more` after it, cannot be asked."""

@@ -4,8 +4,6 @@ A head that is one linear layer, read at the last token (without a bias) or at e
 `...ForSequenceClassification` or `...ForTokenClassification` checkpoint, which transformers and vLLM load.  Any other
 head goes into `adjudge_head.safetensors`, beside the body's own checkpoint.  Heads are written, and read back here, in
 32 bits, whatever type the body has.
-
-Not covered: models published by others (the engines and the scorers' loaders), and checkpoints on a hub: download them.
 """
 
 from __future__ import annotations
@@ -37,20 +35,12 @@ _KINDS: Mapping[str, str] = {
 
 def width(backbone: Any) -> int:
     """Return the width of a body's hidden states."""
-    found: int = backbone.config.get_text_config().hidden_size
-    return found
+    size: int = backbone.config.get_text_config().hidden_size
+    return size
 
 
 def load(folder: str | os.PathLike[str], **options: Any) -> tuple[Any, HeadNetwork]:
-    """Return the body and the head of a folder, both on the body's device.
-
-    Args:
-        folder: with `adjudge.json`.
-        options: for `from_pretrained` of the body.
-
-    Raises:
-        ValueError: the folder has no notes, or lacks weights.
-    """
+    """Return the body and the head of a folder, both on the body's device; as `RewardNetwork.load` says."""
     import transformers
 
     home = Path(folder).expanduser()
@@ -85,13 +75,13 @@ def head_of(folder: Path, notes: CheckpointNotes, size: int) -> HeadNetwork:
         head = HeadNetwork(notes.head, size)
     wanted = sorted(head.state_dict())
     if (folder / HEAD_FILE).is_file():
-        found = _tensors(folder / HEAD_FILE, None)
+        tensors = _tensors(folder / HEAD_FILE, None)
     else:
-        found = {}
+        tensors = {}
         for name, file in _files_of(folder, wanted).items():
-            found |= _tensors(folder / file, [name])
+            tensors |= _tensors(folder / file, [name])
     try:
-        head.load_state_dict({name: value.float() for name, value in found.items()}, assign=True)
+        head.load_state_dict({name: value.float() for name, value in tensors.items()}, assign=True)
     except RuntimeError as error:
         raise ValueError(f"the head of {str(folder)!r} does not fit its {FILE}: {str(error)[:300]}") from error
     return head.requires_grad_(True)
@@ -106,18 +96,9 @@ def save(
     *,
     language_model: Any = None,
 ) -> None:
-    """Write a reward model into a folder.
+    """Write a reward model into a folder as `RewardNetwork.save` says; the notes last, so that one with notes is whole.
 
-    Args:
-        backbone: the body, a model of `transformers`.
-        head: its head.
-        folder: where to; it is made.
-        tokenizer: the body's; it stays as it is, and the copy that is saved has a padding token of its own.
-        notes: written last, so that a folder with notes is whole.
-        language_model: saved in place of the body where the model also writes.
-
-    Raises:
-        ValueError: the notes are of another head, or the body is wrapped.
+    The tokenizer stays as it is, and the copy that is saved has a padding token of its own.
     """
     from safetensors.torch import save_file
     from transformers import PreTrainedModel
@@ -205,7 +186,6 @@ def _save_plain(shell: Any, folder: Path, tokenizer: Any) -> None:
 
 
 def _files_of(folder: Path, names: Sequence[str]) -> Mapping[str, str]:
-    """Which file of a checkpoint holds which tensor."""
     index = folder / f"{_WEIGHTS}.index.json"
     if not index.is_file():
         return dict.fromkeys(names, _WEIGHTS)

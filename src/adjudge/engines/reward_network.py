@@ -4,8 +4,6 @@ Pooling looks at the attention mask and never at token ids: a test for the paddi
 where the two are one, and so reads another place than the one that was trained.  Padding may stand on either side.
 
 This module imports PyTorch; import it where a model is at hand.
-
-Not covered: losses and training (`adjudge.reward_models.training`), and fast scoring (the engines).
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from torch import nn
 from adjudge.engines import reward_checkpoint
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
-from adjudge.engines.head_networks import HeadNetwork, head_network
+from adjudge.engines.head_networks import HeadNetwork
 
 
 class RewardNetwork(nn.Module):
@@ -40,14 +38,14 @@ class RewardNetwork(nn.Module):
 
     @classmethod
     def on(cls, backbone: Any, config: HeadConfig) -> RewardNetwork:
-        """Return a network with a fresh head on a body; the head is drawn from PyTorch's generator, which you seed.
+        """Return a network with a fresh head on a body, drawn with PyTorch's generator of the CPU, which you seed.
 
         Raises:
             ValueError: the model has a language head; its body is wanted.
         """
         if getattr(backbone, "get_output_embeddings", lambda: None)() is not None:
             raise ValueError(f"{type(backbone).__name__} has a head of its own; give its body, `model.base_model`")
-        head = head_network(config, reward_checkpoint.width(backbone))
+        head = HeadNetwork(config, reward_checkpoint.width(backbone))
         return cls(backbone, head.to(next(backbone.parameters()).device))
 
     @classmethod
@@ -122,19 +120,19 @@ class RewardNetwork(nn.Module):
             position_ids = (attention_mask.long().cumsum(1) - 1).clamp_min(0)
         more = {} if position_ids is None else {"position_ids": position_ids}
         hidden = self.backbone(input_ids=input_ids, attention_mask=attention_mask, **more).last_hidden_state
-        found: torch.Tensor
+        numbers: torch.Tensor
         if self.pooling == "tokens":
-            found = self.head(hidden)
-            return found
-        found = self.head(pooled(hidden, attention_mask, self.pooling))
+            numbers = self.head(hidden)
+            return numbers
+        numbers = self.head(pooled(hidden, attention_mask, self.pooling))
         if self.head.gate is None:
-            return found
+            return numbers
         if prompt_lengths is None:
             raise ValueError("a gating head reads the prompt's end as well; give prompt_lengths")
         ends = edges(attention_mask)[0] + prompt_lengths.to(attention_mask.device) - 1
         attributes = self.head.config.outputs
         gates = self.head(hidden[torch.arange(len(hidden), device=hidden.device), ends])
-        return torch.cat([found[:, :attributes], gates[:, attributes:]], dim=-1)
+        return torch.cat([numbers[:, :attributes], gates[:, attributes:]], dim=-1)
 
     def gradient_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
         """Hand the call on to the body, as trainers expect."""

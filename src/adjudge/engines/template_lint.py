@@ -4,8 +4,6 @@
 
 prints one line for each finding and exits with 1 if one of them is an error.  Each finding names the remedy; what
 adjudge's own engines take care of is only a note.
-
-Not covered: whether the template is the one that the model was trained with.
 """
 
 from __future__ import annotations
@@ -45,19 +43,17 @@ def lint(tokenizer: Any, options: Mapping[str, Any] | None = None) -> list[Findi
         tokenizer: a tokenizer of `transformers` with its chat template.
         options: for the template, as the engine's `chat_template_kwargs`.
     """
-    found = list(_tokenizer_findings(tokenizer))
+    findings = list(_tokenizer_findings(tokenizer))
     if not tokenizer.chat_template:
         text = "there is no chat template, so chats cannot be asked; set one, or use text prompts"
-        return [Finding(code="no_template", severity="error", text=text), *found]
+        return [Finding(code="no_template", severity="error", text=text), *findings]
     probe = _Probe(tokenizer, options or {})
     for check in (_begin, _end, _generation_prompt, _thinking, _content, _roles, _date):
-        found.extend(check(probe))
-    return found
+        findings.extend(check(probe))
+    return findings
 
 
 class _Probe:
-    """Renders chats."""
-
     def __init__(self, tokenizer: Any, options: Mapping[str, Any]):
         self.tokenizer = tokenizer
         self._options = dict(options)
@@ -222,15 +218,15 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m adjudge.engines.template_lint MODEL", file=sys.stderr)
         return 2
     try:
-        found = lint(tokenizer(TransformersConfig(model=arguments[0])))
+        findings = lint(tokenizer(TransformersConfig(model=arguments[0])))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    for finding in found:
+    for finding in findings:
         print(f"{finding.severity:8} {finding.code}: {finding.text}")
-    if not found:
+    if not findings:
         print("nothing found")
-    return int(any(finding.severity == "error" for finding in found))
+    return int(any(finding.severity == "error" for finding in findings))
 
 
 if __name__ == "__main__":

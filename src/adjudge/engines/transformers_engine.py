@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -31,27 +30,18 @@ from adjudge.engines.interface import (
     Sampling,
     TextLogprobs,
     TokenLogits,
+    check_pairs,
 )
 from adjudge.engines.label_tokens import LabelTokens, continuation_tokens
 from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
-from adjudge.engines.transformers_jobs import (
-    Classify,
-    ClassifyGated,
-    ClassifyTokens,
-    Done,
-    Generate,
-    InnerLabels,
-    Job,
-    Jobs,
-    Reference,
-)
-from adjudge.engines.transformers_jobs import Labels as LabelJob
+from adjudge.engines.transformers_jobs import Done, Job, Jobs
 from adjudge.engines.transformers_weights import configuration, needed, notes_of, tokenizer
 from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
+from adjudge.runtime.forking import anew_in_child
 
 T = TypeVar("T")
 
@@ -97,7 +87,6 @@ class TransformersConfig(Options, what="engine option"):
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
-        """Check the options, and that a model given as a folder is there."""
         super().__post_init__()
         if not self.model.strip():
             raise ValueError(f"engine option model={self.model!r}; it must be a folder or a name on the hub")
@@ -120,7 +109,7 @@ class TransformersEngine:
     def __init__(self, config: TransformersConfig):
         self.config = config
         self.begin_anew()
-        _ALL.add(self)
+        anew_in_child(self)
 
     def begin_anew(self) -> None:
         """Forget the model and all work, as a forked child must."""
@@ -172,7 +161,7 @@ class TransformersEngine:
 
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions; one that reaches the end of the model's window ends there with "length"."""
-        job = Generate(sampling=sampling)
+        job = Job(call="generate", sampling=sampling)
 
         def prepare(reader: PromptTokens) -> list[Work | Generation | Fault]:
             return [
@@ -182,9 +171,9 @@ class TransformersEngine:
                 for row in reader.read(prompts)
             ]
 
-        def result(_: Work, found: Done) -> Generation:
-            written = sum(completion.tokens for completion in found.value)
-            return Generation(completions=found.value, cost=replace(found.cost, completion_tokens=written))
+        def result(_: Work, done: Done) -> Generation:
+            written = sum(completion.tokens for completion in done.value)
+            return Generation(completions=done.value, cost=replace(done.cost, completion_tokens=written))
 
         return await self._asked(prepare, result)
 
@@ -194,14 +183,14 @@ class TransformersEngine:
 
         def prepare(reader: PromptTokens) -> list[Work | LabelLogprobs | Fault]:
             known.append(LabelTokens.of(labels, reader.text))
-            job, longest = LabelJob(sequences=tuple(sorted(known[0].owners))), known[0].longest
+            job, longest = Job(call="labels", sequences=tuple(sorted(known[0].owners))), known[0].longest
             return [
                 row if isinstance(row, Fault) else _work(reader, job, row, more=longest) for row in reader.read(prompts)
             ]
 
-        def result(_: Work, found: Done) -> LabelLogprobs:
-            logprobs, mass = known[0].summed(found.value)
-            return LabelLogprobs(logprobs=logprobs, mass=mass, cost=found.cost)
+        def result(_: Work, done: Done) -> LabelLogprobs:
+            logprobs, mass = known[0].summed(done.value)
+            return LabelLogprobs(logprobs=logprobs, mass=mass, cost=done.cost)
 
         return await self._asked(prepare, result)
 
@@ -226,7 +215,7 @@ class TransformersEngine:
             known.append(LabelTokens.of(labels, reader.text))
             if known[0].longest > 1:
                 raise ValueError(f"the labels {dict(labels)!r} have texts of several tokens; give texts of one token")
-            job = InnerLabels(tokens=tuple(sorted(tokens[0] for tokens in known[0].owners)))
+            job = Job(call="inner", sequences=tuple(sorted(known[0].owners)))
             works: list[Work | tuple[LabelLogprobs, ...] | Fault] = []
             for row, places in zip(reader.read(prompts, finished=True), at, strict=True):
                 if isinstance(row, Fault):
@@ -239,20 +228,19 @@ class TransformersEngine:
                     works.append(fault or Work(kind=job, key=(row, tuple(places)), size=len(row)))
             return works
 
-        def result(work: Work, found: Done) -> tuple[LabelLogprobs, ...]:
-            tokens = cast("InnerLabels", work.kind).tokens
+        def result(work: Work, done: Done) -> tuple[LabelLogprobs, ...]:
+            sequences = cast("Job", work.kind).sequences
             answers = []
-            for values in found.value:
-                logprobs, mass = known[0].summed({(token,): value for token, value in zip(tokens, values, strict=True)})
+            for values in done.value:
+                logprobs, mass = known[0].summed(dict(zip(sequences, values, strict=True)))
                 answers.append(LabelLogprobs(logprobs=logprobs, mass=mass))
-            return (replace(answers[0], cost=found.cost), *answers[1:])
+            return (replace(answers[0], cost=done.cost), *answers[1:])
 
         return await self._asked(prepare, result)
 
     async def reference_logprobs(self, prompts: Sequence[Prompt], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
         """Return how likely each text is after its prompt; texts are tokenized as labels are."""
-        if len(prompts) != len(texts):
-            raise ValueError(f"reference_logprobs was given {len(prompts)} prompts, {len(texts)} texts; give as many")
+        check_pairs(prompts, texts)
 
         def prepare(reader: PromptTokens) -> list[Work | TextLogprobs | Fault]:
             works: list[Work | TextLogprobs | Fault] = []
@@ -263,13 +251,13 @@ class TransformersEngine:
                 elif not tail:
                     works.append(TextLogprobs(tokens=(), logprobs=()))
                 else:
-                    works.append(_work(reader, Reference(), row, tail=tail))
+                    works.append(_work(reader, Job(call="reference"), row, tail=tail))
             return works
 
-        def result(work: Work, found: Done) -> TextLogprobs:
+        def result(work: Work, done: Done) -> TextLogprobs:
             tokens, start = cast("tuple[Tokens, int]", work.key)
             pieces = self._prepared().pieces(tokens[start:])
-            return TextLogprobs(tokens=pieces, logprobs=tuple(found.value), cost=found.cost)
+            return TextLogprobs(tokens=pieces, logprobs=tuple(done.value), cost=done.cost)
 
         return await self._asked(prepare, result)
 
@@ -286,29 +274,29 @@ class TransformersEngine:
             rows = reader.read(prompts, finished=True)
             notes = notes_of(self.config)
             if notes is None or notes.head.kind != "gating":
-                return [row if isinstance(row, Fault) else _work(reader, Classify(), row) for row in rows]
+                return [row if isinstance(row, Fault) else _work(reader, Job(call="classify"), row) for row in rows]
             works: list[Work | Logits | Fault] = []
             lengths = reader.prompt_lengths(prompts, rows, back=notes.head.gate_back)
             for row, length in zip(rows, lengths, strict=True):
                 if isinstance(row, Fault) or isinstance(length, Fault):
                     works.append(row if isinstance(row, Fault) else length)  # type: ignore[arg-type]
                     continue
-                work = _work(reader, ClassifyGated(), row)
+                work = _work(reader, Job(call="gated"), row)
                 works.append(replace(work, key=(row, length)) if isinstance(work, Work) else work)
             return works
 
-        return await self._asked(prepare, lambda _, found: Logits(values=tuple(found.value), cost=found.cost))
+        return await self._asked(prepare, lambda _, done: Logits(values=tuple(done.value), cost=done.cost))
 
     async def classify_tokens(self, prompts: Sequence[Row]) -> list[TokenLogits | Fault]:
         """Return a token classifier's raw outputs for every token of a prompt."""
 
         def prepare(reader: PromptTokens) -> list[Work | TokenLogits | Fault]:
             rows = reader.read(prompts, finished=True)
-            return [row if isinstance(row, Fault) else _work(reader, ClassifyTokens(), row) for row in rows]
+            return [row if isinstance(row, Fault) else _work(reader, Job(call="classify_tokens"), row) for row in rows]
 
-        def result(work: Work, found: Done) -> TokenLogits:
-            values = tuple(map(tuple, found.value))
-            return TokenLogits(token_ids=cast("Tokens", work.key), values=values, cost=found.cost)
+        def result(work: Work, done: Done) -> TokenLogits:
+            values = tuple(map(tuple, done.value))
+            return TokenLogits(token_ids=cast("Tokens", work.key), values=values, cost=done.cost)
 
         return await self._asked(prepare, result)
 
@@ -329,16 +317,16 @@ class TransformersEngine:
             self._loaded()  # settles the budget of batches; the weights come with the first of them
             return self._with_families(prepare(self._prepared()))
 
-        found = await asyncio.to_thread(prepared)
-        works = [one for one in found if isinstance(one, Work)]
+        prepared_rows = await asyncio.to_thread(prepared)
+        works = [one for one in prepared_rows if isinstance(one, Work)]
         try:
             results = await asyncio.wrap_future(self._batcher.submit(works))
         except BatcherClosed as error:
             gone = Fault(reason="engine_unavailable", detail=str(error))
-            return [gone if isinstance(one, Work) else one for one in found]
+            return [gone if isinstance(one, Work) else one for one in prepared_rows]
         outcomes = iter(results)
         answers: list[T | Fault] = []
-        for one in found:
+        for one in prepared_rows:
             if not isinstance(one, Work):
                 answers.append(one)
                 continue
@@ -351,23 +339,22 @@ class TransformersEngine:
                 answers.append(result(one, replace(outcome.value, cost=NO_COST) if outcome.shared else outcome.value))
         return answers
 
-    def _with_families(self, found: list[Work | T | Fault]) -> list[Work | T | Fault]:
+    def _with_families(self, works: list[Work | T | Fault]) -> list[Work | T | Fault]:
         """Mark what should share a batch, as enough of it is one prefix to be worth a batch of mixed lengths."""
-        places = [at for at, one in enumerate(found) if isinstance(one, Work)]
+        places = [at for at, one in enumerate(works) if isinstance(one, Work)]
         if not self.config.share_prefixes or len(places) < 2:
-            return found
-        rows = [_tokens(cast("Work", found[at])) for at in places]
-        classified = cast("Work", found[places[0]]).kind in (Classify(), ClassifyGated(), ClassifyTokens())
-        least = _PACKED_SHARE if classified else _LEVELS_SHARE
+            return works
+        rows = [cast("Job", work.kind).tokens(work.key) for at in places if isinstance(work := works[at], Work)]
+        job = cast("Job", cast("Work", works[places[0]]).kind)
+        least = _LEVELS_SHARE if job.task == "generate" else _PACKED_SHARE
         for group in grouped(rows, [len(row) - 1 for row in rows]):
             if len(group.rows) > 1 and group.prefix >= least * max(len(rows[row]) for row in group.rows):
                 family = rows[group.rows[0]][: group.prefix]
                 for row in group.rows:
-                    found[places[row]] = replace(cast("Work", found[places[row]]), family=family)
-        return found
+                    works[places[row]] = replace(cast("Work", works[places[row]]), family=family)
+        return works
 
     def _prepared(self) -> PromptTokens:
-        """The tokenizer, loaded on first use."""
         with self._lock:
             if self._reader is None:
                 own = configuration(self.config).get_text_config()
@@ -414,11 +401,6 @@ def _work(
     return Work(kind=job, key=(row + tail, len(row)) if tail else row, size=size)
 
 
-def _tokens(work: Work) -> Tokens:
-    key = cast("tuple[Any, ...]", work.key)
-    return cast("Tokens", key[0] if isinstance(work.kind, Reference | InnerLabels | ClassifyGated) else key)
-
-
 def _device(config: TransformersConfig) -> str:
     needed()
     import torch
@@ -448,14 +430,3 @@ def _fingerprint(config: TransformersConfig) -> str:
         "versions": [metadata.version(package) for package in ("torch", "transformers", "tokenizers")],
     }
     return f"transformers:{hashlib.sha256(wire.dumps(facts).encode()).hexdigest()[:16]}"
-
-
-_ALL: weakref.WeakSet[TransformersEngine] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for engine in _ALL:
-        engine.begin_anew()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -12,19 +12,21 @@ rounding: a number within about 1e-6 of the border between two tokens may fall o
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
+import random
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.engines.checkpoint_notes import template_digest
-from adjudge.engines.interface import Fault, Sampling
+from adjudge.engines.interface import Completion, Fault, Sampling
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens
 from adjudge.engines.template_lint import lint
-from adjudge.engines.transformers_network import Network
+from adjudge.engines.transformers_network import Level, Network
 from adjudge.engines.transformers_weights import Task, notes_of, weights
 from adjudge.protocol import Cost
 from adjudge.runtime.batcher import OutOfRoom
@@ -33,16 +35,6 @@ if TYPE_CHECKING:
     import torch
 
     from adjudge.engines.transformers_engine import TransformersConfig
-import hashlib
-import random
-from dataclasses import field
-from typing import TYPE_CHECKING
-
-from adjudge.engines.interface import Completion
-from adjudge.engines.transformers_network import Level
-
-if TYPE_CHECKING:
-    import torch
 
 # Rows that are done are dropped once they are a quarter of the batch: dropping copies the keys and values of the rest.
 _KEPT = 0.75
@@ -52,8 +44,6 @@ _BROKEN = "not a number"
 
 @dataclass(eq=False)
 class _Row:
-    """A completion that is being written."""
-
     chance: random.Random
     room: int
     tokens: list[int] = field(default_factory=list)
@@ -97,7 +87,8 @@ class Decoder:
         made: list[tuple[Completion, ...] | None] = []
         for start in range(0, len(rows), sampling.n):
             mine = rows[start : start + sampling.n]
-            made.append(None if any(row.finish == _BROKEN for row in mine) else tuple(map(_completion, mine)))
+            texts = [Completion(text=row.text, finish_reason=row.finish, tokens=len(row.tokens)) for row in mine]
+            made.append(None if any(row.finish == _BROKEN for row in mine) else tuple(texts))
         return made
 
     def _write_on(self, rows: Sequence[_Row], logits: torch.Tensor, level: Level, sampling: Sampling) -> None:
@@ -126,7 +117,9 @@ class Decoder:
         if token in self._ends:
             row.text, row.finish = self._text(row.tokens[:-1]), "stop"
             return
-        if sampling.stop and any(stop in self._tail(row, sampling.stop) for stop in sampling.stop):
+        # The end of a row's text, long enough to hold any stop text: a character has at most four tokens.
+        tail = self._text(row.tokens[-4 * max(map(len, sampling.stop)) - 4 :]) if sampling.stop else ""
+        if any(stop in tail for stop in sampling.stop):
             text = self._text(row.tokens)
             cuts = [at for at in (text.find(stop) for stop in sampling.stop) if at >= 0]
             if cuts:
@@ -135,14 +128,6 @@ class Decoder:
         if len(row.tokens) >= row.room:
             row.text, row.finish = self._text(row.tokens), "length"
 
-    def _tail(self, row: _Row, stops: Sequence[str]) -> str:
-        """The end of a row's text, long enough to hold any stop text: a character has at most four tokens."""
-        return self._text(row.tokens[-4 * max(map(len, stops)) - 4 :])
-
-
-def _completion(row: _Row) -> Completion:
-    return Completion(text=row.text, finish_reason=row.finish, tokens=len(row.tokens))
-
 
 def _chance(seed: int, prompt: Tokens, index: int) -> random.Random:
     text = f"{seed} {index} " + ",".join(map(str, prompt))
@@ -150,7 +135,6 @@ def _chance(seed: int, prompt: Tokens, index: int) -> random.Random:
 
 
 def _chosen(logits: torch.Tensor, rows: Sequence[_Row], sampling: Sampling) -> list[int]:
-    """The next token of each row."""
     import torch
 
     if sampling.temperature == 0:
@@ -169,10 +153,10 @@ def _chosen(logits: torch.Tensor, rows: Sequence[_Row], sampling: Sampling) -> l
     # 64 bits: over 150,000 tokens, sums in 32 bits would move borders by 1e-3.
     sums = probabilities.double().cumsum(-1)
     drawn = torch.tensor([[row.chance.random()] for row in rows], dtype=torch.float64, device=sums.device)
-    found = torch.searchsorted(sums, drawn * sums[:, -1:], right=True)
+    places = torch.searchsorted(sums, drawn * sums[:, -1:], right=True)
     # A draw beside the very end must not land on a token that was ruled out.
     last = probabilities.shape[-1] - 1 - (probabilities > 0).flip(-1).int().argmax(-1, keepdim=True)
-    tokens: list[int] = torch.minimum(found, last)[:, 0].tolist()
+    tokens: list[int] = torch.minimum(places, last)[:, 0].tolist()
     return tokens
 
 
@@ -183,58 +167,40 @@ _LOGITS = 2**28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generate:
-    """Write completions; a row is a prompt's tokens."""
+class Job:
+    """What is asked of a model; rows of equal jobs share batches.
 
-    sampling: Sampling
-    task: Task = "generate"
+    Attributes:
+        call: "generate" writes completions; "labels" says how likely each of some sequences comes next; "reference" how
+            likely a text's tokens are; "inner" how likely each of some tokens comes after inner places; "classify" and
+            "classify_tokens" give a classifier's outputs, "gated" those of a head that reads two places.
+        sampling: how completions are written.
+        sequences: what "labels" and "inner" ask about.
 
+    A row is a prompt's tokens.  Where the job is `placed` it is all tokens, and where the text begins ("reference"),
+    the places ("inner"), or how many of them are the prompt ("gated").
+    """
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
-    """Say how likely each of some sequences comes next; a row is a prompt's tokens."""
+    call: Literal["generate", "labels", "reference", "inner", "classify", "gated", "classify_tokens"]
+    sampling: Sampling = field(default_factory=Sampling)
+    sequences: tuple[Tokens, ...] = ()
 
-    sequences: tuple[Tokens, ...]
-    task: Task = "generate"
+    @property
+    def task(self) -> Task:
+        """What the model is loaded for."""
+        if self.call == "classify_tokens":
+            return "classify_tokens"
+        return "classify" if self.call in ("classify", "gated") else "generate"
 
+    @property
+    def placed(self) -> bool:
+        """Whether a row has places beside its tokens."""
+        return self.call in ("reference", "inner", "gated")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """Say how likely a text's tokens are; a row is all tokens, and where the text begins."""
-
-    task: Task = "generate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerLabels:
-    """Say how likely each of some tokens comes after inner places; a row is all tokens, and the places."""
-
-    tokens: tuple[int, ...]
-    task: Task = "generate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classify:
-    """Give a sequence classifier's outputs; a row is a prompt's tokens."""
-
-    task: Task = "classify"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassifyGated:
-    """Give the outputs of a head that reads two places; a row is all tokens, and how many are the prompt."""
-
-    task: Task = "classify"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassifyTokens:
-    """Give a token classifier's outputs; a row is a prompt's tokens."""
-
-    task: Task = "classify_tokens"
-
-
-Job: TypeAlias = Generate | Labels | Reference | InnerLabels | Classify | ClassifyGated | ClassifyTokens
+    def tokens(self, row: Any) -> Tokens:
+        """Return the tokens of a row."""
+        tokens: Tokens = row[0] if self.placed else row
+        return tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,9 +250,7 @@ class Jobs:
             if "memory" in str(error):  # what the allocator of the CPU says
                 raise OutOfRoom(str(error)) from None
             return [Fault(reason="engine_error", detail=f"{type(error).__name__}: {error}"[:500]) for _ in rows]
-        lengths = [
-            len(row[0]) if isinstance(job, Reference | InnerLabels | ClassifyGated) else len(row) for row in given
-        ]
+        lengths = [len(job.tokens(row)) for row in given]
         share = (time.perf_counter() - start) / sum(lengths)
         return [
             _NOT_FINITE if value is None else Done(value=value, cost=Cost(seconds=share * length, prompt_tokens=length))
@@ -315,22 +279,23 @@ class Jobs:
                 _LOG.warning("%s: %s: %s", self._config.model, finding.code, finding.text)
 
     def _values(self, job: Job, network: Network, rows: Any) -> list[Any]:
-        match job:
-            case Generate():
+        match job.call:
+            case "generate":
                 ends = network.end_tokens() | self._reader.end_tokens()
                 decoder = Decoder(network, detokenize=self._reader.decode, window=self._reader.window, ends=ends)
                 return list(decoder.write(rows, job.sampling))
-            case Labels():
+            case "labels":
                 return _sequence_logprobs(network, rows, job.sequences)
-            case Reference():
-                return [found for part in _parts(rows, _LOGITS // network.vocabulary) for found in _text(network, part)]
-            case InnerLabels():
-                return _inner(network, rows, job.tokens)
-            case Classify():
+            case "reference":
+                parts = _parts(rows, _LOGITS // network.vocabulary)
+                return [logprobs for part in parts for logprobs in _text(network, part)]
+            case "inner":
+                return _inner(network, rows, [token for (token,) in job.sequences])
+            case "classify":
                 return _finite(network.pooled(rows).tolist())
-            case ClassifyGated():
+            case "gated":
                 return _finite(network.gated(rows).tolist())
-            case ClassifyTokens():
+            case "classify_tokens":
                 return [_whole(values.tolist()) for values in network.read_all(rows)]
 
 
@@ -340,7 +305,6 @@ _NOT_FINITE = Fault(reason="engine_error", detail="the model gave numbers that a
 def _sequence_logprobs(
     network: Network, rows: Sequence[Tokens], sequences: Sequence[Tokens]
 ) -> list[dict[Tokens, float] | None]:
-    """For each row, the log-probability that each sequence comes next."""
     inner = {sequence[:length] for sequence in sequences for length in range(1, len(sequence))}
     tails = sorted(tail for tail in inner if not any(tail == other[: len(tail)] for other in inner - {tail}))
     following: dict[Tokens, Callable[[int], list[float]]] = {}  # after these tokens, the logprob of a token in each row
@@ -360,14 +324,14 @@ def _sequence_logprobs(
     # One look-up for each token that follows, for all rows at once.
     steps = {(sequence[:at], sequence[at]) for sequence in sequences for at in range(len(sequence))}
     logprobs = {(before, token): following[before](token) for before, token in steps}
-    found: list[dict[Tokens, float] | None] = []
+    results: list[dict[Tokens, float] | None] = []
     for row in range(len(rows)):
         sums = {
             sequence: math.fsum(logprobs[sequence[:at], sequence[at]][row] for at in range(len(sequence)))
             for sequence in sequences
         }
-        found.append(None if any(math.isnan(value) for value in sums.values()) else sums)
-    return found
+        results.append(None if any(math.isnan(value) for value in sums.values()) else sums)
+    return results
 
 
 def _add(
@@ -379,7 +343,6 @@ def _add(
 
 
 def _of_token(logits: torch.Tensor) -> Callable[[int], list[float]]:
-    """The log-probability of a token in each row of logits."""
     totals = logits.logsumexp(-1)
 
     def of(token: int) -> list[float]:
@@ -404,31 +367,29 @@ def _parts(rows: Sequence[tuple[Tokens, int]], most: int) -> Iterator[list[tuple
 
 
 def _text(network: Network, rows: Sequence[tuple[Tokens, int]]) -> list[list[float] | None]:
-    """For each row, the log-probabilities of its tokens from its start on."""
     import torch
 
     places = [range(start - 1, len(tokens) - 1) for tokens, start in rows]
     logits = network.read([tokens for tokens, _ in rows], places)
     targets = torch.tensor([token for tokens, start in rows for token in tokens[start:]], device=logits.device)
     values = (logits.gather(1, targets[:, None])[:, 0] - logits.logsumexp(-1)).tolist()
-    found, at = [], 0
+    results, at = [], 0
     for asked in places:
-        found.append(values[at : at + len(asked)])
+        results.append(values[at : at + len(asked)])
         at += len(asked)
-    return [None if any(map(math.isnan, row)) else row for row in found]
+    return [None if any(map(math.isnan, row)) else row for row in results]
 
 
 def _inner(
     network: Network, rows: Sequence[tuple[Tokens, Tokens]], tokens: Sequence[int]
 ) -> list[list[list[float]] | None]:
-    """For each row and each of its places, the log-probabilities that the tokens come next."""
     logits = network.read([row for row, _ in rows], [places for _, places in rows])
     chosen = (logits[:, list(tokens)] - logits.logsumexp(-1, keepdim=True)).tolist()
-    found, at = [], 0
+    results, at = [], 0
     for _, places in rows:
-        found.append(_whole(chosen[at : at + len(places)]))
+        results.append(_whole(chosen[at : at + len(places)]))
         at += len(places)
-    return found
+    return results
 
 
 def _finite(rows: list[list[float]]) -> list[list[float] | None]:

@@ -121,8 +121,8 @@ class Network:
             rows: token ids.
             places: for each row, the positions to answer at, ascending, at least one.
         """
-        found = self._states(rows, places)
-        return found if self._task == "generate" else self._head(found)
+        states = self._states(rows, places)
+        return states if self._task == "generate" else self._head(states)
 
     def begin(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, Level]:
         """Return the outputs at the last token of each row, (rows, outputs), and the level that continues them."""
@@ -187,8 +187,8 @@ class Network:
             return outputs.float()
         if self._config.pooling == "mean":
             states = _split(self._states(rows, [range(len(row)) for row in rows]), rows)
-            found: torch.Tensor = self._head(torch.stack([some.float().mean(0) for some in states]))
-            return found
+            pooled: torch.Tensor = self._head(torch.stack([some.float().mean(0) for some in states]))
+            return pooled
         return self.read(rows, [[0 if self._config.pooling == "first" else len(row) - 1] for row in rows])
 
     def gated(self, rows: Sequence[tuple[Tokens, int]]) -> torch.Tensor:
@@ -199,14 +199,9 @@ class Network:
         """
         import torch
 
-        found = self.read([row for row, _ in rows], [[prompt - 1, len(row) - 1] for row, prompt in rows])
+        outputs = self.read([row for row, _ in rows], [[prompt - 1, len(row) - 1] for row, prompt in rows])
         attributes = self._config.outputs
-        return torch.cat([found[1::2, :attributes], found[::2, attributes:]], dim=1)
-
-    @property
-    def has_gate(self) -> bool:
-        """Whether the head reads the prompt's end as well: then `gated` is to be called."""
-        return self._config.kind == "gating"
+        return torch.cat([outputs[1::2, :attributes], outputs[::2, attributes:]], dim=1)
 
     def _states(self, rows: Sequence[Tokens], places: Sequence[Sequence[int]]) -> torch.Tensor:
         """Logits of a language model, or a classifier's hidden states, at places of rows: (places in all, width)."""
@@ -262,18 +257,18 @@ class Network:
             sorted({place for row in group.rows for place in places[row] if place < group.prefix}) for group in groups
         ]
         first, above = self.read_level(None, (), [rows[group.rows[0]][: group.prefix] for group in groups], early)
-        found, level = self.read_level(
+        rest, level = self.read_level(
             above,
             [home[row] for row in range(len(rows))],
             [row[cut:] for row, cut in zip(rows, cuts, strict=True)],
             [[place - cut for place in asked if place >= cut] for asked, cut in zip(places, cuts, strict=True)],
         )
         if not any(early):
-            return found, level
+            return rest, level
         where = {(number, place): at for at, (number, place) in enumerate(_pairs(early))}
         late = itertools.count(len(first))
         order = [where[home[row], place] if place < cuts[row] else next(late) for row, place in _pairs(places)]
-        return torch.cat([first, found])[order], level
+        return torch.cat([first, rest])[order], level
 
     def _padded(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
         import torch
@@ -284,7 +279,6 @@ class Network:
         return ids, mask
 
     def _call(self, at: Sequence[tuple[int, int]], **inputs: Any) -> tuple[torch.Tensor, Any]:
-        """Run the model; return its outputs at places (row, column), and its cache."""
         import torch
 
         places = (
@@ -292,17 +286,17 @@ class Network:
             torch.tensor([column for _, column in at], dtype=torch.long, device=self.device),
         )
         if self._task != "generate":
-            found = self._body(**inputs)
-            return found.last_hidden_state[places], getattr(found, "past_key_values", None)
+            output = self._body(**inputs)
+            return output.last_hidden_state[places], getattr(output, "past_key_values", None)
         self._places = places
         try:
-            found = self._model(**inputs)
+            output = self._model(**inputs)
         finally:
             self._places = None
-        logits = found.logits
+        logits = output.logits
         if logits.shape[:2] == (1, len(at)):
-            return logits[0].float(), found.past_key_values
-        return logits[places].float(), found.past_key_values  # a head that is not called as a module sees all places
+            return logits[0].float(), output.past_key_values
+        return logits[places].float(), output.past_key_values  # a head that is not called as a module sees all places
 
     def _at_places(self, _: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if self._places is None:
@@ -311,13 +305,11 @@ class Network:
 
 
 def _split(values: torch.Tensor, rows: Sequence[Tokens]) -> list[torch.Tensor]:
-    """Each row's own part of values that stand row after row."""
     ends = list(itertools.accumulate(map(len, rows)))
     return [values[end - len(row) : end] for row, end in zip(rows, ends, strict=True)]
 
 
 def _pairs(places: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
-    """Row and place of each place."""
     for row, asked in enumerate(places):
         for place in asked:
             yield row, place

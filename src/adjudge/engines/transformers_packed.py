@@ -147,14 +147,14 @@ def read(body: Any, packed: Packed, device: torch.device, *, places: Sequence[in
 
     plan = _Plan(packed.pieces, device)
     with _reading(plan, _Plan(packed.asked(places), device) if calls else plan, calls):
-        found = body(
+        output = body(
             input_ids=torch.tensor([packed.tokens], device=device),
             position_ids=torch.tensor([packed.positions], device=device),
             use_cache=False,
         )
         if calls and _CURRENT.calls != calls:
             raise RuntimeError(f"the model called its attention {_CURRENT.calls} times, and {calls} when it was loaded")
-    hidden: torch.Tensor = found.last_hidden_state[0][list(places)]
+    hidden: torch.Tensor = output.last_hidden_state[0][list(places)]
     return hidden
 
 
@@ -323,7 +323,7 @@ def _piecewise(
     from torch.nn.functional import scaled_dot_product_attention as attend
 
     more: dict[str, Any] = {"scale": scaling, "enable_gqa": query.shape[1] != key.shape[1]}
-    found = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
+    attended = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
     for piece in plan.pieces:
         keys, values = _seen_by(piece, key), _seen_by(piece, value)
         widest = piece.reach if window is None else min(window, piece.reach)
@@ -333,8 +333,8 @@ def _piecewise(
         else:
             asked = query[:, :, piece.asked : piece.end]
             seen = attend(asked, keys, values, attn_mask=plan.mask(piece, widest), **more)
-        found[:, piece.asked : piece.end] = seen.transpose(1, 2)
-    return found
+        attended[:, piece.asked : piece.end] = seen.transpose(1, 2)
+    return attended
 
 
 def _seen_by(piece: Piece, whole: torch.Tensor) -> torch.Tensor:
@@ -355,7 +355,6 @@ def _at_once(
     scaling: float | None,
     window: int | None = None,
 ) -> torch.Tensor:
-    """The same in one call."""
     from torch.nn.attention import varlen
 
     joined = plan.joined
@@ -374,6 +373,6 @@ def _at_once(
         ),  # a token sees what came before it, counted from the end of its piece
         enable_gqa=query.shape[1] != key.shape[1],
     )
-    found = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
-    found[0, joined.queries] = seen
-    return found
+    attended = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
+    attended[0, joined.queries] = seen
+    return attended

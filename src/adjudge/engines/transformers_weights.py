@@ -129,14 +129,13 @@ def output_head(model: Any, task: Task) -> Any:
     import torch
 
     if task == "generate":
-        found = model.get_output_embeddings()
+        head = model.get_output_embeddings()
     else:
-        found = getattr(model, "score", None) or getattr(model, "classifier", None)
-    return found if isinstance(found, torch.nn.Module) else None
+        head = getattr(model, "score", None) or getattr(model, "classifier", None)
+    return head if isinstance(head, torch.nn.Module) else None
 
 
 def _own(config: TransformersConfig, task: Task, notes: CheckpointNotes, device: str) -> Any:
-    """A network that `RewardNetwork.save` wrote."""
     from adjudge.engines.reward_network import RewardNetwork
 
     if (notes.what == "process") != (task == "classify_tokens"):

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 from adjudge.options import Options, Range
 
 Runner = Literal["generate", "classify", "classify_tokens"]
-RUNNERS: tuple[Runner, ...] = ("generate", "classify", "classify_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,6 @@ class VllmConfig(Options, what="engine option"):
     chat_template_kwargs: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         super().__post_init__()
         if not self.model:
             raise ValueError("engine option model=''; give a model's folder or published name")

@@ -13,16 +13,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypeVar
 
-from adjudge.engines import vllm_outputs as outputs
 from adjudge.engines.checkpoint_notes import HEAD_FILE
 from adjudge.engines.interface import (
+    Completion,
     Fault,
     Generation,
     LabelLogprobs,
@@ -33,8 +35,9 @@ from adjudge.engines.interface import (
     Sampling,
     TextLogprobs,
     TokenLogits,
+    check_pairs,
 )
-from adjudge.engines.label_tokens import LabelTokens, Tokens, continuation_tokens
+from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens
 from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.openai_labels import chained, portions, reads_for
 from adjudge.engines.prompt_tokens import PromptTokens
@@ -42,9 +45,14 @@ from adjudge.engines.transformers_engine import TransformersConfig
 from adjudge.engines.transformers_weights import tokenizer
 from adjudge.engines.vllm_config import Runner, VllmConfig
 from adjudge.engines.vllm_worker import Output, Request, VllmWorker
+from adjudge.protocol import NO_COST, Cost
+
+T = TypeVar("T")
 
 VERSION = "1"
 """Bumped whenever vLLM would be asked, or its answers read, in another way."""
+
+_FINISHED = ("stop", "length")  # vLLM also knows "abort" and "error"
 
 
 class VllmEngine:
@@ -89,12 +97,12 @@ class VllmEngine:
         """
         if self._special_tokens is None:
             config = self.config
-            found = tokenizer(
+            own = tokenizer(
                 TransformersConfig(
                     model=config.model, revision=config.revision, trust_remote_code=config.trust_remote_code
                 )
             )
-            self._special_tokens = PromptTokens(found, model=config.model, window=0).special_tokens
+            self._special_tokens = PromptTokens(own, model=config.model, window=0).special_tokens
         return self._special_tokens
 
     def __repr__(self) -> str:
@@ -107,8 +115,8 @@ class VllmEngine:
         """Return completions of prompts."""
         worker = self._worker("generate")
         rows = await self._tokens(worker, prompts, more=1)
-        asked = [outputs.asked(row, **outputs.sampling_params(sampling, row)) for row in rows]
-        return [outputs.generation(output) for output in await worker.run(asked)]
+        asked = [_asked(row, **_sampling_params(sampling, row)) for row in rows]
+        return _read(await worker.run(asked), _generation)
 
     async def label_logprobs(self, prompts: Sequence[Prompt], labels: Labels) -> list[LabelLogprobs | Fault]:
         """Return how likely each label comes next, exactly, also where labels have several tokens.
@@ -124,17 +132,16 @@ class VllmEngine:
         rows = await self._tokens(worker, prompts, more=sequences.longest)
         wanted = reads_for(sequences.owners)
         # The root first: with the prompt in vLLM's cache, the labels' further tokens cost next to nothing.
-        found = await self._reads(worker, rows, {(): wanted.pop(())})
+        reads = await self._reads(worker, rows, {(): wanted.pop(())})
         if wanted:
-            rows = [one if isinstance(one, Fault) else row for one, row in zip(found, rows, strict=True)]
-            further = await self._reads(worker, rows, wanted)
-            found = [outputs.joined(pair) for pair in zip(found, further, strict=True)]
-        return [
-            one
-            if isinstance(one, Fault)
-            else outputs.label_logprobs(sequences, chained(sequences.owners, one.values), one.cost)
-            for one in found
-        ]
+            rows = [one if isinstance(one, Fault) else row for one, row in zip(reads, rows, strict=True)]
+            for at, more in enumerate(await self._reads(worker, rows, wanted)):
+                first = reads[at]
+                if isinstance(first, Fault) or isinstance(more, Fault):
+                    reads[at] = first if isinstance(first, Fault) else more
+                else:
+                    reads[at] = _Reads(values={**first.values, **more.values}, cost=first.cost + more.cost)
+        return [one if isinstance(one, Fault) else _labels(sequences, one) for one in reads]
 
     async def reference_logprobs(self, prompts: Sequence[Prompt], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
         """Return how likely each text is as the continuation of the prompt beside it.
@@ -142,10 +149,7 @@ class VllmEngine:
         Raises:
             ValueError: there are not as many texts as prompts.
         """
-        if len(prompts) != len(texts):
-            raise ValueError(
-                f"reference_logprobs was given {len(prompts)} prompts and {len(texts)} texts; give one for each"
-            )
+        check_pairs(prompts, texts)
         worker = self._worker("generate")
         ready = await worker.prompts()
         if isinstance(ready, Fault):
@@ -157,17 +161,20 @@ class VllmEngine:
                 asked.append(row)
             else:  # one more place: vLLM always generates a token, which is thrown away
                 long = ready.overflow(len(row), len(more) + 1)
-                asked.append(long or outputs.asked((*row, *more), temperature=0.0, max_tokens=1, prompt_logprobs=0))
+                asked.append(long or _asked((*row, *more), temperature=0.0, max_tokens=1, prompt_logprobs=0))
         answers = await worker.run(asked)
-        return [outputs.text_logprobs(one, more) for one, more in zip(answers, continuations, strict=True)]
+        return [
+            one if isinstance(one, Fault) else _text_logprobs(one, more)
+            for one, more in zip(answers, continuations, strict=True)
+        ]
 
     async def classify(self, prompts: Sequence[Prompt]) -> list[Logits | Fault]:
         """Return a sequence classifier's raw outputs; chats are rendered as they stand, with nothing to continue."""
-        return [outputs.logits(output) for output in await self._pooled("classify", prompts)]
+        return await self._pooled("classify", prompts, _logits)
 
     async def classify_tokens(self, prompts: Sequence[Row]) -> list[TokenLogits | Fault]:
         """Return a token classifier's raw outputs; chats are rendered as they stand, with nothing to continue."""
-        return [outputs.token_logits(output) for output in await self._pooled("classify_tokens", prompts)]
+        return await self._pooled("classify_tokens", prompts, _token_logits)
 
     async def close(self) -> None:
         """End vLLM's process and free its memory; a later call starts another."""
@@ -204,27 +211,37 @@ class VllmEngine:
 
     async def _reads(
         self, worker: VllmWorker, rows: Sequence[Tokens | Fault], wanted: Mapping[Tokens, tuple[int, ...]]
-    ) -> list[outputs.Reads | Fault]:
-        """Return the log-probabilities of the wanted tokens, after each prompt and each of the given tokens."""
+    ) -> list[_Reads | Fault]:
         each = [(prefix, some) for prefix, tokens in wanted.items() for some in portions(tokens)]
         asked = [
             row
             if isinstance(row, Fault)
-            else outputs.asked((*row, *prefix), temperature=0.0, max_tokens=1, logprob_token_ids=list(some))
+            else _asked((*row, *prefix), temperature=0.0, max_tokens=1, logprob_token_ids=list(some))
             for row in rows
             for prefix, some in each
         ]
         answers = iter(await worker.run(asked))
-        return [outputs.joined([outputs.reads(next(answers), prefix, some) for prefix, some in each]) for _ in rows]
+        return [_reads([(next(answers), *one) for one in each]) for _ in rows]
 
-    async def _pooled(self, runner: Runner, prompts: Sequence[Row]) -> list[Output | Fault]:
+    async def _pooled(
+        self, runner: Runner, prompts: Sequence[Row], read: Callable[[Output], T | Fault]
+    ) -> list[T | Fault]:
         if (Path(self.model).expanduser() / HEAD_FILE).is_file():  # vLLM would make up a head of its own
             raise ValueError(
                 f"{self.model!r} has a head that vLLM does not know ({HEAD_FILE}); use the transformers engine for it"
             )
         worker = self._worker(runner)
         rows = await self._tokens(worker, prompts, finished=True)
-        return await worker.run([outputs.asked(row, use_activation=False) for row in rows])
+        return _read(await worker.run([_asked(row, use_activation=False) for row in rows]), read)
+
+
+def _read(answers: Sequence[Output | Fault], read: Callable[[Output], T | Fault]) -> list[T | Fault]:
+    return [one if isinstance(one, Fault) else read(one) for one in answers]
+
+
+def _labels(labels: LabelTokens, read: _Reads) -> LabelLogprobs:
+    logprobs, mass = labels.summed(chained(labels.owners, read.values))
+    return LabelLogprobs(logprobs=logprobs, mass=mass, cost=read.cost)
 
 
 def _vllm_version() -> str:
@@ -234,3 +251,102 @@ def _vllm_version() -> str:
         except metadata.PackageNotFoundError:
             continue
     return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reads:
+    """Log-probabilities of the last token of sequences, after the prompt and the tokens before it."""
+
+    values: Mapping[Tokens, float]
+    cost: Cost
+
+
+def _asked(row: Tokens | Fault, **params: Any) -> Request | Fault:
+    """Return the request for a row of tokens; a fault in its place is handed on."""
+    return row if isinstance(row, Fault) else Request(tokens=row, params=params)
+
+
+def _sampling_params(sampling: Sampling, row: Tokens | Fault) -> dict[str, Any]:
+    """Return the fields of vLLM's SamplingParams; the seed is the prompt's own, so that prompts do not share luck."""
+    params: dict[str, Any] = {
+        "n": sampling.n,
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "stop": list(sampling.stop),
+    }
+    if sampling.temperature > 0 and not isinstance(row, Fault):
+        digest = hashlib.sha256(f"{sampling.seed} {','.join(map(str, row))}".encode()).digest()
+        params["seed"] = int.from_bytes(digest[:4]) >> 1
+    return params
+
+
+def _generation(output: Output) -> Generation | Fault:
+    """Return completions and their cost."""
+    parts = sorted(output.value.outputs, key=lambda part: part.index)
+    for part in parts:
+        if part.finish_reason not in _FINISHED:
+            return Fault(reason="engine_error", detail=f"vLLM gave up (finish_reason {part.finish_reason!r})")
+    completions = tuple(
+        Completion(text=part.text, finish_reason=part.finish_reason, tokens=len(part.token_ids)) for part in parts
+    )
+    return Generation(completions=completions, cost=_cost(output, sum(part.tokens for part in completions)))
+
+
+def _reads(parts: Iterable[tuple[Output | Fault, Tokens, Sequence[int]]]) -> _Reads | Fault:
+    """Return what was read for one prompt: outputs, each after a prefix and for some tokens; one fault spoils all."""
+    values: dict[Tokens, float] = {}
+    cost = NO_COST
+    for output, prefix, tokens in parts:
+        if isinstance(output, Fault):
+            return output
+        logprobs = output.value.outputs[0].logprobs[0]
+        if missing := [token for token in tokens if token not in logprobs]:
+            return Fault(reason="engine_error", detail=f"vLLM returned no log-probability of the token {missing[0]}")
+        values |= {(*prefix, token): float(logprobs[token].logprob) for token in tokens}
+        cost += _cost(output, 1)
+    return _Reads(values=values, cost=cost)
+
+
+def _text_logprobs(output: Output, text: Tokens) -> TextLogprobs | Fault:
+    """Return the log-probabilities of a text, the last tokens of what was asked."""
+    places = output.value.prompt_logprobs[-len(text) :] if text else []
+    if len(places) != len(text) or not all(place and token in place for place, token in zip(places, text, strict=True)):
+        return Fault(reason="engine_error", detail="vLLM returned no log-probabilities of the text's tokens")
+    entries = [place[token] for place, token in zip(places, text, strict=True)]
+    return TextLogprobs(
+        tokens=tuple(entry.decoded_token or "" for entry in entries),
+        logprobs=tuple(max(float(entry.logprob), NEVER) for entry in entries),
+        cost=_cost(output, 1),
+    )
+
+
+def _logits(output: Output) -> Logits | Fault:
+    """Return a sequence classifier's outputs."""
+    values = tuple(float(value) for value in output.value.outputs.data.flatten().tolist())
+    return _finite(values) or Logits(values=values, cost=_cost(output, 0))
+
+
+def _token_logits(output: Output) -> TokenLogits | Fault:
+    """Return a token classifier's outputs."""
+    tokens = tuple(output.value.prompt_token_ids)
+    rows = tuple(tuple(float(value) for value in row) for row in output.value.outputs.data.tolist())
+    if len(rows) != len(tokens):
+        detail = f"the prompt has {len(tokens)} tokens; vLLM returned outputs for {len(rows)}"
+        return Fault(reason="engine_error", detail=detail)
+    return _finite([value for row in rows for value in row]) or TokenLogits(
+        token_ids=tokens, values=rows, cost=_cost(output, 0)
+    )
+
+
+def _finite(values: Sequence[float]) -> Fault | None:
+    if all(map(math.isfinite, values)):
+        return None
+    return Fault(reason="engine_error", detail="the model's outputs are not finite; try dtype='float32'")
+
+
+def _cost(output: Output, generated: int) -> Cost:
+    return Cost(
+        seconds=output.seconds, prompt_tokens=len(output.value.prompt_token_ids or ()), completion_tokens=generated
+    )

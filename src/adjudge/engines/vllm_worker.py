@@ -25,6 +25,7 @@ from adjudge.engines.label_tokens import Tokens
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.vllm_config import Runner, VllmConfig
 from adjudge.extras import install_hint
+from adjudge.runtime.loop import BackgroundLoop
 
 T = TypeVar("T")
 
@@ -81,8 +82,7 @@ class VllmWorker:
         self._prompts: PromptTokens | None = None
         _WORKERS.add(self)
         # A loop on a daemon thread, as an executor's thread would keep the program from ending while vLLM hangs.
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=_forever, args=(self._loop,), name="adjudge-vllm", daemon=True).start()
+        self._loop = BackgroundLoop("adjudge-vllm").started()
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop).atexit = False
 
     async def prompts(self) -> PromptTokens | Fault:
@@ -104,8 +104,8 @@ class VllmWorker:
         job = _Job(requests)
         with self._lock:
             self._waiting.append(job)
-        found = await self._on_thread(lambda: self._turn(job))
-        answers = iter([found] * len(requests) if isinstance(found, Fault) else found)
+        outputs = await self._on_thread(lambda: self._turn(job))
+        answers = iter([outputs] * len(requests) if isinstance(outputs, Fault) else outputs)
         return [one if isinstance(one, Fault) else next(answers) for one in asked]
 
     async def close(self) -> None:
@@ -177,17 +177,16 @@ class VllmWorker:
         prompts = [{"prompt_token_ids": list(request.tokens)} for request in requests]
         if self.runner == "generate":
             sampling = [vllm.SamplingParams(**request.params) for request in requests]
-            found = self._llm.generate(prompts, sampling, use_tqdm=False)
+            answers = self._llm.generate(prompts, sampling, use_tqdm=False)
         else:
             pooling = [vllm.PoolingParams(**request.params) for request in requests]
             task = "classify" if self.runner == "classify" else "token_classify"
-            found = self._llm.encode(prompts, pooling, pooling_task=task, use_tqdm=False)
-        if len(found) != len(requests):
-            raise ValueError(f"{len(requests)} requests, {len(found)} answers")
-        return list(found)
+            answers = self._llm.encode(prompts, pooling, pooling_task=task, use_tqdm=False)
+        if len(answers) != len(requests):
+            raise ValueError(f"{len(requests)} requests, {len(answers)} answers")
+        return list(answers)
 
     def _ready(self) -> PromptTokens | Fault:
-        """Start vLLM unless it runs."""
         if self._has_died():
             self._stop()
         if self._llm is None:
@@ -268,11 +267,6 @@ os.register_at_fork(after_in_child=lambda: _OF_THE_PARENT.extend(_WORKERS))
 
 async def _called(work: Callable[[], T]) -> T:
     return work()
-
-
-def _forever(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
 
 
 def _installed() -> Any:

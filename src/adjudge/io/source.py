@@ -16,6 +16,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -157,6 +158,24 @@ class Source:
                 index += 1
                 yield row
             place = Place()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetChoice:
+    """Which part of a dataset is read: the options of everything that opens an input."""
+
+    split: str = ""
+    """Split of a dataset that has several."""
+
+    subset: str = ""
+    """Configuration of a dataset on the hub."""
+
+    revision: str = ""
+    """Commit, tag or branch of a dataset on the hub."""
+
+    def opened(self, name: str, *, limit: int) -> Source:
+        """Open an input, as `open_source` says."""
+        return open_source(name, limit=limit, split=self.split, subset=self.subset, revision=self.revision)
 
 
 def open_source(

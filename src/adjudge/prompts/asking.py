@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 from typing import Generic, Protocol, TypeVar
 
 from adjudge import wire
@@ -91,7 +89,6 @@ class Retry:
     nudge: str = ""
 
     def __post_init__(self) -> None:
-        """Reject numbers that mean nothing."""
         if self.attempts < 1:
             raise ValueError(f"attempts is {self.attempts!r}; a model must be asked at least once")
         if self.temperature is not None and not self.temperature > 0:
@@ -106,13 +103,11 @@ class Retry:
 
 @dataclass(slots=True)
 class _Case(Generic[T]):
-    """One prompt on its way to its verdicts."""
-
     rendered: Rendered
     read: Reader[T]
     wanted: int
     prompt: Rendered
-    found: list[Answer[T]] = field(default_factory=list)
+    verdicts: list[Answer[T]] = field(default_factory=list)
     fault: Fault | None = None
     last: Completion | None = None
     attempts: int = 0
@@ -120,7 +115,7 @@ class _Case(Generic[T]):
 
     @property
     def missing(self) -> int:
-        return 0 if self.fault else self.wanted - len(self.found)
+        return 0 if self.fault else self.wanted - len(self.verdicts)
 
 
 async def ask(
@@ -187,13 +182,13 @@ async def ask_labels(engine: Engine, prompts: Sequence[Rendered], labels: Labels
     places = _first_places(prompts)
     distinct = sorted(set(places))
     results = await engine.label_logprobs([prompts[place].prompt for place in distinct], labels)
-    found = dict(zip(distinct, _matched(results, distinct, engine), strict=True))
-    return [found[first] if first == place else _free_labels(found[first]) for place, first in enumerate(places)]
+    answers = dict(zip(distinct, _matched(results, distinct, engine), strict=True))
+    return [answers[first] if first == place else _free(answers[first]) for place, first in enumerate(places)]
 
 
 def cost_of(verdicts: Sequence[Answer[T] | Fault]) -> Cost:
     """Return what verdicts took together."""
-    return reduce(add, (verdict.cost for verdict in verdicts if isinstance(verdict, Answer | NoVerdict)), NO_COST)
+    return sum((verdict.cost for verdict in verdicts if isinstance(verdict, Answer | NoVerdict)), NO_COST)
 
 
 def _first_places(prompts: Sequence[Rendered]) -> list[int]:
@@ -218,7 +213,7 @@ def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
         case.last = completion
         value = None if completion.finish_reason == "length" else case.read(completion.text, case.rendered.nonce)
         if value is not None:
-            case.found.append(
+            case.verdicts.append(
                 Answer(value=value, text=completion.text, reasoning=completion.reasoning, tokens=completion.tokens)
             )
     if case.missing and retry.nudge and case.last is not None:
@@ -226,7 +221,7 @@ def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
 
 
 def _verdicts(case: _Case[T]) -> list[Answer[T] | Fault]:
-    entries: list[Answer[T] | Fault] = [replace(answer, attempts=case.attempts) for answer in case.found]
+    entries: list[Answer[T] | Fault] = [replace(answer, attempts=case.attempts) for answer in case.verdicts]
     fault = case.fault or _no_verdict(case)
     entries += [fault] * (case.wanted - len(entries))
     first = entries[0]
@@ -246,9 +241,6 @@ def _no_verdict(case: _Case[T]) -> NoVerdict:
     )
 
 
-def _free(entry: Answer[T] | Fault) -> Answer[T] | Fault:
-    return replace(entry, cost=NO_COST) if isinstance(entry, Answer | NoVerdict) else entry
-
-
-def _free_labels(entry: LabelLogprobs | Fault) -> LabelLogprobs | Fault:
-    return entry if isinstance(entry, Fault) else replace(entry, cost=NO_COST)
+def _free(entry: T) -> T:
+    """A copy that cost nothing, of what has a cost."""
+    return replace(entry, cost=NO_COST) if hasattr(entry, "cost") else entry  # type: ignore[type-var]

@@ -53,7 +53,7 @@ def escape(text: str, *, special: Sequence[str] = (), marks: Sequence[str] = ())
         special: further tokens to break up, literally: those of the engine's tokenizer.
         marks: further patterns to break up, as regular expressions without groups that count.
     """
-    return _breaker(tuple(special), tuple(marks)).sub(lambda found: found[0] + BREAK, visible(text))
+    return _breaker(tuple(special), tuple(marks)).sub(lambda mark: mark[0] + BREAK, visible(text))
 
 
 def visible(text: str) -> str:
@@ -65,9 +65,9 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_shown, text.replace("\r\n", "\n"))
 
 
-def _shown(found: re.Match[str]) -> str:
-    run, char = found[0], found[1]
-    if run in _JOINERS and _beyond_ascii(found.string, found.start() - 1) and _beyond_ascii(found.string, found.end()):
+def _shown(match: re.Match[str]) -> str:
+    run, char = match[0], match[1]
+    if run in _JOINERS and _beyond_ascii(match.string, match.start() - 1) and _beyond_ascii(match.string, match.end()):
         return run
     times = f" ×{len(run)}" if len(run) > 1 else ""
     return f"⟨U+{ord(char):04X}{times}⟩"

@@ -22,7 +22,7 @@ WHOLE = "{answer}"
 
 _DECORATION = " \t\n*_`\"'“”"
 _ENDING = ".。!;,"
-_NUMBER = re.compile(r"([+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?)(?:\s?/\s?([0-9]{1,6}))?", re.ASCII)
+_NUMBER = re.compile(r"([+-]?[0-9]{1,6})(?:\s?/\s?([0-9]{1,6}))?", re.ASCII)
 _LONGEST_ANSWER = 200  # characters between the two halves of a form
 _LONGEST_JSON = 65_536  # characters from the end that are searched for JSON; a verdict is shorter
 
@@ -71,7 +71,7 @@ def mark(form: str) -> str:
 
 def answers(text: str, form: str, nonce: str = "") -> list[tuple[str, int]]:
     """Return what stands in each place that has the form, without decoration, and where the place begins."""
-    return [(_bare(found["answer"] or ""), found.start()) for found in frame(form, nonce).finditer(text)]
+    return [(_bare(place["answer"] or ""), place.start()) for place in frame(form, nonce).finditer(text)]
 
 
 def _bare(answer: str) -> str:
@@ -96,7 +96,6 @@ class LabelReader:
     sole: bool = False
 
     def __post_init__(self) -> None:
-        """Reject a form or labels that cannot be told apart."""
         frame(self.form, "0")
         folded = [label.strip().casefold() for label in self.labels]
         if len(set(folded)) < len(folded) or len(folded) < 2 or not all(folded):
@@ -106,14 +105,14 @@ class LabelReader:
 
     def __call__(self, text: str, nonce: str = "") -> str | None:
         """Return the label, as it was declared, or None."""
-        found = _standing(text, self.form, nonce, window=self.window, sole=self.sole)
+        answer = _standing(text, self.form, nonce, window=self.window, sole=self.sole)
         known = {label.strip().casefold(): label for label in self.labels}
-        return None if found is None else known.get(found.casefold())
+        return None if answer is None else known.get(answer.casefold())
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberReader:
-    """Reads one number within a declared range.
+    """Reads one whole number within a declared range.
 
     `7/10` is read as 7 where 10 is the highest number; a number with any other denominator is none.
 
@@ -121,67 +120,59 @@ class NumberReader:
         form: the form that holds the answer.
         low: the lowest number.
         high: the highest.
-        whole: whether only whole numbers are numbers.
-        window: only so many characters at the end of the text are looked at; 0 for all.
     """
 
     form: str
     low: float
     high: float
-    whole: bool = True
-    window: int = 0
 
     def __post_init__(self) -> None:
-        """Reject a form that cannot be read and a range that is none."""
         frame(self.form, "0")
         if not self.low < self.high:
             raise ValueError(f"the range {self.low!r} to {self.high!r} is empty; the low end comes first")
 
     def __call__(self, text: str, nonce: str = "") -> float | None:
         """Return the number, or None."""
-        found = _standing(text, self.form, nonce, window=self.window)
-        return None if found is None else number(found, self.low, self.high, whole=self.whole)
+        answer = _standing(text, self.form, nonce)
+        return None if answer is None else number(answer, self.low, self.high)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberListReader:
-    """Reads a declared count of numbers, separated by commas, each within the range.
+    """Reads a declared count of whole numbers, separated by commas, each within the range.
 
     Attributes:
         form: the form that holds the answer.
         count: how many numbers there must be.
         low: the lowest number.
         high: the highest.
-        whole: whether only whole numbers are numbers.
     """
 
     form: str
     count: int
     low: float
     high: float
-    whole: bool = True
 
     def __post_init__(self) -> None:
-        """Reject a form that cannot be read, a range that is none and a list of nothing."""
         frame(self.form, "0")
         if not self.low < self.high or self.count < 1:
             raise ValueError(f"{self.count!r} numbers of {self.low!r} to {self.high!r} cannot be read; both must exist")
 
     def __call__(self, text: str, nonce: str = "") -> tuple[float, ...] | None:
         """Return the numbers in order, or None."""
-        found = _standing(text, self.form, nonce)
-        parts = [] if found is None else [_bare(part) for part in found.split(",")]
-        numbers = [number(part, self.low, self.high, whole=self.whole) for part in parts]
+        answer = _standing(text, self.form, nonce)
+        parts = [] if answer is None else [_bare(part) for part in answer.split(",")]
+        numbers = [number(part, self.low, self.high) for part in parts]
         known = tuple(one for one in numbers if one is not None)
         return known if len(known) == len(parts) == self.count else None
 
 
-def number(text: str, low: float, high: float, *, whole: bool = True) -> float | None:
-    """Return the number a short text is, or None when it is not one, or lies outside the range."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or (whole and "." in found[1]) or (found[2] is not None and float(found[2]) != high):
+def number(text: str, low: float, high: float) -> float | None:
+    """Return the whole number a short text is, or None when it is not one, or lies outside the range."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (match[2] is not None and float(match[2]) != high):
         return None
-    value = float(found[1])
+    value = float(match[1])
     return value if low <= value <= high else None
 
 
@@ -204,17 +195,17 @@ def keyed_lines(text: str, nonce: str, names: Sequence[str], labels: Sequence[st
         and no other name has any.
     """
     known = {label.casefold(): label for label in labels}
-    found: dict[str, str] = {}
+    verdicts: dict[str, str] = {}
     for line in text.splitlines():
         key, _, rest = line.strip(_DECORATION + "-").partition(" ")
         if key.casefold() != nonce.casefold():
             continue
         name, colon, answer = rest.partition(":")
         name, label = name.strip(_DECORATION), known.get(_bare(answer).casefold())
-        if not colon or label is None or name not in names or found.get(name, label) != label:
+        if not colon or label is None or name not in names or verdicts.get(name, label) != label:
             return None
-        found[name] = label
-    return {name: found[name] for name in names} if len(found) == len(names) else None
+        verdicts[name] = label
+    return {name: verdicts[name] for name in names} if len(verdicts) == len(names) else None
 
 
 def json_value(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -> Json | None:
@@ -238,14 +229,14 @@ def json_object(text: str, keys: Mapping[str, type | tuple[type, ...]]) -> dict[
 
     `bool` is no number here: where `int` or `float` is declared, true and false are refused.
     """
-    found = json_value(text, dict)
-    if found is None or set(found) != set(keys):
+    value = json_value(text, dict)
+    if value is None or set(value) != set(keys):
         return None
     for key, kinds in keys.items():
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
-        if not isinstance(found[key], allowed) or (isinstance(found[key], bool) and bool not in allowed):
+        if not isinstance(value[key], allowed) or (isinstance(value[key], bool) and bool not in allowed):
             return None
-    return {key: found[key] for key in keys}
+    return {key: value[key] for key in keys}
 
 
 class _Refused(Exception):
@@ -256,14 +247,14 @@ _OPENING = re.compile(r"[{\[]")
 
 
 def _json_values(text: str) -> Iterator[Json]:
-    found = _OPENING.search(text)
-    while found:
+    opening = _OPENING.search(text)
+    while opening:
         try:
-            value, at = _DECODER.raw_decode(text, found.start())
+            value, at = _DECODER.raw_decode(text, opening.start())
             yield value
         except json.JSONDecodeError:
-            at = found.end()
-        found = _OPENING.search(text, at)
+            at = opening.end()
+        opening = _OPENING.search(text, at)
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -23,18 +23,19 @@ from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Samp
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, check_options
-from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often
-from adjudge.prompts.template import Rendered, Template, Value
+from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often, cost_of
+from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import (
     NO_COST,
     Cost,
-    MissingReferenceError,
     Provenance,
     Sample,
     Score,
+    require_reference,
     response_text,
     split_reasoning,
 )
+from adjudge.runtime.contract import require_group
 
 T = TypeVar("T")
 C = TypeVar("C", bound="Case")
@@ -44,24 +45,10 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]")
 _SHOWN = 4_000  # characters of a rationale that are kept as evidence
 
 # Openings that say nothing, and for which judges are known to give full marks (arXiv 2507.08794).
-_HOLLOW = frozenset(
-    [
-        "solution",
-        "thought process",
-        "lets solve this problem step by step",
-        "lets think step by step",
-        "the answer is",
-        "answer",
-        "final answer",
-        "解",
-        "解答",
-        "答案",
-        "かいせつ",
-        "respuesta",
-        "réponse",
-        "antwort",
-    ]
-)
+_HOLLOW = (
+    "solution|thought process|lets solve this problem step by step|lets think step by step|the answer is|answer|"
+    "final answer|解|解答|答案|かいせつ|respuesta|réponse|antwort"
+).split("|")
 _HOLLOW_RUN = re.compile(rf"(?:(?:{'|'.join(sorted(map(re.escape, _HOLLOW), key=len, reverse=True))})(?:\s|$))+")
 _HOLLOW_START = 200  # characters that hold the longest of them
 
@@ -107,11 +94,11 @@ class EngineScorer(ABC):
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool | None] = None  # None: one is looked at where there is one
+    text_template: ClassVar[str] = ""  # the name of its prompt, where it has but one
 
     engine: Any
 
     def __post_init__(self) -> None:
-        """Check the options, and reject a spec that is no engine's; nothing is loaded yet."""
         check_options(self, f"{self.name} option")
         engine_of(self.engine)
 
@@ -121,7 +108,7 @@ class EngineScorer(ABC):
 
     def templates(self) -> tuple[Template, ...]:
         """Return every template this scorer may use; they are part of its fingerprint."""
-        return ()
+        return (load_template(self.text_template),) if self.text_template else ()
 
     @property
     def reference_needed(self) -> bool:
@@ -148,15 +135,14 @@ class EngineScorer(ABC):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         which = f" {sample.id!r}" if sample.id else ""
-        if self.reference_needed and sample.reference is None:
-            raise MissingReferenceError(
-                f"the scorer {self.name!r} compares with a reference, and the sample{which} has none; set "
-                "Sample.reference (score: --reference, label: --reference-column)"
-            )
+        if self.reference_needed:
+            require_reference(self.name, sample)
         try:
             self.check_reference(sample)
         except ValueError as error:
             raise ValueError(f"the scorer {self.name!r}, sample{which}: {error}") from error
+        if getattr(self, "groupwise", False):
+            require_group(self.name, sample)
 
     def case(self, sample: Sample) -> Case | Score:
         """Return what is judged of a sample, or the score of one that cannot be judged."""
@@ -235,11 +221,22 @@ class ModelScorer(EngineScorer):
     nudge: str = ""
     system_turn: bool = True
 
+    often: ClassVar[str] = ""  # the option that says how many answers to each prompt are asked for
+
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         self.sampling()
         self.retry()
+        if self.runs > 1 and self.temperature == 0:
+            raise ValueError(
+                f"{self.name} option {self.often}={self.runs} with temperature=0; all would be the same: "
+                "set a temperature"
+            )
+
+    @property
+    def runs(self) -> int:
+        """How many answers to each prompt are asked for."""
+        return int(getattr(self, self.often)) if self.often else 1
 
     def sampling(self, **changes: Any) -> Sampling:
         """Return how the model answers; keyword arguments replace single parameters."""
@@ -291,21 +288,23 @@ class ModelScorer(EngineScorer):
         cases: Sequence[C],
         prompt: Callable[[C], Rendered],
         read: Reader[T] | Sequence[Reader[T]],
-        score: Callable[[C, Answer[T]], Score],
+        score: Callable[[C, list[Answer[T]]], Score],
     ) -> list[Score]:
-        """Ask one prompt for each case, and return the scores made of the answers.
+        """Ask one prompt for each case, `runs` times, and return the scores made of the answers.
 
         Args:
             cases: what is judged.
             prompt: makes the prompt of a case.
-            read: reads the verdict out of a text; one for all cases, or one for each.
-            score: makes the score of a verdict; its cost is added here.
+            read: reads the verdict out of a text; one reader for all cases, or one for each.
+            score: makes the score of a case's verdicts, of which none is missing; their cost is added here.
         """
-        answers = await self.asked(cases, prompt, read)
-        return [
-            self.unanswered(answer) if isinstance(answer, Fault) else replace(score(case, answer), cost=answer.cost)
-            for case, answer in zip(cases, answers, strict=True)
-        ]
+        scores = []
+        for case, answers in zip(cases, await self.asked_often(cases, prompt, read, self.runs), strict=True):
+            fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
+            verdicts = [answer for answer in answers if isinstance(answer, Answer)]
+            made = score(case, verdicts) if fault is None else self.unanswered(fault)
+            scores.append(replace(made, cost=cost_of(answers)))
+        return scores
 
     async def asked(
         self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T] | Sequence[Reader[T]]
@@ -380,8 +379,8 @@ def _flat(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[None]:
-    for found in _WORD.finditer(text):
-        for _ in range(max(1, len(_UNSPACED.findall(found[0])))):
+    for word in _WORD.finditer(text):
+        for _ in range(max(1, len(_UNSPACED.findall(word[0])))):
             yield None
 
 

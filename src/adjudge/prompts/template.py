@@ -132,7 +132,6 @@ class Template:
     sections: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
-        """Reject a template whose places and fields do not agree, or that leaves untrusted text unfenced."""
         fields = {*self.untrusted, *self.trusted}
         placed = {name for _, text in self.sections for _, name in _PLACE.findall(text)} - {"guard", "nonce"}
         if placed != fields:
@@ -283,8 +282,8 @@ def _made(data: Any, body: str, path: str) -> Template:
     scale = data.get("scale")
     if scale is not None and not (isinstance(scale, list) and [type(end) for end in scale] == [int, int]):
         raise ValueError(f"the template {path!r} has the scale {scale!r}; it must be two whole numbers")
-    start, *found = _SECTION.split(body)
-    if start.strip() or not found:
+    start, *parts = _SECTION.split(body)
+    if start.strip() or not parts:
         raise ValueError(f"the text of the template {path!r} must begin with a line '# system' or '# user'")
     return Template(
         name=str(data["name"]),
@@ -296,7 +295,7 @@ def _made(data: Any, body: str, path: str) -> Template:
         form=str(data.get("form") or ""),
         labels=tuple(str(label) for label in data.get("labels") or ()),
         scale=None if scale is None else (scale[0], scale[1]),
-        sections=tuple(zip(found[::2], found[1::2], strict=True)),
+        sections=tuple(zip(parts[::2], parts[1::2], strict=True)),
     )
 
 
@@ -306,10 +305,10 @@ def _pieces(text: str, called: str) -> tuple[tuple[str, str, tuple[str, ...]], .
     pieces: list[tuple[str, str, tuple[str, ...]]] = []
     within: list[str] = []
     at = 0
-    for found in _PLACE.finditer(text):
-        sign, name = found[1], found[2]
-        pieces.append(("text", text[at : found.start()], tuple(within)))
-        at = found.end()
+    for place in _PLACE.finditer(text):
+        sign, name = place[1], place[2]
+        pieces.append(("text", text[at : place.start()], tuple(within)))
+        at = place.end()
         if sign:
             at += text[at : at + 1] == "\n"  # the line that holds the sign alone goes with it
         if sign == "#":

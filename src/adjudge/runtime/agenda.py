@@ -9,8 +9,6 @@ Making many records at once without the garbage collector looking through them a
 
 While a list of 40,000 samples becomes one of 40,000 scores, nothing can be garbage, and the collector's passes over
 what was just made cost as much as making it.
-
-Not covered: processes and sockets; nothing here waits for anything.
 """
 
 from __future__ import annotations

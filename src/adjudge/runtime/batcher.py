@@ -7,16 +7,14 @@ runs first, so a large job cannot keep a small call waiting.  What a batch holds
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from adjudge.runtime.forking import undivided
+from adjudge.runtime.forking import anew_in_child, undivided
 
 R = TypeVar("R")
 
@@ -95,8 +93,6 @@ def plan(works: Sequence[Work], budget: int) -> list[list[int]]:
 
 @dataclass(eq=False)
 class _Call(Generic[R]):
-    """One `submit`: results come in until none is missing."""
-
     results: list[Result[R] | None]
     missing: int
     future: Future[list[Result[R]]] = field(default_factory=Future)
@@ -106,7 +102,7 @@ class _Call(Generic[R]):
         self.missing -= 1
         if not self.missing:
             try:
-                self.future.set_result([found for found in self.results if found is not None])
+                self.future.set_result([result for result in self.results if result is not None])
             except InvalidStateError:
                 return  # the caller was cancelled meanwhile
 
@@ -119,8 +115,6 @@ class _Call(Generic[R]):
 
 @dataclass(eq=False)
 class _Piece(Generic[R]):
-    """A piece of work and the calls that wait for it, each with its place there."""
-
     work: Work
     waiting: list[tuple[_Call[R], int]]
 
@@ -148,7 +142,7 @@ class Batcher(Generic[R]):
         self._name = name
         self.budget = budget
         self.begin_anew()
-        _ALL.add(self)
+        anew_in_child(self)
 
     def begin_anew(self) -> None:
         """Forget all work, as a forked child must: neither locks nor threads survive a fork."""
@@ -271,14 +265,3 @@ class Batcher(Generic[R]):
                     call.fail(outcome)
                 else:
                     call.settle(place, Result(value=outcome[at], shared=number > 0))
-
-
-_ALL: weakref.WeakSet[Batcher[Any]] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for batcher in _ALL:
-        batcher.begin_anew()
-
-
-os.register_at_fork(after_in_child=_after_fork)

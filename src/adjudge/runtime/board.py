@@ -3,8 +3,6 @@
 The worker writes the start time first and the position after it.  A reader that comes in between sees the old
 position with the newer time and waits a little longer; it never sees an item as older than it is (on processors
 that reorder stores it might, which is why the parent looks twice before it kills).
-
-Not covered: results; they travel over the worker's socket.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from adjudge import wire
-from adjudge.protocol import Sample, Score, Scorer, Status
+from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 
 _APPLICATION_ID = 0x41646A67  # "Adjg": tells our files from other people's databases
@@ -65,24 +65,16 @@ class ScoreCache:
         path: the SQLite file; made, with its folder, when it does not exist.
         max_bytes: bound on the bytes in use in the file, at least 1 MiB.  When a write would go over it, the
             entries that were used longest ago go first; a single score above an eighth of it is not kept.
-        statuses: which scores are kept.  Failures are not, so that they are tried again.
 
     Raises:
         ValueError: the file is no score cache, is damaged, or is of another version; or an option is out of range.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        max_bytes: int = 1 << 30,
-        statuses: Sequence[Status] = ("scored", "abstained"),
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> None:
         if max_bytes < 1 << 20:
-            raise ValueError(f"ScoreCache.max_bytes is {max_bytes}; it must be at least {1 << 20} (1 MiB)")
+            raise ValueError(f"ScoreCache option max_bytes={max_bytes}; it must be at least {1 << 20} (1 MiB)")
         self.path = Path(path).absolute()
         self.max_bytes = max_bytes
-        self.statuses = tuple(statuses)
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._touched: set[bytes] = set()
@@ -95,7 +87,7 @@ class ScoreCache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Score]:
         """Return the scores that are stored under these keys."""
-        found: dict[bytes, Score] = {}
+        scores: dict[bytes, Score] = {}
         with self._open() as connection:
             first, last = connection.execute("SELECT min(tick), max(tick) FROM scores").fetchone()
             for start in range(0, len(keys), _BATCH):
@@ -105,20 +97,20 @@ class ScoreCache:
                 for tick, key, text in rows:
                     if (score := _readable(text)) is None:
                         continue
-                    found[key] = score
+                    scores[key] = score
                     if tick < last - (last - first) // 4:  # the newest quarter is safe where it is
                         self._touched.add(key)
             if len(self._touched) > _MAX_TOUCHED:
                 with _transaction(connection):
                     self._mark_used(connection)
-        return found
+        return scores
 
     def put(self, scores: Mapping[bytes, Score]) -> None:
-        """Store those of the scores whose status is kept, in one transaction."""
+        """Store scores in one transaction; failures are not kept, so that they are tried again."""
         texts = (
             (key, json.dumps(score.to_dict(), sort_keys=True, separators=(",", ":")))
             for key, score in scores.items()
-            if score.status in self.statuses
+            if score.status != "failed"
         )
         rows = {key: text for key, text in texts if len(text) <= self.max_bytes // 8}
         if not rows:
@@ -149,7 +141,7 @@ class ScoreCache:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., ScoreCache], tuple[Any, ...]]:
-        return partial(ScoreCache, max_bytes=self.max_bytes, statuses=self.statuses), (str(self.path),)
+        return partial(ScoreCache, max_bytes=self.max_bytes), (str(self.path),)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -296,7 +288,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _create(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, once, however many processes arrive at the same time."""
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and not _is_ours(connection):
         raise ValueError(f"{str(path)!r} is a SQLite database, but not a score cache of adjudge; choose another path")
     _switch_to_wal(connection)

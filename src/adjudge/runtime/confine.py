@@ -177,7 +177,7 @@ def children() -> list[int]:
 
 
 def _children_by_scan(parent: int) -> list[int]:
-    found = []
+    pids = []
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -187,5 +187,5 @@ def _children_by_scan(parent: int) -> list[int]:
             continue
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
             if int(file.read().rpartition(b")")[2].split()[1]) == parent:
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids

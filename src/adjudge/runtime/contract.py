@@ -3,17 +3,16 @@
 Whoever calls a scorer he did not write (a composite, the cache, the public calls, a label job) calls it through
 `score_checked`: one score per sample, each with a finite number or none, or a `BrokenScorer` that names the
 scorer.  Nothing is broadcast, cut off or padded.
-
-Not covered: whether the scores are right, repeatable or in order; `adjudge.check_scorer` looks at that.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from adjudge.protocol import Sample, Score, Scorer, Validates, Verifier
+from adjudge.runtime.loop import together
 
 
 class BrokenScorer(RuntimeError):
@@ -34,6 +33,24 @@ def is_groupwise(scorer: Scorer) -> bool:
     inside a group.
     """
     return bool(getattr(scorer, "groupwise", False))
+
+
+def grouped(names: Mapping[int, str]) -> dict[str, list[int]]:
+    """Return the places of each group, in order of appearance."""
+    groups: dict[str, list[int]] = {}
+    for place, name in names.items():
+        groups.setdefault(name, []).append(place)
+    return groups
+
+
+def require_group(scorer: str, sample: Sample) -> None:
+    """Raise `ValueError` if a sample has no group, for a scorer that compares the members of one."""
+    if not sample.group:
+        which = f" {sample.id!r}" if sample.id else ""
+        raise ValueError(
+            f"{scorer!r} compares the members of a group, and the sample{which} has none; set Sample.group, the same "
+            "for all responses to one prompt"
+        )
 
 
 def validate_sample(scorer: Scorer, sample: Sample) -> None:
@@ -66,6 +83,30 @@ async def score_checked(scorer: Scorer, samples: Sequence[Sample], *, called: st
     except (Exception, SystemExit) as error:  # the boundary: whatever a scorer raises is reported under its name
         raise BrokenScorer(f"{who} raised {type(error).__name__}: {error}") from error
     return _checked(scores, len(samples), who)
+
+
+async def score_each(
+    scorers: Mapping[str, Scorer], chosen: Sequence[str | Score], samples: Sequence[Sample], *, called: str = ""
+) -> list[Score]:
+    """Return one score per sample, each from the scorer that was chosen for it; all scorers are asked at the same time.
+
+    Args:
+        scorers: by name.
+        chosen: for each sample the name of its scorer, or its score where that is known already.
+        samples: what to score.
+        called: how errors name a scorer, with `{}` for its name.
+    """
+    scores = {place: one for place, one in enumerate(chosen) if isinstance(one, Score)}
+    places = grouped({place: one for place, one in enumerate(chosen) if isinstance(one, str)})
+    answers = await together(
+        [
+            score_checked(scorers[name], [samples[place] for place in mine], called=called.format(repr(name)))
+            for name, mine in places.items()
+        ]
+    )
+    for mine, answered in zip(places.values(), answers, strict=True):
+        scores.update(zip(mine, answered, strict=True))
+    return [scores[place] for place in range(len(samples))]
 
 
 def _checked(scores: object, expected: int, who: str) -> list[Score]:

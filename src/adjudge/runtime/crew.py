@@ -2,9 +2,6 @@
 
 A crew starts workers when there is work worth a fork, hands them chunks, looks after deadlines, and finds out how a
 worker ended.  It runs in the pool's thread and is never called from another one.
-
-Not covered: what the work is and what an ending means for it (`adjudge.runtime.agenda`), and how many workers there
-may be: the dispatcher shares them out among crews.
 """
 
 from __future__ import annotations
@@ -280,7 +277,6 @@ class Crew:
                     self._stop(worker, now)
 
     def _stop(self, worker: WorkerClient, now: float) -> None:
-        """Kill a worker that is past its limit and charge the item it is at."""
         position, start, handling = worker.at()
         if position is None and not handling:
             self._let_go(worker, Outcome("lost", None, "the worker process did not begin"))

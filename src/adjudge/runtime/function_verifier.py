@@ -45,7 +45,6 @@ class FunctionVerifier(Verifier):
     _takes_all: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Take name and needs from the function."""
         called, parameters = self.function.__name__, inspect.signature(self.function).parameters
         if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
             raise ValueError(

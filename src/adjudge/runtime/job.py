@@ -1,7 +1,4 @@
-"""One call of `Pool.run` on its way: the items, what has become of them, and what is still to do.
-
-Not covered: who does it; `adjudge.runtime.crew` hands chunks of a job to workers.
-"""
+"""One call of `Pool.run` on its way: the items, what has become of them, and what is still to do."""
 
 from __future__ import annotations
 

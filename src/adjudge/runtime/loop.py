@@ -12,16 +12,29 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-class BackgroundLoop:
-    """An event loop that runs on a daemon thread of its own, started on first use."""
+async def together(calls: Sequence[Awaitable[T]]) -> list[T]:
+    """Wait for all calls at once; if one raises, the others are cancelled and its error is raised."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
-    def __init__(self) -> None:
+
+class BackgroundLoop:
+    """An event loop that runs on a daemon thread of its own, started on first use; `name` is the thread's."""
+
+    def __init__(self, name: str = "adjudge-loop") -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -30,7 +43,7 @@ class BackgroundLoop:
         """Run a coroutine to its end and return its result, blocking the calling thread."""
         if threading.current_thread() is self._thread:
             return _on_fresh_thread(work)
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(work, self.started())
         try:
             return future.result()
         except BaseException:
@@ -46,20 +59,25 @@ class BackgroundLoop:
             return
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=1.0)
-        if not thread.is_alive():
-            loop.close()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def started(self) -> asyncio.AbstractEventLoop:
+        """Return the loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="adjudge-loop", daemon=True)
+                self._thread = threading.Thread(target=_forever, args=(self._loop,), name=self._name, daemon=True)
                 self._thread.start()
             return self._loop
 
 
 # By process id: a forked child must not even wait for the lock of its parent's entry, which may be held forever there.
-_LOOPS: dict[int, BackgroundLoop] = {}
+_LOOPS: dict[tuple[int, str], BackgroundLoop] = {}
+
+
+def process_loop(name: str = "adjudge-loop") -> BackgroundLoop:
+    """Return this process's loop of a name; a forked child gets its own."""
+    key = (os.getpid(), name)
+    return _LOOPS.get(key) or _LOOPS.setdefault(key, BackgroundLoop(name))
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
@@ -68,9 +86,12 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     A scorer that calls this from inside the background loop itself gets a thread of its own, so it cannot
     wait for itself.
     """
-    pid = os.getpid()
-    background = _LOOPS.get(pid) or _LOOPS.setdefault(pid, BackgroundLoop())
-    return background.run(work)
+    return process_loop().run(work)
+
+
+def _forever(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def _on_fresh_thread(work: Coroutine[Any, Any, T]) -> T:

@@ -3,8 +3,6 @@
 cloudpickle sends functions and classes of `__main__` by value, and others by name.  Here, modules can be named that
 are to be sent by value too, and one that is still being imported always is: by name, pickling waits for the end of the
 import, and for ever where the importing thread waits for this one.
-
-Not covered: modules written in C.
 """
 
 from __future__ import annotations

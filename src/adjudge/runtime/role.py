@@ -1,7 +1,4 @@
-"""Whether this process is one of a pool's own.
-
-Not covered: processes that a worker starts; they are ordinary ones.
-"""
+"""Whether this process is one of a pool's own."""
 
 from __future__ import annotations
 

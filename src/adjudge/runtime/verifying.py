@@ -3,8 +3,6 @@
 A sample whose call had to be killed is judged a second time with an empty response.  If that is killed too, the
 reference is at fault and nothing is scored; else the response is, and the verifier's `killed` says what that is
 worth, 0 by default.  So no response can break its way out of a zero, and no bad reference makes one.
-
-Not covered: verifiers that need other samples, models or network.
 """
 
 from __future__ import annotations
@@ -165,7 +163,6 @@ class VerifierScorer:
         return await pool.collect(self._call, samples, limits=self._verifier.limits, encode=_sample_fields)
 
     def _score(self, verdict: Verdict, seconds: float) -> Score:
-        """Return the score of a call that returned."""
         if isinstance(verdict, tuple):
             return _score_of(*verdict, self._provenance, _cost_of(seconds))
         if isinstance(verdict, bytes):
@@ -197,7 +194,6 @@ class VerifierScorer:
         return self._signed(dataclasses.replace(score, evidence=evidence), seconds)
 
     def _signed(self, score: Score, seconds: float) -> Score:
-        """Return a verifier's score with who gave it and what it cost."""
         provenance = dataclasses.replace(
             score.provenance, scorer=self._provenance.scorer, fingerprint=self._provenance.fingerprint
         )

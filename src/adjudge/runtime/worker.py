@@ -73,7 +73,6 @@ class Worker:
             leaving = self._work(frame)
 
     def _work(self, frame: bytearray) -> bool:
-        """Do one chunk, or as much of it as memory allows; return whether to leave after it."""
         try:
             seconds, memory, items = pickle.loads(frame)
         except MemoryError:

@@ -1,7 +1,4 @@
-"""A worker as the pool's thread sees it: its socket, its board, and the chunks it was handed.
-
-Not covered: the process itself (`adjudge.runtime.worker`), and what follows from how it ended (`adjudge.runtime.crew`).
-"""
+"""A worker as the pool's thread sees it: its socket, its board, and the chunks it was handed."""
 
 from __future__ import annotations
 

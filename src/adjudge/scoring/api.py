@@ -3,8 +3,6 @@
 The plain functions block, and may be called from any thread, inside a running event loop, in a notebook, in a Ray
 actor and after a fork: the work runs on a private event loop.  `ascore` and `ascore_batch` are for code that is
 asynchronous itself.
-
-Not covered: data sets; `adjudge label` streams those, in bounded memory and with resume.
 """
 
 from __future__ import annotations
@@ -116,7 +114,8 @@ async def ascore_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: An
         try:
             validate_sample(chosen, sample)
         except ValueError as error:
-            raise ValueError(f"{_which(sample, index)}: {error}") from error
+            which = f" (id {sample.id!r})" if sample.id else ""
+            raise ValueError(f"sample {index}{which}: {error}") from error
     return await score_checked(chosen, prepared)
 
 
@@ -132,30 +131,26 @@ async def score_rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     if not isinstance(scorer, Validates):
         return await score_checked(scorer, samples)
     if isinstance(scorer, VerifierScorer):  # validates itself; reading large references twice would cost as much again
-        found = await score_checked(scorer, samples)
-        refused = [place for place, score in enumerate(found) if score.reason == "bad_sample"]
-        verdicts = {place: _refusal(scorer, samples[place]) or found[place] for place in refused}
-        return [verdicts.get(place, score) for place, score in enumerate(found)]
+        judged = await score_checked(scorer, samples)
+        refused = [place for place, score in enumerate(judged) if score.reason == "bad_sample"]
+        verdicts = {place: _refusal(scorer, samples[place]) or judged[place] for place in refused}
+        return [verdicts.get(place, score) for place, score in enumerate(judged)]
     verdicts = {place: score for place, sample in enumerate(samples) if (score := _refusal(scorer, sample)) is not None}
     scores = iter(await score_checked(scorer, [one for place, one in enumerate(samples) if place not in verdicts]))
     return [verdicts[place] if place in verdicts else next(scores) for place in range(len(samples))]
 
 
-def _refusal(scorer: Validates, sample: Sample) -> Score | None:
+def _refusal(scorer: Any, sample: Sample) -> Score | None:
     """The score of a sample that the scorer refuses; None for any other."""
     try:
         scorer.validate(sample)
     except ValueError as error:
-        return _refused(scorer, sample, error)
+        who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
+        text = str(error) or "the scorer refuses the sample and does not say why"
+        if _is_another_scorers(sample, error):
+            return replace(Score.abstained("out_of_scope", error=text), provenance=who)
+        return replace(Score.failed("bad_sample", error=text), provenance=who)
     return None
-
-
-def _refused(scorer: Any, sample: Sample, error: ValueError) -> Score:
-    who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
-    text = str(error) or "the scorer refuses the sample and does not say why"
-    judged = Score.abstained if _is_another_scorers(sample, error) else Score.failed
-    reason = "out_of_scope" if judged == Score.abstained else "bad_sample"
-    return replace(judged(reason, error=text), provenance=who)
 
 
 def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
@@ -198,7 +193,3 @@ def _check_texts(sample: Sample) -> None:
                 f"the {field} is {shown(value)}; it must be text or a list of messages such as "
                 '{"role": "assistant", "content": "..."}'
             )
-
-
-def _which(sample: Sample, index: int) -> str:
-    return f"sample {index} (id {sample.id!r})" if sample.id else f"sample {index}"

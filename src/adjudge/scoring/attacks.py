@@ -17,8 +17,6 @@ makes a case of each.  A `response` may be a list of texts and of `{"repeat": te
 or `{"turns": [..]}`: what the assistant wrote and what the suite's "other" role (a tool) answered, in turn, where
 several texts may be repeated.  A suite that is the name of another scorer is that one's; one that is "like" another has
 its cases, but for those whose "scorers" do not name it.
-
-Not covered: what a suite lacks.  Its cases are ways that somebody thought of.
 """
 
 from __future__ import annotations

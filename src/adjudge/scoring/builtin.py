@@ -1,6 +1,9 @@
-"""The scorers that ship as code, by what they are for.  Presets are files in `adjudge/presets`."""
+"""The scorers that ship: code by what it is for, and presets, which are files in `adjudge/presets`."""
 
 from __future__ import annotations
+
+import functools
+from pathlib import Path
 
 FAMILIES: dict[str, dict[str, str]] = {
     "answers": {
@@ -121,12 +124,12 @@ FAMILIES: dict[str, dict[str, str]] = {
         "verdict_steps": "verifiers.verdict.step_verdicts:StepVerdictsVerifier",
     },
     "several in one": {
-        "weighted": "scoring.compose.weighted:Weighted",
-        "gate": "scoring.compose.gate:Gate",
-        "cascade": "scoring.compose.cascade:Cascade",
-        "ensemble": "scoring.compose.ensemble:Ensemble",
+        "weighted": "scoring.compose.mixtures:Weighted",
+        "gate": "scoring.compose.mixtures:Gate",
+        "cascade": "scoring.compose.mixtures:Cascade",
+        "ensemble": "scoring.compose.mixtures:Ensemble",
         "transform": "scoring.compose.transform:Transform",
-        "calibrated": "scoring.compose.calibrated:Calibrated",
+        "calibrated": "scoring.compose.calibration:Calibrated",
         "by_kind": "scoring.compose.by_kind:ByKind",
         "auto": "scoring.compose.auto:Auto",
     },
@@ -134,3 +137,11 @@ FAMILIES: dict[str, dict[str, str]] = {
 """What ships, by what it is for: the name of each scorer, and where it is below `adjudge`."""
 
 BUILTIN: dict[str, str] = {name: f"adjudge.{home}" for members in FAMILIES.values() for name, home in members.items()}
+
+PRESETS = Path(__file__).parent.parent / "presets"
+
+
+@functools.cache
+def preset_names() -> tuple[str, ...]:
+    """Return the names of all presets, in alphabetical order."""
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))

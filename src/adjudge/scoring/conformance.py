@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from adjudge import wire
 from adjudge.protocol import Message, Sample, Score, Scorer, Verifier
-from adjudge.runtime.contract import BrokenScorer, is_groupwise, score_checked, validate_sample
+from adjudge.runtime.contract import BrokenScorer, grouped, is_groupwise, score_checked, validate_sample
 from adjudge.scoring import registry
 
 T = TypeVar("T")
@@ -369,13 +369,10 @@ class _Trial:
             raise _Skipped("the scorer does not repeat itself, so nothing can be compared")
 
     def _groups(self) -> list[list[int]]:
-        groups: dict[str, list[int]] = {}
-        for index, sample in enumerate(self.samples):
-            groups.setdefault(sample.group, []).append(index)
-        return list(groups.values())
+        return list(grouped({index: sample.group for index, sample in enumerate(self.samples)}).values())
 
-    def _difference(self, expected: Sequence[Score], found: Sequence[Score], when: str) -> str:
-        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+    def _difference(self, expected: Sequence[Score], scores: Sequence[Score], when: str) -> str:
+        for index, (one, other) in enumerate(zip(expected, scores, strict=True)):
             if not self._same(one, other):
                 return f"a sample scored differently {when} (place {index}): {_brief(one)}, then {_brief(other)}"
         return ""

@@ -49,7 +49,7 @@ def part_of(given: Any, called: str) -> Scorer | None:
         return VerifierScorer(given)
     if not callable(getattr(given, "score", None)) or getattr(given, "groupwise", False):
         raise ValueError(
-            f"{called} is {given!r}; give a scorer of single responses (adjudge.load makes one of a name), or none"
+            f"{called}={given!r}; give a scorer of single responses (adjudge.load makes one of a name), or none"
         )
     scorer: Scorer = given
     return scorer
@@ -99,7 +99,7 @@ class HasInnerScorers:
     def __post_init__(self) -> None:
         options.check_options(self, f"{self.name} option")
         for option in self.inner:
-            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
+            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name} option {option}"))
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:

@@ -23,21 +23,14 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from adjudge.io.yaml_text import parsed
 from adjudge.options import options_of
+from adjudge.scoring import builtin, registry
 
-_FOLDER = Path(__file__).parent.parent / "presets"
 _KEYS = {"description", "source", "scorer"}
 _MORE = {"notes", "version", "options"}
-
-
-@functools.cache
-def names() -> tuple[str, ...]:
-    """Return the names of all presets, in alphabetical order."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
 
 @functools.cache
@@ -47,9 +40,7 @@ def preset(name: str) -> type[Any]:
     Raises:
         ValueError: the file is malformed, or its scorer is unknown.
     """
-    from adjudge.scoring.registry import resolve
-
-    data = parsed((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
+    data = parsed((builtin.PRESETS / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
     if not (isinstance(data, dict) and set(data) - _MORE == _KEYS):
         raise ValueError(
             f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes, a version and options"
@@ -57,7 +48,7 @@ def preset(name: str) -> type[Any]:
     if not (isinstance(data["scorer"], dict) and len(data["scorer"]) == 1):
         raise ValueError(f"the scorer of the preset {name!r} is {data['scorer']!r}; write a mapping of one name")
     ((scorer, given),) = data["scorer"].items()
-    base = resolve(scorer)
+    base = registry.resolve(scorer)
     doc = f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip()
     if options := "".join(f"\n    {option}: {what}" for option, what in data.get("options", {}).items()):
         doc += f"\n\nAttributes:{options}"
@@ -76,7 +67,7 @@ def preset(name: str) -> type[Any]:
 
 def __getattr__(name: str) -> type[Any]:
     """Return the class of a preset, so that "adjudge.scoring.presets:NAME" is its address."""
-    if name in names():
+    if name in builtin.preset_names():
         return preset(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -97,9 +88,7 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
 
     def new(cls: type, **options: Any) -> Any:
         """Return the scorer with these options."""
-        from adjudge.scoring.registry import load
-
-        return load({name: options or None})
+        return registry.load({name: options or None})
 
     kind = inspect.Parameter.KEYWORD_ONLY
     if closed:
@@ -115,7 +104,7 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
         known = set(usual) <= set(defaults)  # the parts of a composite are no options
         parameters = [each.replace(default={**defaults, **usual}[each.name]) for each in own if known]
     signature = inspect.Signature(parameters)
-    reads = {"from_spec": classmethod(from_spec), "__new__": new}
+    reads = {"from_spec": classmethod(from_spec), "__new__": new, "spec_form": ""}
     return {**reads, "__signature__": signature, "__dataclass_fields__": {}}
 
 

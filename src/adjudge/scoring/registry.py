@@ -38,14 +38,14 @@ from adjudge.protocol import Scorer, Verifier
 from adjudge.runtime.contract import lacking_of
 from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring
 from adjudge.runtime.python_files import module_of
-from adjudge.scoring import presets
-from adjudge.scoring.builtin import BUILTIN
+from adjudge.scoring.builtin import BUILTIN, preset_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "adjudge.scorers"
 
+_PRESETS = "adjudge.scoring.presets"
 _SCORER_IN = "adjudge.reward_models.training.report:scorer_in"
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _OBJECT = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -83,7 +83,7 @@ class Listing:
 
 def names() -> list[str]:
     """Return all names, classes first, then presets, then plug-ins, without importing any scorer."""
-    own = [*BUILTIN, *presets.names()]
+    own = [*BUILTIN, *preset_names()]
     return [*own, *sorted(set(_plugins()) - set(own))]
 
 
@@ -151,7 +151,9 @@ def describe(name: str) -> Listing:
     if is_scoring(target):
         target = FunctionVerifier(function=target)
     options = (_defaults(target) or {}) if callable(target) else {}
-    form = (inspect.getdoc(getattr(target, "from_spec", None)) or "").partition("\n")[0]
+    form = getattr(target, "spec_form", None)
+    if form is None:
+        form = (inspect.getdoc(getattr(target, "from_spec", None)) or "").partition("\n")[0]
     form = "" if "options" in form else form.removeprefix("Read ").rstrip(".")
     if form and not any(option in form for option in options):
         options = {}
@@ -162,7 +164,7 @@ def describe(name: str) -> Listing:
         reference=_reference(target),
         options=options,
         form=form,
-        source=getattr(target, "source", "") if home.startswith(presets.__name__) else "",
+        source=getattr(target, "source", "") if home.startswith(_PRESETS) else "",
     )
 
 
@@ -241,26 +243,26 @@ class _SpecLoader:
             return None
         folder = self.file(os.path.expanduser(name))
         if os.path.isdir(folder):  # unlike Path.is_dir, it takes any text
-            found = _imported(_SCORER_IN, name)(folder)
+            spec = _imported(_SCORER_IN, name)(folder)
         elif _HUB.fullmatch(name):
-            found = {"reward_model": {"model": name}}
+            spec = {"reward_model": {"model": name}}
         elif _PATH.fullmatch(name):
             raise ValueError(f"there is no file or folder {str(folder)!r}; check the path")
         else:
             return None
         if not isinstance(options, Mapping | None):
             raise ValueError(f"the model {name!r} takes a mapping of options, not {options!r}")
-        return {scorer: {**given, **(options or {})} for scorer, given in found.items()}
+        return {scorer: {**given, **(options or {})} for scorer, given in spec.items()}
 
 
 @functools.cache
 def _plugins() -> dict[str, list[EntryPoint]]:
     from importlib.metadata import entry_points
 
-    found: dict[str, list[EntryPoint]] = {}
+    plugins: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, []).append(entry)
-    return found
+        plugins.setdefault(entry.name, []).append(entry)
+    return plugins
 
 
 def _home(name: str) -> str:
@@ -272,7 +274,7 @@ def _home(name: str) -> str:
     if _OBJECT.fullmatch(name):
         return name
     entries = _plugins().get(name, [])
-    built_in = BUILTIN.get(name, f"{presets.__name__}:{name}" if name in presets.names() else "")
+    built_in = BUILTIN.get(name, f"{_PRESETS}:{name}" if name in preset_names() else "")
     if entries and built_in:
         raise ValueError(
             f"the plug-in {_owner(entries[0])} registers the name {name!r}, which is built in and cannot be replaced. "
@@ -320,7 +322,6 @@ def _imported(home: str, name: str) -> Any:
 
 
 def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> Any:
-    """Call a class or factory with options that were checked against its signature."""
     defaults = _defaults(make)
     given = options_of(options, list(defaults), inside=what) if defaults is not None else dict(options)
     required = [name for name, default in (defaults or {}).items() if default == _REQUIRED and name not in given]

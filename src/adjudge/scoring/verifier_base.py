@@ -4,8 +4,6 @@ A verifier says how its reference is read, which part of a response is judged, a
 is here: a bad reference is `gold_unparsable` in `verify` and, where its form is wrong, a `ValueError` in `validate`; a
 missing engine is `engine_unavailable`; options are held to their annotations; reasoning is cut off, and what was
 truncated or has no answer is a scored 0.
-
-Not covered: where an answer stands in a text; see `adjudge.verifiers.text.answer_verifier`.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
     unavailable: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __post_init__(self) -> None:
-        check_options(self, f"{self.name}:")
+        check_options(self, f"{self.name} option")
 
     @abstractmethod
     def read_reference(self, reference: Any) -> Gold:
@@ -77,8 +75,8 @@ class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
         """Return the score of a response; a reference that cannot be read is `gold_unparsable`."""
         try:
             gold = self.gold_of(sample)
-            found = self.find(sample, gold)
-            return found if isinstance(found, Score) else self.judge(found, gold)
+            answer = self.find(sample, gold)
+            return answer if isinstance(answer, Score) else self.judge(answer, gold)
         except BadReferenceError as error:
             return Score.failed("gold_timeout" if error.limit else "gold_unparsable", error=str(error))
         except self.unavailable as error:

@@ -1,4 +1,4 @@
-"""Votes over critiques, and CAPO's table."""
+"""Votes over critiques."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.items.critic import first_error, solution_reward, step_rewards, wrong_degrees
+from adjudge.judges.items.critic import first_error, wrong_degrees
 
 
 @pytest.mark.parametrize(
@@ -37,21 +37,3 @@ def test_a_vote_that_cannot_be_counted_is_refused(critiques: Any, steps: int, vo
 )
 def test_the_most_frequent_first_error_counts(answers: list[int], expected: tuple[int, float]) -> None:
     assert first_error(answers) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "reward"),
-    [(True, [0, 0], 2.0), (True, [0, 1], 1.0), (False, [0, 0], 0.0), (False, [1, 1], -1.0), (True, [0.25], 1.75)],
-)
-def test_capo_pays_the_outcome_less_a_penalty(right: bool, wrong: list[float], reward: float) -> None:
-    assert solution_reward(right, wrong) == reward
-
-
-def test_only_wrong_steps_carry_the_penalty() -> None:
-    assert step_rewards(True, [0, 1, 0.5]) == [2.0, 1.0, 1.5]
-    assert step_rewards(False, [0, 1]) == [0.0, -1.0]
-
-
-def test_no_penalty_may_outweigh_the_outcome() -> None:
-    with pytest.raises(ValueError, match="need 0 <= penalty < outcome"):
-        solution_reward(True, [1], outcome=1, penalty=1)

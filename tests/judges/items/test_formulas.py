@@ -10,10 +10,6 @@ from adjudge.judges.items.formulas import (
     Combine,
     absolute_mean,
     all_met,
-    benchmark_score,
-    bootstrap_error,
-    checklist_item,
-    implicit_rating,
     met_count,
     rules_times_judge,
     signed_points,
@@ -39,19 +35,6 @@ def test_signed_points_divide_by_the_positive_ones(points: list[float], met: lis
     assert signed_points(points, met) == pytest.approx(score)
 
 
-def test_a_benchmark_is_clipped_and_its_examples_are_not() -> None:
-    assert benchmark_score([1.0, -0.6]) == pytest.approx(0.2)
-    assert benchmark_score([-0.6, 0.2]) == 0.0
-
-
-def test_the_bootstrap_error_is_that_of_a_mean() -> None:
-    scores = [0.0, 1.0] * 50
-    error = bootstrap_error(scores, seed=3)
-    assert error == bootstrap_error(scores, seed=3)
-    assert error == pytest.approx(0.5 / math.sqrt(len(scores)), rel=0.1)
-    assert bootstrap_error([0.4] * 20) == 0.0
-
-
 def test_rubrics_as_rewards_weighs_what_is_met() -> None:
     weights = [1.0, 0.7, 0.3, 0.9]
     assert weighted_mean(weights, [1, 0, 1, 1]) == pytest.approx(2.2 / 2.9)
@@ -65,27 +48,6 @@ def test_the_two_normalisations_differ_for_negative_weights_alone() -> None:
     assert absolute_mean([2, -1], [0, 1]) == pytest.approx(-1 / 3)
     with pytest.raises(ValueError, match="-1 is not positive"):
         weighted_mean([2, -1], [1, 0])
-
-
-@pytest.mark.parametrize(("rating", "value"), [(1, 0.1), (10, 1.0)])
-def test_an_implicit_rating_is_a_tenth_of_itself(rating: int, value: float) -> None:
-    assert implicit_rating(rating) == value
-
-
-@pytest.mark.parametrize("rating", [0, 11])
-def test_a_rating_off_the_scale_is_none(rating: int) -> None:
-    with pytest.raises(ValueError, match="from 1 to 10"):
-        implicit_rating(rating)
-
-
-@pytest.mark.parametrize(
-    ("ratings", "program", "value"),
-    [([80, 60, 100], None, 0.8), ([80, 60, 100], 1.0, 0.9), ([80, 60, 100], 0.0, 0.4), ([0], 1.0, 0.5)],
-)
-def test_a_checklist_item_averages_ratings_then_the_program(
-    ratings: list[float], program: float | None, value: float
-) -> None:
-    assert checklist_item(ratings, program) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(

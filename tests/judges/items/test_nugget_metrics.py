@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.items.nuggets import Nugget, NuggetScores, mean_scores, nugget_scores, read_nuggets
+from adjudge.judges.items.nuggets import Nugget, NuggetScores, nugget_scores, read_nuggets
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verdict.support_labels import (
     NOTATIONS,
@@ -35,11 +35,6 @@ def test_the_four_scores(levels: Any, labels: Any, scores: tuple[float, ...]) ->
     strict_vital, vital, strict_all, every = scores
     expected = NuggetScores(strict_vital=strict_vital, vital=vital, strict_all=strict_all, all=every)
     assert nugget_scores(levels, labels) == expected
-
-
-def test_a_system_has_the_mean_of_its_answers() -> None:
-    one, none = nugget_scores(["vital"], ["support"]), nugget_scores(["vital"], ["not_support"])
-    assert mean_scores([one, none]) == NuggetScores(strict_vital=0.5, vital=0.5, strict_all=0.5, all=0.5)
 
 
 @pytest.mark.parametrize(("levels", "labels"), [(["vital"], []), (["vital"], ["yes"])])

@@ -14,7 +14,7 @@ from tests.engines.scripted import ScriptedEngine, field_of, gullible, key_of, t
 
 from adjudge import check_scorer
 from adjudge.engines.interface import Completion, Fault, Prompt
-from adjudge.judges.listwise import ListwiseJudge, RankingReader
+from adjudge.judges.listwise import ListwiseJudge, read_ranking
 from adjudge.protocol import Sample, Score
 
 ATTACKS = json.loads((Path(__file__).parents[2] / "attacks" / "listwise_attacks.json").read_text(encoding="utf-8"))
@@ -261,7 +261,7 @@ def test_options_and_seeds_are_in_the_fingerprint() -> None:
     ids=lambda value: str(value)[:40],
 )
 def test_reading(text: str, order: tuple[int, ...] | None) -> None:
-    assert RankingReader(form="Ranking: {answer}", count=3)(text) == order
+    assert read_ranking("Ranking: {answer}", 3, text) == order
 
 
 def test_the_error_is_that_of_the_rounds() -> None:

@@ -141,7 +141,7 @@ def test_a_response_that_is_too_long_loses_its_games_alone() -> None:
 def test_groups() -> None:
     made = PairModel(engine=engine(), against="group")
     assert made.groupwise
-    with pytest.raises(ValueError, match="names none"):
+    with pytest.raises(ValueError, match="has none"):
         made.validate(sample(reference=None))
     mixed = [sample("a b", None, group="g"), sample("c d", None, group="g", prompt="3+3?")]
     assert [one.reason for one in asyncio.run(made.score(mixed))] == ["bad_sample", "bad_sample"]

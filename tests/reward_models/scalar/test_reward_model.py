@@ -299,11 +299,11 @@ def test_gaussian_heads_tell_how_sure_they_are() -> None:
         ({"min_words": 0}, "min_words=0"),
         ({"max_characters": 1.5}, "max_characters=1.5"),
         ({"head": {"kind": "cubic"}}, "cubic"),
-        ({"head": 3}, "head is 3"),
+        ({"head": 3}, "head=3"),
         ({"combine": {"rules": "min"}}, "'rules'"),
         ({"combine": 3}, "combine takes a mapping"),
         ({"normalizer": (1.0, 0.0)}, "above 0"),
-        ({"normalizer": 3}, "normalizer is 3"),
+        ({"normalizer": 3}, "normalizer=3"),
     ],
 )
 def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any], named: str) -> None:

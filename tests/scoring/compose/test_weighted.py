@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.compose import Part, Weighted
-from adjudge.scoring.compose.weighted import Missing
+from adjudge.scoring.compose.mixtures import Missing
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def test_partial_credit_is_the_packages_and_only_on_request() -> None:
     assert score("9", negative, LIBRARY).value == 0.0  # the check divides by -1 and gives exp(50)
     raw = importlib.import_module("reasoning_gym.factory").get_score_answer_fn("calendar_arithmetic")
     assert raw("9", negative["entry"]) > 1.0
-    with pytest.raises(ValueError, match="credit is 'some'"):
+    with pytest.raises(ValueError, match="credit='some'"):
         ReasoningGymVerifier(credit="some")  # type: ignore[arg-type]
 
 

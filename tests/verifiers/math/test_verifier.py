@@ -47,7 +47,7 @@ INVALID: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", INVALID, ids=str)
 def test_invalid_options(options: dict[str, Any]) -> None:
     ((name, value),) = options.items()
-    with pytest.raises(ValueError, match=re.escape(f"{name} is {value!r}")):
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}")):
         MathVerifier(**options)
 
 

@@ -48,11 +48,11 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"where": "somewhere"}, "where is 'somewhere'; it must be one of auto"),
-        ({"unicode_form": "NFD"}, "unicode_form is 'NFD'"),
-        ({"whitespace": "squeeze"}, "whitespace is 'squeeze'"),
-        ({"reasoning": "drop"}, "reasoning is 'drop'"),
-        ({"truncated": "skip"}, "truncated is 'skip'"),
+        ({"where": "somewhere"}, "where='somewhere'; it must be one of auto"),
+        ({"unicode_form": "NFD"}, "unicode_form='NFD'"),
+        ({"whitespace": "squeeze"}, "whitespace='squeeze'"),
+        ({"reasoning": "drop"}, "reasoning='drop'"),
+        ({"truncated": "skip"}, "truncated='skip'"),
     ],
 )
 def test_unknown_options_are_refused(options: dict[str, Any], message: str) -> None:

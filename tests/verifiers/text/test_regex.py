@@ -22,10 +22,10 @@ def test_a_broken_pattern_is_reported_before_any_work(pattern: str) -> None:
     [
         ({}, "needs a pattern"),
         ({"pattern": ""}, "needs a pattern"),
-        ({"pattern": 5}, "pattern is 5; it must be text"),
-        ({"pattern": "a", "mode": "match"}, "mode is 'match'"),
-        ({"pattern": "a", "expect": "none"}, "expect is 'none'"),
-        ({"pattern": "a", "reasoning": "drop"}, "reasoning is 'drop'"),
+        ({"pattern": 5}, "pattern=5; it must be text"),
+        ({"pattern": "a", "mode": "match"}, "mode='match'"),
+        ({"pattern": "a", "expect": "none"}, "expect='none'"),
+        ({"pattern": "a", "reasoning": "drop"}, "reasoning='drop'"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

@@ -73,8 +73,8 @@ def test_partial_credit_counts_checks() -> None:
         ({"tags": ("a b",)}, "is not a tag name"),
         ({"tags": ("<a>",)}, "is not a tag name"),
         ({"tags": (5,)}, "is not a tag name"),
-        ({"outside": "some"}, "outside is 'some'"),
-        ({"min_characters": -1}, "min_characters is -1"),
+        ({"outside": "some"}, "outside='some'"),
+        ({"min_characters": -1}, "min_characters=-1"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

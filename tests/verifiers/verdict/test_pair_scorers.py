@@ -143,12 +143,12 @@ def test_samples_that_do_not_say_their_side_are_refused(scorer: Any, changes: di
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (BothOrdersScorer, {"match": "some"}, "match is 'some'"),
-        (BothOrdersScorer, {"verdict_share": 1.5}, "verdict_share is 1.5"),
-        (BothOrdersScorer, {"style": "j9"}, "style is 'j9'"),
+        (BothOrdersScorer, {"match": "some"}, "match='some'"),
+        (BothOrdersScorer, {"verdict_share": 1.5}, "verdict_share=1.5"),
+        (BothOrdersScorer, {"style": "j9"}, "style='j9'"),
         (ScoreOrderScorer, {"form": "score"}, "must hold"),
         (ScoreOrderScorer, {"low": 1, "high": 0}, "from 1 to 0"),
-        (ScoreOrderScorer, {"thought": -1}, "thought is -1"),
+        (ScoreOrderScorer, {"thought": -1}, "thought=-1"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(make: Any, options: dict[str, Any], message: str) -> None:

@@ -124,7 +124,7 @@ def test_references_that_say_no_outcome_are_refused(reference: Any) -> None:
 
 
 def test_the_share_of_form_stays_below_the_verdict() -> None:
-    with pytest.raises(ValueError, match="format_share is 1"):
+    with pytest.raises(ValueError, match="format_share=1"):
         StepVerdictsVerifier(format_share=1)
 
 

@@ -100,7 +100,7 @@ def test_a_reference_of_another_form_fails_and_says_why(reference: Any, said: st
 def test_options_are_checked() -> None:
     wrong: list[dict[str, Any]] = [{"seconds": 0.0}, {"memory_mb": 1}, {"output_mb": 0}, {"isolation": "hope"}]
     for options in wrong:
-        with pytest.raises(ValueError, match=f"simulation: {next(iter(options))}"):
+        with pytest.raises(ValueError, match=f"simulation option {next(iter(options))}="):
             SimulationVerifier(**options)
 
 

@@ -173,14 +173,14 @@ def test_what_is_not_answered_scores_nothing(response: str, finish: str | None, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"check": "all"}, "check is 'all'"),
-        ({"effort": 1}, "effort is 1"),
-        ({"formal": "yes"}, "formal is 'yes'"),
-        ({"credit": True}, "credit is True"),
-        ({"stages": (0.5, 0.2, 0.6)}, "stages is"),
-        ({"stages": (0.1, 0.2, 1.0)}, "stages is"),
-        ({"seconds": 0}, "seconds is 0"),
-        ({"isolation": "docker"}, "isolation is 'docker'"),
+        ({"check": "all"}, "check='all'"),
+        ({"effort": 1}, "effort=1"),
+        ({"formal": "yes"}, "formal='yes'"),
+        ({"credit": True}, "credit=True"),
+        ({"stages": (0.5, 0.2, 0.6)}, "stages="),
+        ({"stages": (0.1, 0.2, 1.0)}, "stages="),
+        ({"seconds": 0}, "seconds=0"),
+        ({"isolation": "docker"}, "isolation='docker'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:

@@ -164,16 +164,16 @@ class AbstentionScorer(NestedScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.confidence == "":
-            raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
+            raise ValueError(f"abstention option confidence={self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
             known = [item.name for item in fields(SaluTable)]
             table = SaluTable(**options_of(self.table, known, inside="the table of abstention"))
             object.__setattr__(self, "table", table)
         if not isinstance(self.table, SaluTable):
-            raise ValueError(f"abstention: table is {self.table!r}; give numbers by name, such as {{needless: -0.5}}")
+            raise ValueError(f"abstention option table={self.table!r}; give numbers by name, as {{needless: -0.5}}")
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
         if self.answer is None:
-            raise ValueError("abstention: answer is None; give a scorer that says whether an answer is right")
+            raise ValueError("abstention option answer=None; give a scorer that says whether an answer is right")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference or the confidence is missing or malformed, or a scorer objects."""

@@ -210,7 +210,7 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
         super().__post_init__()
         if not self.low < self.high:
-            raise ValueError(f"{self.name}: low is {self.low} and high {self.high}; low comes first")
+            raise ValueError(f"{self.name} option low={self.low} and high={self.high}; low comes first")
 
     def asked(self) -> Any:
         """Return the judge of atoms, or None."""

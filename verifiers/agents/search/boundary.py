@@ -92,7 +92,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.tools, list | tuple) or not all(isinstance(one, str) and one for one in self.tools):
-            raise ValueError(f"{self.name}: tools is {self.tools!r}; give a list of names")
+            raise ValueError(f"{self.name} option tools={self.tools!r}; give a list of names")
         object.__setattr__(self, "tools", tuple(self.tools))
         super().__post_init__()
         object.__setattr__(self, "values", case_values(self.name, self.values, TABLES[self.policy]))

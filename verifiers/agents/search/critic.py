@@ -68,7 +68,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
+        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name} option outcome"))
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:

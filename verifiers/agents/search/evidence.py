@@ -130,8 +130,8 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
         def prompt(case: Collection) -> Rendered:
             return self.render(template, {"question": case.sample.prompt, "evidence": case.response})
 
-        def scored(case: Collection, answer: Answer[str]) -> Score:
-            return self._scored(case, answer.value)
+        def scored(case: Collection, answers: Sequence[Answer[str]]) -> Score:
+            return self._scored(case, answers[0].value)
 
         return await self.decided(collections, prompt, AnswerReader(form=template.form), scored)
 

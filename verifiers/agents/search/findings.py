@@ -124,7 +124,7 @@ class FindingsScorer(TrajectoryNestedScorer):
         ]
         if not numbers or len(numbers) != 3 or len(weights) != 3 or not sum(numbers):
             raise ValueError(
-                f"{self.name}: weights is {weights!r}; give three numbers from 0, for format, factual F1 and diversity"
+                f"{self.name} option weights={weights!r}; give three numbers from 0, of format, factual F1, diversity"
             )
         object.__setattr__(self, "weights", tuple(weights))
 

@@ -68,7 +68,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
         HasInnerScorers.__post_init__(self)
         super().__post_init__()
         if self.outcome is None:
-            raise ValueError(f"{self.name}: outcome is None; give a scorer of whole responses")
+            raise ValueError(f"{self.name} option outcome=None; give a scorer of whole responses")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group is missing, or what the outcome or the reading of turns needs."""

@@ -139,9 +139,9 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
                 "could make its inputs while it loads"
             )
         if not self.slowest < self.fastest:
-            raise ValueError(f"{self.name}: slowest is {self.slowest} and fastest {self.fastest}; they are a range")
+            raise ValueError(f"{self.name} option slowest={self.slowest} and fastest={self.fastest}; they are a range")
         if self.max_repeats < self.repeats:
-            raise ValueError(f"{self.name}: max_repeats is {self.max_repeats}, and repeats are {self.repeats}")
+            raise ValueError(f"{self.name} option max_repeats={self.max_repeats}, and repeats are {self.repeats}")
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

@@ -109,7 +109,7 @@ class PersonaVerifier(Verifier):
     reasoning: Reasoning = "strip"
 
     def __post_init__(self) -> None:
-        check_options(self, "persona:")
+        check_options(self, "persona option")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the keys are missing or malformed."""
@@ -193,7 +193,7 @@ class RaidenVerifier(Verifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        check_options(self, "raiden:")
+        check_options(self, "raiden option")
         object.__setattr__(self, "tags", self._form.tags)
         _ = self._keys, self._program  # their options are checked there
 

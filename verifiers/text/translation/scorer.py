@@ -159,7 +159,7 @@ class TranslationScorer(TranslationOptions, HasInnerScorers):
         )
         if not numbers or len(given) != 2 or given[0] >= given[1]:
             raise ValueError(
-                f"translation: semantic_range is {given!r}; give the values of the worst and the best translation, "
+                f"translation option semantic_range={given!r}; give the values of the worst and the best translation, "
                 "such as (0.0, 1.0)"
             )
 

@@ -182,10 +182,10 @@ class TranslationOptions:
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
-        check_options(self, "translation:")
+        check_options(self, "translation option")
         tags: Any = self.tags
         if not isinstance(tags, list | tuple):
-            raise ValueError(f"translation: tags is {tags!r}; give a list of names, such as [think, translate]")
+            raise ValueError(f"translation option tags={tags!r}; give a list of names, such as [think, translate]")
         object.__setattr__(self, "tags", tuple(tags))
         self._format()
         language_code(self.language)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar
 
-from adjudge.io.source import Source, open_source
+from adjudge.io.source import DatasetChoice, Source
 from adjudge.options import Options, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files(Options, what="--"):
+class Files(DatasetChoice, Options, what="--"):
     """What a job reads and what it writes."""
 
     input: str
@@ -20,15 +20,6 @@ class Files(Options, what="--"):
     output: str
     """A .jsonl, .jsonl.gz or .parquet file, or a folder (a name without a dot) for datasets.load_from_disk.
     It appears when it is complete, with a card beside it."""
-
-    split: str = ""
-    """Split of a dataset that has several."""
-
-    subset: str = ""
-    """Configuration of a dataset on the hub."""
-
-    revision: str = ""
-    """Commit, tag or branch of a dataset on the hub."""
 
     limit: Annotated[int | None, Range(ge=1)] = None
     """Only the first rows, so many."""
@@ -48,9 +39,7 @@ class Files(Options, what="--"):
         Raises:
             ValueError: there is no such input, or it cannot be read.
         """
-        return open_source(
-            self.input, limit=self.max_row_mb << 20, split=self.split, subset=self.subset, revision=self.revision
-        )
+        return self.opened(self.input, limit=self.max_row_mb << 20)
 
 
 @dataclass(frozen=True, kw_only=True)

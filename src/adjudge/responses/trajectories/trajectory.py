@@ -63,7 +63,7 @@ class TrajectoryForm:
         if len(set(names)) < len(names):
             raise ValueError(f"form: one name stands for two tags among {', '.join(names)}; give each its own")
         if self.tool_text not in ("spans", "tags"):
-            raise ValueError(f"form: tool_text is {self.tool_text!r}; it must be one of spans, tags")
+            raise ValueError(f"form option tool_text={self.tool_text!r}; it must be one of spans, tags")
 
     @property
     def tags(self) -> tuple[str, ...]:

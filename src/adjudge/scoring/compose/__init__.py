@@ -6,16 +6,10 @@ Every composite is a `Scorer`, so composites nest.  Not covered: names and specs
 from __future__ import annotations
 
 from adjudge.scoring.compose.by_kind import ByKind
-from adjudge.scoring.compose.calibrated import Calibrated
-from adjudge.scoring.compose.calibration import Calibration
-from adjudge.scoring.compose.cascade import Cascade
-from adjudge.scoring.compose.composite import Composite
-from adjudge.scoring.compose.ensemble import Ensemble
-from adjudge.scoring.compose.gate import Gate
-from adjudge.scoring.compose.part import Part
-from adjudge.scoring.compose.steps import Affine, Clip, Rank, Step, ZScore
-from adjudge.scoring.compose.transform import Transform
-from adjudge.scoring.compose.weighted import Weighted
+from adjudge.scoring.compose.calibration import Calibrated, Calibration
+from adjudge.scoring.compose.composite import Composite, Part
+from adjudge.scoring.compose.mixtures import Cascade, Ensemble, Gate, Weighted
+from adjudge.scoring.compose.transform import Affine, Clip, Rank, Step, Transform, ZScore
 
 __all__ = [
     "Affine",

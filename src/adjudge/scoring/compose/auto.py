@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 
 from adjudge.fingerprints import signed
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
-from adjudge.runtime.contract import score_checked, validate_sample
-from adjudge.scoring.compose.spec import Loader
+from adjudge.runtime.contract import score_each, validate_sample
+from adjudge.scoring.compose.composite import Loader
 
 CODE_KEYS: Final = (
     "tests", "test_cases", "test_list", "test", "outputs", "assert_case", "input_output", "unit_tests",
@@ -72,17 +72,14 @@ class Auto:
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""
-        places: dict[str, list[int]] = {}
-        found: dict[int, Score] = {}
-        for place, sample in enumerate(samples):
+        chosen: list[str | Score] = []
+        for sample in samples:
             try:
-                places.setdefault(auto_scorer(sample.reference), []).append(place)
+                chosen.append(auto_scorer(sample.reference))
             except ValueError as error:
-                found[place] = Score.failed("bad_sample", error=str(error))
-        for name, chosen in places.items():
-            scores = await score_checked(self._scorer(name), [samples[place] for place in chosen])
-            found.update(zip(chosen, scores, strict=True))
-        return [found[place] for place in range(len(samples))]
+                chosen.append(Score.failed("bad_sample", error=str(error)))
+        named = {name: self._scorer(name) for name in chosen if isinstance(name, str)}
+        return await score_each(named, chosen, samples)
 
     def _scorer(self, name: str) -> Scorer:
         if name not in self._loaded:

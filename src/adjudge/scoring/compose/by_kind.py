@@ -4,8 +4,6 @@
 
 Which kind a sample is of stands in `extra["kind"]`.  Scores of different scorers are not brought to one scale; the
 trainer compares answers to one prompt with each other, and those are of one kind.
-
-Not covered: choosing a scorer by what the reference looks like (`scorer="auto"` does).
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from typing import Any, Self
 
 from adjudge.fingerprints import signed
 from adjudge.protocol import OutOfScopeError, Sample, Score, Scorer
-from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
-from adjudge.scoring.compose.spec import Loader
+from adjudge.runtime.contract import is_groupwise, score_each, validate_sample
+from adjudge.scoring.compose.composite import Loader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,6 @@ class ByKind:
     name: str = "by_kind"
 
     def __post_init__(self) -> None:
-        """Reject a choice of none."""
         if not self.scorers:
             raise ValueError(
                 f"{self.name} has no scorers; give one for each kind, as in {{critique: verdict, code: code}}"
@@ -64,21 +61,16 @@ class ByKind:
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; one of a kind without a scorer abstains."""
-        kinds: dict[str, list[int]] = {}
-        found: dict[int, Score] = {}
-        for place, sample in enumerate(samples):
+        chosen: list[str | Score] = []
+        for sample in samples:
             kind = sample.extra.get("kind")
             if isinstance(kind, str) and kind in self.scorers:
-                kinds.setdefault(kind, []).append(place)
+                chosen.append(kind)
             elif isinstance(kind, str):
-                found[place] = Score.abstained("out_of_scope", error=self._unknown(kind))
+                chosen.append(Score.abstained("out_of_scope", error=self._unknown(kind)))
             else:
-                found[place] = Score.failed("bad_sample", error=self._unknown(kind))
-        for kind, places in kinds.items():
-            called = f"the scorer of the kind {kind!r}"
-            scores = await score_checked(self.scorers[kind], [samples[place] for place in places], called=called)
-            found.update(zip(places, scores, strict=True))
-        return [found[place] for place in range(len(samples))]
+                chosen.append(Score.failed("bad_sample", error=self._unknown(kind)))
+        return await score_each(self.scorers, chosen, samples, called="the scorer of the kind {}")
 
     def _scorer(self, sample: Sample) -> Scorer:
         kind = sample.extra.get("kind")

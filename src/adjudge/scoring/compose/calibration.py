@@ -6,30 +6,29 @@ stored as JSON, never as a pickle.
     isotonic   piecewise linear through the knots, constant beyond them (scikit-learn's IsotonicRegression)
     platt      1 / (1 + exp(-(slope * value + intercept))), slope > 0, fitted to Platt's smoothed targets
                (Platt 1999: (n1 + 1)/(n1 + 2) for the n1 right ones, 1/(n0 + 2) for the n0 wrong ones)
-
-Not covered: several classes, and calibration curves and errors; those are metrics.
 """
 
 from __future__ import annotations
 
 import bisect
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from adjudge.extras import install_hint
-from adjudge.options import Options, Range, options_of
+from adjudge.options import Options, Range
+from adjudge.protocol import Sample, Score, Scorer, Verifier
+from adjudge.scoring.compose.composite import Composite, Loader
+from adjudge.scoring.compose.saved import Saved
 from adjudge.statistics.logistic import sigmoid
 
 Kind = Literal["isotonic", "platt"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration(Options, what="Calibration option"):
+class Calibration(Options, Saved, what="Calibration option"):
     """A frozen, monotone map from a value to a probability.
 
     Attributes:
@@ -39,14 +38,19 @@ class Calibration(Options, what="Calibration option"):
         intercept: platt only.
     """
 
+    called: ClassVar[str] = "a calibration map"
+
     kind: Kind
     knots: tuple[tuple[float, float], ...] = ()
     slope: Annotated[float, Range(gt=0)] = 1.0
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        """Reject a map that is not monotone or leaves [0, 1]."""
         super().__post_init__()
+        if not isinstance(self.knots, list | tuple) or not all(
+            isinstance(knot, list | tuple) and len(knot) == 2 for knot in self.knots
+        ):
+            raise ValueError(f"Calibration option knots={self.knots!r}; it must be [value, probability] pairs")
         knots = tuple((_number(x, "value"), _number(y, "probability")) for x, y in self.knots)
         object.__setattr__(self, "knots", knots)
         if self.kind == "isotonic":
@@ -96,43 +100,6 @@ class Calibration(Options, what="Calibration option"):
         slope, intercept = _platt(xs, ys)
         return cls(kind=kind, slope=slope, intercept=intercept)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes an equal map."""
-        return {**asdict(self), "knots": [list(knot) for knot in self.knots]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the map that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or the map is not monotone.
-        """
-        known = ("kind", "knots", "slope", "intercept")
-        given = options_of(data, known, inside="a calibration map", required=("kind",))
-        knots = given.pop("knots", ())
-        if not isinstance(knots, list | tuple) or not all(
-            isinstance(knot, list | tuple) and len(knot) == 2 for knot in knots
-        ):
-            raise ValueError(f"the knots of a calibration map are {knots!r}; they must be [value, probability] pairs")
-        return cls(knots=tuple((x, y) for x, y in knots), **given)
-
-    def save(self, path: str | Path) -> None:
-        """Write the map as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a map that `save` wrote.
-
-        Raises:
-            ValueError: the file is missing or holds no calibration map.
-        """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ValueError(f"no calibration map can be read from {str(path)!r}: {error}") from error
-        return cls.from_dict(data)
-
 
 def _training_data(values: Sequence[float], labels: Sequence[float]) -> tuple[list[float], list[int]]:
     if len(values) != len(labels):
@@ -154,7 +121,6 @@ def _isotonic(xs: list[float], ys: list[int]) -> tuple[tuple[float, float], ...]
 
 
 def _platt(xs: list[float], ys: list[int]) -> tuple[float, float]:
-    """Slope and intercept of a logistic regression on soft targets, each sample entering once for each class."""
     from sklearn.linear_model import LogisticRegression
 
     right = sum(ys)
@@ -178,3 +144,53 @@ def _number(value: object, what: str) -> float:
     if not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"a calibration has the {what} {value!r}; it must be a finite number")
     return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated(Composite):
+    """One scorer followed by a `Calibration`; the map is part of the fingerprint.
+
+    Samples the scorer fails or abstains on keep that status.
+
+    Attributes:
+        scorer: where the values come from.
+        map: the fitted map.
+        name: short name, used in provenance and reports.
+    """
+
+    spec_form: ClassVar[str] = "`{scorer: SPEC, map: FILE or MAP, name: ...}`"
+    example: ClassVar[str] = "{calibrated: {scorer: SCORER, map: calibration.json}}"
+
+    scorer: Scorer | Verifier
+    map: Calibration
+    name: str = "calibrated"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.map, Calibration):
+            raise ValueError(f"Calibrated option map={self.map!r}; make one with Calibration.fit or Calibration.load")
+
+    @classmethod
+    def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:
+        """Return the options with the map, read from its file or its content."""
+        written = given["map"]
+        if isinstance(written, str):
+            return given | {"map": Calibration.load(loader.file(written))}
+        if not isinstance(written, Mapping):
+            raise ValueError(f"the map of a calibrated scorer is {written!r}; give a JSON file or its content")
+        return given | {"map": Calibration.from_dict(written)}
+
+    async def mix(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score, then map each value."""
+        (part,) = self.members()
+        return [
+            replace(
+                score,
+                value=None if score.value is None else self.map(score.value),
+                uncertainty=None,
+                steps=(),
+                evidence={},
+                parts={part.name: score},
+            )
+            for score in await part.score(samples, inside=self.name)
+        ]

@@ -12,7 +12,7 @@ For values r_1..r_n on one scale, with mean m, population variance v and standar
 
 `nominal` is the mean, or the value of the surest member: the one with the smallest standard deviation of its own.
 
-Not covered: where values come from: scorers (`adjudge.scoring.compose.ensemble`), reward models, or heads of one model
+Not covered: where values come from: scorers (`adjudge.scoring.compose.mixtures`), reward models, or heads of one model
 (`adjudge.reward_models`); and members on different scales: z-score them first.
 """
 

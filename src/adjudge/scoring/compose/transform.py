@@ -3,28 +3,146 @@
 Where the transform stands decides when the change happens.  Around a part of a `Weighted` it normalises *before*
 mixing; around the whole `Weighted` it normalises *after*.
 
-Group statistics are taken over the scored members of the samples that share `Sample.group` in one call, so such a
-scorer says `groupwise = True` and must be given whole groups.  Failed and abstained members keep their status:
-they neither vote nor get a number.
+`Affine` and `Clip` look at one value; `Rank` and `ZScore` at the scored members of the samples that share a group
+in one call: a transform with one of these says `groupwise = True` and must be given whole groups.  Failed and abstained
+members keep their status: they neither vote nor get a number.
 
 Not covered: statistics across groups or batches, which would make a score depend on the batch.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Literal
 
-from adjudge.options import options_of
+from adjudge.options import Options, Range, options_of, suggestion
 from adjudge.protocol import Sample, Score, Scorer, Verifier
-from adjudge.scoring.compose.composite import Composite
-from adjudge.scoring.compose.part import Part
-from adjudge.scoring.compose.spec import Loader
-from adjudge.scoring.compose.steps import Step, step_of
+from adjudge.runtime.contract import grouped, require_group
+from adjudge.scoring.compose.composite import Composite, Loader
 
-_EXAMPLE = "{transform: {scorer: math, steps: [zscore, {clip: {low: -3, high: 3}}]}}"
+
+class Step(ABC):
+    """One step: values in, values out, in order.
+
+    Attributes:
+        groupwise: whether `apply` must be given exactly the scored members of one group.
+    """
+
+    groupwise: ClassVar[bool] = False
+
+    @abstractmethod
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the new values; a groupwise step gets at least two."""
+
+    def spread(self, uncertainty: float | None) -> float | None:
+        """Return what becomes of a value's uncertainty; by default it is no longer known."""
+        return None
+
+
+@dataclass(frozen=True)
+class Affine(Options, Step, what="Affine option"):
+    """`scale * value + shift`."""
+
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the scaled and shifted values."""
+        return [self.scale * value + self.shift for value in values]
+
+    def spread(self, uncertainty: float | None) -> float | None:
+        """Return the scaled uncertainty."""
+        return None if uncertainty is None else abs(self.scale) * uncertainty
+
+
+@dataclass(frozen=True)
+class Clip(Options, Step, what="Clip option"):
+    """Values below `low` become `low`, those above `high` become `high`; None leaves that side open."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low is None and self.high is None:
+            raise ValueError("Clip needs `low`, `high` or both")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"Clip option low={self.low} and high={self.high}; low must not be above high")
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the values moved into the interval."""
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        return [min(max(value, low), high) for value in values]
+
+
+@dataclass(frozen=True)
+class Rank(Step):
+    """The rank in the group, from 0 (lowest) to 1 (highest); equal values share the mean of their ranks.
+
+    With n members and ranks 1..n: `(rank - 1) / (n - 1)`.
+    """
+
+    groupwise: ClassVar[bool] = True
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the ranks of a group of at least two."""
+        order = sorted(values)
+        first = {value: index for index, value in reversed(list(enumerate(order)))}
+        last = {value: index for index, value in enumerate(order)}
+        return [(first[value] + last[value]) / 2 / (len(order) - 1) for value in values]
+
+
+@dataclass(frozen=True)
+class ZScore(Options, Step, what="ZScore option"):
+    """`(value - mean) / (std + eps)` within the group, the advantage of GRPO.
+
+    The defaults give what verl and TRL compute: the sample standard deviation (divisor n - 1) and a small `eps`,
+    which also keeps rounding noise between equal scores from being blown up to +-1.  If all members are equal,
+    every one gets 0.0.
+
+    Attributes:
+        ddof: 1 divides the squared deviations by n - 1, 0 by n.
+        eps: added to the standard deviation, >= 0.
+    """
+
+    groupwise: ClassVar[bool] = True
+
+    ddof: Literal[0, 1] = 1
+    eps: Annotated[float, Range(ge=0)] = 1e-6
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the z-scores of a group of at least two."""
+        if min(values) == max(values):  # the computed deviation of equal values need not be exactly 0
+            return [0.0] * len(values)
+        mean = math.fsum(values) / len(values)
+        spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - self.ddof))
+        if spread + self.eps == 0.0:  # deviations so small that their squares vanish
+            return [0.0] * len(values)
+        return [(value - mean) / (spread + self.eps) for value in values]
+
+
+STEPS: dict[str, type[Step]] = {"affine": Affine, "clip": Clip, "rank": Rank, "zscore": ZScore}
+
+
+def step_of(entry: Any) -> Step:
+    """Return a step from its spec: a name, or `{name: {option: value}}`.
+
+    Raises:
+        ValueError: the step or one of its options is unknown or out of range.
+    """
+    name, options = entry, None
+    if isinstance(entry, dict) and len(entry) == 1:
+        ((name, options),) = entry.items()
+    kind = STEPS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        near = suggestion(name, list(STEPS)) if isinstance(name, str) else ""
+        raise ValueError(f"{entry!r} is no step of a transform; the steps are {', '.join(STEPS)}{near}")
+    known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    return kind(**options_of({} if options is None else options, known, inside=f"the step {name!r}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,34 +158,28 @@ class Transform(Composite):
         name: short name, used in provenance and reports.
     """
 
+    spec_form: ClassVar[str] = "`{scorer: SPEC, steps: [STEP, ...], name: ...}`"
+    example: ClassVar[str] = "{transform: {scorer: math, steps: [zscore, {clip: {low: -3, high: 3}}]}}"
+
     scorer: Scorer | Verifier
     steps: tuple[Step, ...]
     name: str = "transform"
 
     def __post_init__(self) -> None:
-        """Reject a transform that does nothing, and steps that are none."""
-        object.__setattr__(self, "scorer", Part(self.scorer).scorer)
+        super().__post_init__()
         object.__setattr__(self, "steps", tuple(self.steps))
         if not self.steps:
-            raise ValueError(f"{self.name!r} has no steps; try {_EXAMPLE}")
+            raise ValueError(f"{self.name!r} has no steps; try {self.example}")
         for step in self.steps:
             if not isinstance(step, Step):
                 raise ValueError(f"{self.name!r} has the step {step!r}; use Affine, Clip, Rank or ZScore")
 
     @classmethod
-    def from_spec(cls, body: Any, loader: Loader) -> Self:
-        """Read `{scorer: SPEC, steps: [STEP, ...], name: ...}`."""
-        known = ("scorer", "steps", "name")
-        given = options_of(body, known, inside="transform", required=("scorer", "steps"), example=_EXAMPLE)
+    def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:
+        """Return the options with steps in the place of their specs."""
         if not isinstance(given["steps"], list | tuple):
-            raise ValueError(f"the steps of a transform are {given['steps']!r}; give a list, as in {_EXAMPLE}")
-        given["scorer"] = loader.scorer(given["scorer"])
-        given["steps"] = tuple(step_of(entry) for entry in given["steps"])
-        return cls(**given)
-
-    def members(self) -> tuple[Part, ...]:
-        """Return the one scorer."""
-        return (Part(self.scorer),)
+            raise ValueError(f"the steps of a transform are {given['steps']!r}; give a list, as in {cls.example}")
+        return given | {"steps": tuple(step_of(entry) for entry in given["steps"])}
 
     @property
     def groupwise(self) -> bool:
@@ -81,12 +193,8 @@ class Transform(Composite):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the scorer objects, or if a group step meets a sample without a group."""
         super().validate(sample)
-        if self._has_group_step and not sample.group:
-            raise ValueError(
-                f"{self.name!r} compares the members of a group, and the sample"
-                f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.group, "
-                "the same for all responses to one prompt"
-            )
+        if self._has_group_step:
+            require_group(self.name, sample)
 
     async def mix(self, samples: Sequence[Sample]) -> list[Score]:
         """Score, then apply the steps."""
@@ -101,19 +209,13 @@ class Transform(Composite):
 
 def _in_groups(samples: Sequence[Sample], scores: list[Score]) -> list[list[int]]:
     """The scored members of each group; those without a group, or without company, are failed on the way."""
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for index, (sample, score) in enumerate(zip(samples, scores, strict=True)):
-        if score.value is None:
-            continue
-        if sample.group:
-            groups[sample.group].append(index)
-        else:
-            scores[index] = _failed(score, "bad_sample", "the sample has no group")
+    groups = grouped({at: samples[at].group for at, score in enumerate(scores) if score.value is not None})
+    for at in groups.pop("", []):
+        scores[at] = _failed(scores[at], "bad_sample", "the sample has no group")
     for name, members in groups.items():
         if len(members) == 1:
-            scores[members[0]] = _failed(
-                scores[members[0]], "group_too_small", f"group {name!r} has one scored member; two are needed"
-            )
+            problem = f"group {name!r} has one scored member; two are needed"
+            scores[members[0]] = _failed(scores[members[0]], "group_too_small", problem)
     return [members for members in groups.values() if len(members) > 1]
 
 

@@ -223,7 +223,7 @@ def test_an_atom_that_praises_itself_buys_nothing(judge: Callable[[Any, int], st
         ({"reward": Length(), "low": 1.0}, "low comes first"),
         ({"reward": Length(), "progress": 2}, "progress=2"),
         ({"reward": Length(), "start": -1}, "start=-1"),
-        ({"reward": 3}, "reward is 3"),
+        ({"reward": 3}, "reward=3"),
         ({"engine": "nowhere:model"}, "nowhere"),
     ],
 )

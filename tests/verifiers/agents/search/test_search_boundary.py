@@ -238,7 +238,7 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
         ({"threshold": 1.5}, "threshold=1.5"),
         ({"form": {"search": "a b"}}, "tag name"),
         ({"form": {"query": "q"}}, "no field 'query'"),
-        ({"tools": "python"}, "tools is 'python'; give a list"),
+        ({"tools": "python"}, "tools='python'; give a list"),
         ({"tools": [""]}, "give a list"),
         ({"tools": ["<d>"]}, "tag name"),
     ],

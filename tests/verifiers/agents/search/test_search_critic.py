@@ -248,7 +248,7 @@ def test_options_that_mean_nothing_are_refused() -> None:
         ({"share": float("nan")}, "share=nan"),
         ({"reasoning": "some"}, "reasoning='some'"),
         ({"max_turns": 0}, "max_turns=0"),
-        ({"outcome": 3}, "outcome is 3"),
+        ({"outcome": 3}, "outcome=3"),
         ({"form": 3}, "form is 3"),
     ]
     for options, complaint in bad:

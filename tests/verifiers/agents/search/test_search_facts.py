@@ -358,7 +358,7 @@ def test_an_engine_and_an_outcome_need_an_answer() -> None:
         ({"permutations": 0}, "permutations=0"),
         ({"max_facts": -1}, "max_facts=-1"),
         ({"gain_weight": float("inf")}, "gain_weight=inf"),
-        ({"checker": "judge"}, "checker is 'judge'"),
+        ({"checker": "judge"}, "checker='judge'"),
         ({"engine": "nowhere:model"}, "nowhere"),
     ],
 )

@@ -242,7 +242,7 @@ def test_no_attack_gets_through_and_no_honest_list_is_refused() -> None:
         ({"weights": (1, -1, 1)}, "three numbers"),
         ({"weights": "111"}, "three numbers"),
         ({"max_findings": 0}, "max_findings=0"),
-        ({"similarity": "token_f1"}, "similarity is 'token_f1'"),
+        ({"similarity": "token_f1"}, "similarity='token_f1'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complaint: str) -> None:

@@ -176,7 +176,7 @@ def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
 def test_a_part_is_no_scorer_of_groups_and_a_spec_names_known_options() -> None:
     groups = Ranker()
     groups.groupwise = True  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="search_judgements: relevance"):
+    with pytest.raises(ValueError, match="search_judgements option relevance"):
         SearchJudgementsScorer(relevance=groups)
     with pytest.raises(ValueError, match="search_judgements has no option 'relevnce'"):
         load({"search_judgements": {"relevnce": "token_f1"}})

@@ -226,13 +226,13 @@ def test_references_that_cannot_be_meant_are_told(reference: Any, why: str) -> N
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"admission": "never"}, "admission is 'never'"),
-        ({"form_pays": "often"}, "form_pays is 'often'"),
-        ({"format_weight": 1.0}, "format_weight is 1.0; it must be a finite number, at least 0 and below 1"),
-        ({"min_agreement": float("nan")}, "min_agreement is nan"),
+        ({"admission": "never"}, "admission='never'"),
+        ({"form_pays": "often"}, "form_pays='often'"),
+        ({"format_weight": 1.0}, "format_weight=1.0; it must be a finite number, at least 0 and below 1"),
+        ({"min_agreement": float("nan")}, "min_agreement=nan"),
         ({"tags": ["<x>"]}, "is not a tag name"),
-        ({"seconds": 0}, "seconds is 0"),
-        ({"credit": "some"}, "credit is 'some'"),
+        ({"seconds": 0}, "seconds=0"),
+        ({"credit": "some"}, "credit='some'"),
     ],
     ids=str,
 )

@@ -216,7 +216,7 @@ def test_a_missing_sacrebleu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     for make in (TranslationVerifier, TranslationScorer):
-        with pytest.raises(ValueError, match=r"format: |translation: |language"):
+        with pytest.raises(ValueError, match=r"format|translation|language"):
             make(**options)
 
 
@@ -395,7 +395,7 @@ class Grouped(Said):
     ],
 )
 def test_options_of_the_mix_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="translation: "):
+    with pytest.raises(ValueError, match="translation"):
         TranslationScorer(**options)
 
 
