@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adjudge.responses.aggregate import Aggregate, aggregate
-from adjudge.responses.step_values import TEMPERATURE
+from adjudge.responses.aggregate import TEMPERATURE, Aggregate, aggregate
 from adjudge.statistics.ranks import spearman
 
 Values: TypeAlias = Sequence[float]

@@ -23,7 +23,7 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count
 from adjudge.prompts.scorer import EngineScorer
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
-from adjudge.responses.pooling import Pooling, pooled
+from adjudge.responses.aggregate import Pooling, pooled
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
 
@@ -55,7 +55,7 @@ class ForcedScorer(EngineScorer):
 
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", `{"openai": {..}}` of a vLLM server, or an engine.
-        pooling: how the tokens' probabilities become one number, as `adjudge.responses.pooling` says.
+        pooling: how the tokens' probabilities become one number, as `adjudge.responses.aggregate` says.
         max_characters: a response of more characters scores 0 (`too_complex`).
     """
 

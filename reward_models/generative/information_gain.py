@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 from adjudge.options import Count, options_of
 from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
-from adjudge.responses.pooling import Pooling
+from adjudge.responses.aggregate import Pooling
 from adjudge.reward_models.generative.assistant_turn import policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
     Forced,

@@ -21,13 +21,13 @@ from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
 from adjudge.responses.aggregate import (
     EDGE,
+    TEMPERATURE,
     Aggregate,
     aggregate,
     first_below,
     needs_probabilities,
 )
 from adjudge.responses.refine import Refinement, refine
-from adjudge.responses.step_values import TEMPERATURE
 from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 from adjudge.reward_models.process.rows import Unfit
 from adjudge.reward_models.process.step_format import Reading

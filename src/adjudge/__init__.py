@@ -30,13 +30,7 @@ if TYPE_CHECKING:
     from adjudge.runtime.contract import BrokenScorer
     from adjudge.runtime.pool import Pool
     from adjudge.runtime.verifying import VerifierScorer
-    from adjudge.scoring.api import (
-        ascore,
-        ascore_batch,
-        load,
-        score,
-        score_batch,
-    )
+    from adjudge.scoring.api import ascore, ascore_batch, load, score, score_batch
     from adjudge.scoring.compose import (
         Affine,
         ByKind,

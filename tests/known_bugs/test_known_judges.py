@@ -14,8 +14,7 @@ from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.items.citation_rules import group_rewards, read_statements
 from adjudge.protocol import Sample
 from adjudge.scoring.presets import preset
-from adjudge.verifiers.verdict.label_list import LabelListVerifier
-from adjudge.verifiers.verdict.support_labels import read_labels
+from adjudge.verifiers.verdict.support_labels import LabelListVerifier, read_labels
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
 
 

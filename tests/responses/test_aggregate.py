@@ -17,6 +17,7 @@ from adjudge.responses.aggregate import (
     Aggregate,
     aggregate,
     first_below,
+    min_weights,
     needs_probabilities,
 )
 from adjudge.responses.refine import (
@@ -30,7 +31,6 @@ from adjudge.responses.refine import (
     refine,
     running_min,
 )
-from adjudge.responses.step_values import min_weights
 from adjudge.reward_models.process.step_scorer import lowest_value
 
 CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=12)

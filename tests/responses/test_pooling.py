@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.responses.pooling import POOLINGS, Pooling, pooled
+from adjudge.responses.aggregate import POOLINGS, Pooling, pooled
 
 CHANCES = st.lists(st.floats(1e-6, 1), min_size=1, max_size=30)
 

@@ -26,12 +26,8 @@ def match(
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Return (turn, place) of matched calls that were made, with that of the wanted call each is.
 
-    Args:
-        wanted: the calls of each turn; one turn unless the order is "turns".
-        made: the calls of each turn that has any.
-        fits: whether a call that was made is a wanted one.
-        order: "any" takes calls of any turn in any order; "given" in the wanted order, across turns; "turns" takes
-            those of the first turn in any order for the first wanted turn, and so on.
+    The order "any" takes calls of any turn in any order; "given" in the wanted order, across turns; "turns" those of
+    the first turn that has any, in any order, for the first wanted turn, and so on.  Else there is one wanted turn.
     """
 
     def edges(these: Sequence[Wanted], those: Sequence[Made]) -> list[list[int]]:
@@ -50,13 +46,10 @@ def match(
 
 
 def max_pairs(edges: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a largest matching: columns with the row of each.
+    """Return a largest matching, columns with the row of each, from the columns that each row may have, best first.
 
     Berge's augmenting paths, breadth first, so without recursion: each row in its order takes the first of its columns
     that is free, and others give way where that helps.
-
-    Args:
-        edges: for each row the columns that it may have, the preferred ones first.
     """
     row_of: dict[int, int] = {}
     column_of: dict[int, int] = {}
@@ -86,12 +79,7 @@ def _augment(start: int, edges: Sequence[Sequence[int]], row_of: dict[int, int],
 
 
 def in_order(edges: Sequence[Sequence[int]], columns: int) -> dict[int, int]:
-    """Return a longest matching that keeps the order of both: columns with the row of each.
-
-    Args:
-        edges: for each row the columns that it may have.
-        columns: how many there are.
-    """
+    """Return a longest matching that keeps the order of both: columns, of so many, with the row of each."""
     rows, fit = len(edges), [frozenset(row) for row in edges]
     best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in reversed(range(rows)):

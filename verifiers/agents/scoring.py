@@ -8,37 +8,26 @@ Not covered: mixing scores of the same sample (`adjudge.scoring.compose`).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Self,
-    TypeAlias,
-    TypeVar,
-)
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias
 
-from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Declared, Range, check_options
-from adjudge.prompts.asking import Answer, Reader
+from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
-from adjudge.prompts.template import Rendered, Template, load_template
-from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, Verifier
+from adjudge.prompts.template import Template, load_template
+from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import options_of, part_of
+from adjudge.scoring.nested import NestedScorer
+from adjudge.scoring.verifier_base import Gold, ReferenceVerifier, refuse_mistakes
 
-T = TypeVar("T")
-
-LARGEST = 1e6
-"""The largest number that an option takes."""
+LARGEST = 1e6  # number that an option takes
 
 Value: TypeAlias = Annotated[float, Range(ge=-LARGEST, le=LARGEST)]
 Weight: TypeAlias = Annotated[float, Range(ge=0, le=LARGEST)]
@@ -52,16 +41,7 @@ def check_number(value: Any, within: Range, called: str) -> None:
 
 
 def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[str, float]:
-    """Return the values of an option that takes the place of some of a table.
-
-    Args:
-        scorer: whose option it is.
-        values: what was given.
-        known: the table.
-
-    Raises:
-        ValueError: it is no mapping of the table's cases to numbers.
-    """
+    """Return the values of a scorer's option that take the place of some of a table; `ValueError` for other cases."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{scorer}: values is {values!r}; give a mapping of cases to numbers")
     for case, value in values.items():
@@ -73,11 +53,7 @@ def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class ReadsTrajectories:
-    """Part of every scorer that reads trajectories.
-
-    Attributes:
-        form: names of tags and tools, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them.
-    """
+    """Part of every scorer that reads trajectories; `form` names tags and tools, as `TrajectoryForm` has them."""
 
     name: ClassVar[str]
     result_tag: ClassVar[str] = TrajectoryForm().result
@@ -90,7 +66,6 @@ class ReadsTrajectories:
         return ()
 
     def __post_init__(self) -> None:
-        """Check the options, and fill in the form."""
         check_options(self, f"{self.name} option")
         given: Any = self.form
         form = plain_form({"result": self.result_tag, **given} if isinstance(given, Mapping) else given, self.name)
@@ -100,76 +75,51 @@ class ReadsTrajectories:
 
     @cached_property
     def shape(self) -> TrajectoryForm:
-        """The form as a record."""
+        """The form."""
         return TrajectoryForm.of(self.form)
-
-    def gold(self, sample: Sample) -> Any:
-        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
-        return sample.reference
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrajectoryVerifier(ReadsTrajectories, Verifier):
+class TrajectoryVerifier(ReadsTrajectories, ReferenceVerifier[Gold, tuple[Sample, Trajectory]], Generic[Gold]):
     """Base of the verifiers of trajectories: the reference is looked at first, then the trajectory."""
 
     @abstractmethod
-    def judged(self, sample: Sample, trajectory: Trajectory, gold: Any) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
         """Return the score of a trajectory."""
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or of a wrong type, or the turns are malformed."""
         super().validate(sample)
-        which = f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}"
-        try:
-            self.gold(sample)
-            check_trajectory(sample, self.shape)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{which}: {error}") from error
-        except ValueError as error:
-            raise ValueError(f"{which}: {error}") from error
+        refuse_mistakes(self.name, sample, lambda: check_trajectory(sample, self.shape))
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score of a trajectory."""
+    def find(self, sample: Sample, gold: Gold) -> tuple[Sample, Trajectory] | Score:
+        """Return the trajectory of a sample."""
         try:
-            gold = self.gold(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            trajectory = read_trajectory(sample, self.shape)
+            return sample, read_trajectory(sample, self.shape)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
-        return self.judged(sample, trajectory, gold)
+
+    def judge(self, answer: tuple[Sample, Trajectory], gold: Gold) -> Score:
+        """Return the score of a trajectory."""
+        return self.judge_trajectory(*answer, gold)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NestedScorer(ReadsTrajectories, ABC):
+class TrajectoryNestedScorer(ReadsTrajectories, NestedScorer):
     """Base of the scorers of trajectories that ask other scorers."""
 
-    version: ClassVar[str] = "1"
-    needs_reference: ClassVar[bool] = True
-    inner: ClassVar[tuple[str, ...]] = ()
-    """The options that hold scorers."""
-
     def __post_init__(self) -> None:
-        """Check the options, and make the parts scorers; an engine is not loaded yet."""
+        NestedScorer.__post_init__(self)
         super().__post_init__()
-        for option in self.inner:
-            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
         self._engine()
 
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; those that hold scorers may be specs themselves."""
-        return cls(**options_of(cls, body, loader, cls.inner))
+    @abstractmethod
+    def gold(self, sample: Sample) -> Any:
+        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
 
     @abstractmethod
-    def read(self, sample: Sample) -> Any:
+    def read(self, sample: Sample, trajectory: Trajectory) -> Any:
         """Return what is judged of a sample whose trajectory and reference are fine, or its score."""
-
-    @abstractmethod
-    async def judge(self, read: Sequence[Any]) -> list[Score]:
-        """Return one score for each of what `read` returned that is none yet, in order."""
 
     def asked(self) -> Any:
         """Return whatever else is asked, with its fingerprint: the engine, or None."""
@@ -199,30 +149,30 @@ class NestedScorer(ReadsTrajectories, ABC):
         except ValueError as error:
             raise ValueError(f"{which}: {error}") from error
 
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        ready = [self._ready(sample) for sample in samples]
-        work = [one for one in ready if not isinstance(one, Score)]
-        judged = iter(await self.judge(work) if work else [])
-        scores = [one if isinstance(one, Score) else next(judged) for one in ready]
-        if not scores:
-            return []
-        who = self._provenance()
-        return [replace(score, provenance=who) for score in scores]
+    def read_sample(self, sample: Sample) -> Any:
+        """Return what is judged of a sample, or its score."""
+        self.validate(sample)
+        return self.read(sample, read_trajectory(sample, self.shape))
 
-    def _ready(self, sample: Sample) -> Any:
-        try:
-            self.validate(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
-        return self.read(sample)
-
-    def _provenance(self) -> Provenance:
+    @property
+    def origin(self) -> Provenance:
+        """Who gives the scores, and the engine that is asked."""
         engine = self._engine()
         asked = {"engine": engine.name, "revision": str(engine.model)} if engine else {}
         return Provenance(scorer=self.name, fingerprint=self.fingerprint, **asked)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedLabels:
+    """Reads one of the labels for each of the names; another count, another name or another word is no verdict."""
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+        """Return the labels in the order of the names, or None."""
+        read = keyed_lines(text, nonce, self.names, self.labels)
+        return None if read is None else tuple(read.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,16 +180,18 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     """Base of the scorers that show a trajectory to a language model."""
 
     template: ClassVar[str]
-    """The name of the one prompt."""
 
     def __post_init__(self) -> None:
-        """Check the options, and fill in the form."""
         ModelScorer.__post_init__(self)
         super().__post_init__()
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""
         return (load_template(self.template),)
+
+    def gold(self, sample: Sample) -> Any:
+        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
+        return sample.reference
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if there is nothing to compare with, or the trajectory is malformed."""
@@ -258,15 +210,3 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     @abstractmethod
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
         """Return what is shown of a trajectory, or its score."""
-
-    async def each_asked(
-        self, cases: Sequence[Any], prompt: Callable[[Any], Rendered], reader: Callable[[Any], Reader[T]]
-    ) -> list[Answer[T] | Fault]:
-        """Ask one prompt for each case, those with the same reader of answers together."""
-        alike: defaultdict[Reader[T], list[int]] = defaultdict(list)
-        for place, case in enumerate(cases):
-            alike[reader(case)].append(place)
-        said: dict[int, Answer[T] | Fault] = {}
-        for read, places in alike.items():
-            said.update(zip(places, await self.asked([cases[place] for place in places], prompt, read), strict=True))
-        return [said[place] for place in range(len(cases))]

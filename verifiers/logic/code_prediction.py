@@ -29,12 +29,12 @@ from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import shared
-from adjudge.sandbox.zygote import ZygoteLostError
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import read_suite
 from adjudge.verifiers.logic.literal import LiteralError, read_arguments, read_claim, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -47,95 +47,27 @@ _MAX_KEPT: Final = 256
 _kept: dict[tuple[object, ...], Verdict] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """A program, and the value that a call of it must give.
-
-    Attributes:
-        code: its source.
-        entry_point: the function that is called.
-        expected: the value.
-    """
-
-    code: str
-    entry_point: str
-    expected: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLimits:
-    """What a call may use, and what counts as equal.
-
-    Attributes:
-        seconds: wall-clock seconds.
-        memory_mb: MiB.
-        tolerance: relative difference that two numbers may have if one of them is a float.
-        isolation: "bubblewrap" or "none".
-    """
-
-    seconds: float
-    memory_mb: Annotated[int, Range(ge=32)]
-    tolerance: float
-    isolation: Isolation
-
-
-def call(program: Called, arguments: Arguments, limits: CallLimits) -> Verdict:
-    """Return whether the program gives its value for these arguments.
-
-    Raises:
-        ValueError: the arguments or the value are no plain data.
-        SandboxUnavailableError: this host cannot isolate.
-    """
-    args, kwargs = arguments
-    case = {"args": list(args), "kwargs": dict(kwargs), "expected": program.expected}
-    suite = read_suite({"tests": [case], "entry_point": program.entry_point})
-    run = RunLimits(seconds=limits.seconds, memory_mb=limits.memory_mb, processes=_PROCESSES)
-    rules = Rules(tolerance=limits.tolerance)
-    warm = shared(limits.isolation)
-    with warm.lock:
-        for last in (False, True):
-            try:
-                return run_data(warm, program.code, suite, run, rules, limits.seconds, False, 2 * limits.seconds)
-            except ZygoteLostError as error:
-                if last:
-                    warm.script("print()", b"", RunLimits())  # raises if it is not the program
-                    return Verdict(total=1, stage="run", reason="candidate_crash", detail=str(error))
-    raise AssertionError("both tries ended without a verdict")
-
-
-def call_once(program: Called, arguments: Arguments, limits: CallLimits) -> Verdict:
-    """Return what `call` returns; that it is right is kept for the other responses to the same task."""
-    key = (program.code, program.entry_point, repr(program.expected), repr(arguments), limits)
-    if key in _kept:
-        return _kept[key]
-    verdict = call(program, arguments, limits)
-    if verdict.value("all") == 1.0:  # a time limit may be missed only once, on a busy machine
-        if len(_kept) >= _MAX_KEPT:
-            _kept.clear()
-        _kept[key] = verdict
-    return verdict
-
-
-_FIELDS: Final = frozenset({"code", "entry_point", "predict", "input", "keywords", "output", "returns"})
+_OPTIONAL: Final = ("entry_point", "input", "keywords", "output", "returns")
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
 _QUOTED: Final = re.compile(r"\s*(?P<mark>`+)(?P<inside>[^`]+)(?P=mark)\s*")
 _HEDGE: Final = re.compile(r"""#[^\n]*(?:[\d()\[\]{}'"]|\b(?:or|True|False|None|true|false|null)\b)""")
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What is asked.
+    """A program, the value that a call of it gives, and which of output and input is asked for.
 
     Attributes:
-        program: the program, and the value that it returns.
-        output: whether that value is asked for; else an input that gives it.
+        output: whether the value is asked for; else an input that gives it.
         loose: whether a list equals a tuple, since the reference's value comes from JSON.
         keywords: whether inputs are mappings of keyword arguments.
         gold: arguments that give the value, where the reference has them.
     """
 
-    program: Called
+    code: str
+    entry_point: str
+    expected: Any
     output: bool
     loose: bool
     keywords: bool
@@ -153,8 +85,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
 
     Attributes:
         tolerance: relative difference that two numbers may have if one of them is a float.
-        seconds: seconds for one run of the program.
-        memory_mb: MiB for the program.
+        seconds, memory_mb: for one run of the program, in seconds and MiB.
         isolation: "bubblewrap", or "none" for programs you trust.
     """
 
@@ -182,11 +113,11 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         prediction = _read(reference)
         if prediction.gold is not None and not prediction.output:
             try:
-                verdict = call_once(prediction.program, prediction.gold, self._limits)
+                verdict = self._call_once(prediction, prediction.gold)
             except ValueError as error:
-                raise BadReferenceError(f"the program cannot be called: {error}", mistake=False) from error
+                raise BadReferenceError(f"the program cannot be called: {error}") from error
             if verdict.value("all") != 1.0:
-                raise BadReferenceError(f"the gold input does not give the output: {verdict.evidence()}", mistake=False)
+                raise BadReferenceError(f"the gold input does not give the output: {verdict.evidence()}")
         return prediction
 
     def shown(self, text: str, gold: Prediction) -> str:
@@ -196,28 +127,48 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
 
     def judge_text(self, answer: str, gold: Prediction) -> Score:
         """Return 1 for a right prediction."""
-        program = gold.program
         quoted = _QUOTED.fullmatch(answer)
         answer = quoted["inside"] if quoted else answer
         if _HEDGE.search(answer) and hedged(answer):
             return Score.scored(0.0, "several_answers", answer=shorten(answer))
-        try:
-            if gold.output:
-                offered = read_claim(answer, program.entry_point)
-                right = same(program.expected, offered, self.tolerance, loose=gold.loose)
-                return Score.scored(float(right), "" if right else "wrong", answer=shorten(answer))
-            arguments = _arguments(answer, program.entry_point, keywords=gold.keywords)
-            verdict = call(program, arguments, self._limits)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
+        if gold.output:
+            offered = read_claim(answer, gold.entry_point)
+            right = same(gold.expected, offered, self.tolerance, loose=gold.loose)
+            return Score.scored(float(right), "" if right else "wrong", answer=shorten(answer))
+        verdict = self._call(gold, _arguments(answer, gold.entry_point, keywords=gold.keywords))
         value = verdict.value("all")
         return Score.scored(value, "" if value else verdict.first_reason() or "wrong", **verdict.evidence())
 
-    @property
-    def _limits(self) -> CallLimits:
-        return CallLimits(
-            seconds=self.seconds, memory_mb=self.memory_mb, tolerance=self.tolerance, isolation=self.isolation
-        )
+    def _call(self, asked: Prediction, arguments: Arguments) -> Verdict:
+        """Return whether the program gives its value for these arguments; `ValueError` if they are no plain data."""
+        args, kwargs = arguments
+        case = {"args": list(args), "kwargs": dict(kwargs), "expected": asked.expected}
+        suite = read_suite({"tests": [case], "entry_point": asked.entry_point})
+        run = RunLimits(seconds=self.seconds, memory_mb=self.memory_mb, processes=_PROCESSES)
+        rules = Rules(tolerance=self.tolerance)
+        warm = shared(self.isolation)
+
+        def once() -> Verdict:
+            return run_data(warm, asked.code, suite, run, rules, self.seconds, False, 2 * self.seconds)
+
+        def broken(error: str) -> Verdict:
+            return Verdict(total=1, stage="run", reason="candidate_crash", detail=error)
+
+        with warm.lock:
+            return tried_twice(self.isolation, once, broken)
+
+    def _call_once(self, asked: Prediction, arguments: Arguments) -> Verdict:
+        """Return what `_call` returns; that it is right is kept for the other responses to the same task."""
+        limits = (self.seconds, self.memory_mb, self.tolerance, self.isolation)
+        key = (asked.code, asked.entry_point, repr(asked.expected), repr(arguments), *limits)
+        if key in _kept:
+            return _kept[key]
+        verdict = self._call(asked, arguments)
+        if verdict.value("all") == 1.0:  # a time limit may be missed only once, on a busy machine
+            if len(_kept) >= _MAX_KEPT:
+                _kept.clear()
+            _kept[key] = verdict
+        return verdict
 
 
 def hedged(answer: str) -> bool:
@@ -230,13 +181,9 @@ def hedged(answer: str) -> bool:
 
 
 def same(expected: Any, offered: Any, tolerance: float = 0.0, *, loose: bool = False) -> bool:
-    """Return whether two values are equal, type by type.
+    """Return whether two values are equal, type by type; with `loose` a list equals a tuple of the same items.
 
-    Args:
-        expected: the gold value.
-        offered: the other.
-        tolerance: relative difference that numbers may have if one of them is a float.
-        loose: whether a list equals a tuple of the same items.
+    Numbers may differ by the relative `tolerance` if one of them is a float.
     """
     if isinstance(expected, set) and isinstance(offered, set):
         return _same_members(expected, offered)
@@ -276,31 +223,35 @@ def _close(expected: complex, offered: complex, tolerance: float) -> bool:
 
 
 def _read(reference: Any) -> Prediction:
-    shown = shorten(repr(reference), 60)
-    if not isinstance(reference, Mapping) or not {"code", "predict"} <= set(reference) <= _FIELDS:
-        raise BadReferenceError(
-            f'the reference is {shown}; give {{"code": .., "predict": .., "input": .., "output": ..}}', mistake=True
-        )
+    given_as = '{"code": .., "predict": .., "input": .., "output": ..}'
+    reference = fields_of(reference, ("code", "predict"), _OPTIONAL, give=given_as)
     code, predict, entry_point = reference["code"], reference["predict"], reference.get("entry_point", "f")
     if not isinstance(code, str) or predict not in ("output", "input"):
-        raise BadReferenceError('code must be a text, and predict "output" or "input"', mistake=True)
+        raise ReferenceFormError('code must be a text, and predict "output" or "input"')
     if not isinstance(entry_point, str) or not entry_point.isidentifier():
-        raise BadReferenceError(f"entry_point is {shorten(repr(entry_point), 40)}; name a function", mistake=True)
+        raise ReferenceFormError(f"entry_point is {shown(entry_point)}; name a function")
     if ("output" in reference) == ("returns" in reference) or not isinstance(reference.get("output", ""), str):
-        raise BadReferenceError('give "output", the text of a literal, or "returns", a value', mistake=True)
+        raise ReferenceFormError('give "output", the text of a literal, or "returns", a value')
     given = reference.get("input")
     keywords = reference.get("keywords", isinstance(given, Mapping))
     if type(keywords) is not bool or not isinstance(given, str | Mapping | None):
-        raise BadReferenceError("input must be a text or a mapping, and keywords true or false", mistake=True)
+        raise ReferenceFormError("input must be a text or a mapping, and keywords true or false")
     try:
         expected = read_literal(reference["output"]) if "output" in reference else reference["returns"]
         gold = None if given is None else _arguments(given, entry_point, keywords=keywords)
     except LiteralError as error:
-        raise BadReferenceError(f"the gold input or output is no literal: {error}", mistake=False) from error
+        raise BadReferenceError(f"the gold input or output is no literal: {error}") from error
     if not _plain(expected):
-        raise BadReferenceError(f"the value {shorten(repr(expected), 60)} has no literal", mistake=False)
-    program = Called(code=code, entry_point=entry_point, expected=expected)
-    return Prediction(program, predict == "output", "returns" in reference, keywords, gold)
+        raise BadReferenceError(f"the value {shown(expected)} has no literal")
+    return Prediction(
+        code=code,
+        entry_point=entry_point,
+        expected=expected,
+        output=predict == "output",
+        loose="returns" in reference,
+        keywords=keywords,
+        gold=gold,
+    )
 
 
 def _plain(value: Any) -> bool:

@@ -47,10 +47,7 @@ def exact_value(text: str) -> tuple[Fraction, list[int]]:
     """Return what an expression of whole numbers is worth, and the numbers in it, sorted.
 
     Signs may be typographic ("×", "÷") or TeX's; what stands on either side of a "=" must be equal, and the numbers are
-    those of the first side that is more than a number.
-
-    Raises:
-        LiteralError: it is no such expression, is longer than 2,000 characters, or divides by zero.
+    those of the first side that is more than a number.  `LiteralError` if it is no such expression.
     """
     if len(text) > MAX_FORMULA:
         raise LiteralError("too_complex", f"{len(text)} characters; an expression may have {MAX_FORMULA}")
@@ -70,11 +67,7 @@ def exact_value(text: str) -> tuple[Fraction, list[int]]:
 
 
 def require_formula(text: str, variables: frozenset[str]) -> None:
-    """Raise unless a text is a formula: numbers, named variables and functions, + - * / ** and parentheses.
-
-    Raises:
-        LiteralError: it holds something else, is longer than 2,000 characters, or has powers that are too large.
-    """
+    """Raise `LiteralError` unless a text is numbers, variables and functions by name, + - * / ** and parentheses."""
     if len(text) > MAX_FORMULA:
         raise LiteralError("too_complex", f"{len(text)} characters; a formula may have {MAX_FORMULA}")
     if not text.isascii() or "#" in text or "\n" in text.strip():

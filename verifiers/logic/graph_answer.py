@@ -33,7 +33,8 @@ from typing import Any, ClassVar, Final
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item, read_items
@@ -44,13 +45,7 @@ _WEIGHT: Final = re.compile(r"[+-]?\d{1,50}(?:\.\d{1,50})?(?:e[+-]\d{1,3})?", re
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Vertices by name, and what each edge weighs.
-
-    Attributes:
-        nodes: names, normalised.
-        weights: weight of each edge by its two ends; an undirected edge is there both ways.
-        directed: whether edges have a direction.
-    """
+    """Vertices by their normalised names, and the weight of each edge, which is there both ways if undirected."""
 
     nodes: frozenset[str]
     weights: Mapping[tuple[str, str], Fraction]
@@ -59,10 +54,10 @@ class Graph:
     @property
     def neighbours(self) -> dict[str, list[str]]:
         """The vertices that an edge leads to, from each vertex."""
-        found: dict[str, list[str]] = {node: [] for node in self.nodes}
+        ends: dict[str, list[str]] = {node: [] for node in self.nodes}
         for start, end in self.weights:
-            found[start].append(end)
-        return found
+            ends[start].append(end)
+        return ends
 
     def length(self, path: Sequence[str]) -> Fraction | None:
         """Return the sum of the weights along a path; None where an edge is missing."""
@@ -72,26 +67,26 @@ class Graph:
     def distances(self, source: str) -> dict[str, Fraction]:
         """Return the least sum of weights to each vertex that can be reached."""
         neighbours = self.neighbours
-        found: dict[str, Fraction] = {}
+        least: dict[str, Fraction] = {}
         waiting = [(Fraction(0), source)]
         while waiting:
             so_far, node = heapq.heappop(waiting)
-            if node not in found:
-                found[node] = so_far
+            if node not in least:
+                least[node] = so_far
                 for other in neighbours[node]:
-                    if other not in found:
+                    if other not in least:
                         heapq.heappush(waiting, (so_far + self.weights[node, other], other))
-        return found
+        return least
 
     def components(self) -> frozenset[frozenset[str]]:
         """Return the sets of vertices that are connected, whatever the edges' directions."""
         parent = {node: node for node in self.nodes}
         for start, end in self.weights:
             parent[_root(parent, start)] = _root(parent, end)
-        found: dict[str, set[str]] = {}
+        parts: dict[str, set[str]] = {}
         for node in self.nodes:
-            found.setdefault(_root(parent, node), set()).add(node)
-        return frozenset(map(frozenset, found.values()))
+            parts.setdefault(_root(parent, node), set()).add(node)
+        return frozenset(map(frozenset, parts.values()))
 
     def has_cycle(self) -> bool:
         """Return whether a walk can come back to where it began, without an edge used twice."""
@@ -136,57 +131,47 @@ class Graph:
 
 
 def read_graph(value: Any) -> Graph:
-    """Return the graph of a reference: `{"edges": [[u, v], [u, v, weight], ...], "nodes": [...], "directed": false}`.
-
-    Raises:
-        BadReferenceError: it is of another shape, has a loop, an edge twice, a weight below 0, or vertices that
-            would be taken for one another.
-    """
+    """Return the graph of a reference: `{"edges": [[u, v], [u, v, weight], ..], "nodes": [..], "directed": false}`."""
     if not isinstance(value, Mapping) or not {"edges"} <= set(value) <= {"edges", "nodes", "directed"}:
-        raise BadReferenceError(
-            f'the graph is {shorten(repr(value), 60)}; give {{"edges": [[u, v], ..]}} with "nodes" and "directed"',
-            mistake=True,
+        raise ReferenceFormError(
+            f'the graph is {shown(value)}; give {{"edges": [[u, v], ..]}} with "nodes" and "directed"'
         )
     directed, edges, nodes = value.get("directed", False), value["edges"], value.get("nodes", ())
     if type(directed) is not bool or not isinstance(edges, list | tuple) or not isinstance(nodes, list | tuple):
-        raise BadReferenceError("the graph's edges and nodes must be lists, and directed true or false", mistake=True)
+        raise ReferenceFormError("the graph's edges and nodes must be lists, and directed true or false")
     if len(edges) > MAX_EDGES:
-        raise BadReferenceError(f"the graph has {len(edges)} edges; it may have {MAX_EDGES}", mistake=False)
+        raise BadReferenceError(f"the graph has {len(edges)} edges; it may have {MAX_EDGES}")
     weights: dict[tuple[str, str], Fraction] = {}
     for edge in edges:
         start, end, weight = _edge(edge)
         if start == end or (start, end) in weights:
-            raise BadReferenceError(f"the edge {shorten(repr(edge), 40)} is a loop, or there twice", mistake=False)
+            raise BadReferenceError(f"the edge {shown(edge)} is a loop, or there twice")
         weights[start, end] = weight
         if not directed:
             weights[end, start] = weight
     given = {str(node).strip() for node in (*nodes, *(end for edge in edges for end in edge[:2]))}
     names = {vertex(node) for node in nodes} | {end for ends in weights for end in ends}
     if len(names) < len(given):
-        raise BadReferenceError("two of the graph's vertices differ only in case or quotes", mistake=False)
+        raise BadReferenceError("two of the graph's vertices differ only in case or quotes")
     return Graph(frozenset(names), weights, directed)
 
 
 def vertex(value: Any) -> str:
-    """Return a vertex' name, normalised.
-
-    Raises:
-        BadReferenceError: it is neither a text nor a number.
-    """
+    """Return a vertex' name, a text or a number, normalised."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise BadReferenceError(f"the vertex {shorten(repr(value), 40)} is neither a text nor a number", mistake=True)
+        raise ReferenceFormError(f"the vertex {shown(value)} is neither a text nor a number")
     return normal_item(str(value))
 
 
 def _edge(edge: Any) -> tuple[str, str, Fraction]:
     if not isinstance(edge, list | tuple) or len(edge) not in (2, 3):
-        raise BadReferenceError(f"the edge {shorten(repr(edge), 40)} is no list of two ends", mistake=True)
+        raise ReferenceFormError(f"the edge {shown(edge)} is no list of two ends")
     given = edge[2] if len(edge) == 3 else 1
     if isinstance(given, bool) or not isinstance(given, int | float | str) or not _WEIGHT.fullmatch(str(given)):
-        raise BadReferenceError(f"the weight of {shorten(repr(edge), 40)} is no number", mistake=True)
+        raise ReferenceFormError(f"the weight of {shown(edge)} is no number")
     weight = Fraction(str(given))
     if weight < 0:
-        raise BadReferenceError(f"the weight of {shorten(repr(edge), 40)} is below 0", mistake=False)
+        raise BadReferenceError(f"the weight of {shown(edge)} is below 0")
     return vertex(edge[0]), vertex(edge[1]), weight
 
 
@@ -203,22 +188,15 @@ NONE: Final = frozenset(
         *("-1", "[]", "inf", "infinity", "∞"),
     }
 )
-"""Ways to say that there is none."""
 
 _BARE: Final = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about a graph.
+    """What is asked about a graph: the kind, the ends of a path, and how many things the answer may or must have.
 
-    Attributes:
-        graph: the graph.
-        kind: a key of `RULES`.
-        source: where a path begins.
-        target: where it ends.
-        size: how many vertices, edges or colours the answer may or must have.
-        possible: whether there is an answer other than "none"; None where nobody knows, and "none" is no answer.
+    `possible` says whether there is an answer other than "none"; None where nobody knows, and "none" is no answer.
     """
 
     graph: Graph
@@ -231,13 +209,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How answers to one kind of question are judged.
-
-    Attributes:
-        right: whether an answer is right; raises `LiteralError` for one that cannot be read.
-        needs: fields of a reference that the question needs.
-        possible: whether there is an answer other than "none", for questions where "none" may be one.
-    """
+    """Whether an answer of one kind is right, what its question needs, and, if "none" may be one, when it is not."""
 
     right: Callable[[Question, str], bool]
     needs: tuple[str, ...] = ()
@@ -245,21 +217,17 @@ class Rule:
 
 
 def is_right(question: Question, answer: str) -> bool:
-    """Return whether an answer is right.
-
-    Raises:
-        LiteralError: it cannot be read.
-    """
+    """Return whether an answer is right; `LiteralError` if it cannot be read."""
     if question.possible is not None and normal_item(answer.rstrip(".")) in NONE:
         return not question.possible
     return question.possible is not False and RULES[question.kind].right(question, answer)
 
 
 def _vertices(question: Question, answer: str) -> list[str]:
-    found = read_items(answer)
-    if unknown := [name for name in found if name not in question.graph.nodes]:
+    names = read_items(answer)
+    if unknown := [name for name in names if name not in question.graph.nodes]:
         raise LiteralError("unparsable_answer", f"there is no vertex {unknown[0][:40]!r}")
-    return found
+    return names
 
 
 def _named(answer: str) -> Any:
@@ -293,10 +261,10 @@ def _number(answer: str) -> Fraction:
 
 def _set(question: Question, answer: str) -> frozenset[str]:
     text = answer.strip()
-    found = _vertices(question, f"[{text[1:-1]}]" if text[:1] == "{" and text[-1:] == "}" else text)
-    if len(set(found)) < len(found):
+    names = _vertices(question, f"[{text[1:-1]}]" if text[:1] == "{" and text[-1:] == "}" else text)
+    if len(set(names)) < len(names):
         raise LiteralError("unparsable_answer", "a vertex is there twice")
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _path(question: Question, answer: str) -> bool:
@@ -416,10 +384,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "matching": Rule(_matching, ("size",)),
     "spanning_tree": Rule(_tree),
 }
-"""Rules by the kind of question."""
 
-
-_FIELDS: Final = frozenset({"graph", "kind", "source", "target", "size", "possible"})
+_OPTIONAL: Final = ("source", "target", "size", "possible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,38 +401,30 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""
-        if not isinstance(reference, Mapping) or not {"graph", "kind"} <= set(reference) <= _FIELDS:
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"graph": .., "kind": .., ..}}', mistake=True
-            )
+        reference = fields_of(reference, ("graph", "kind"), _OPTIONAL, give='{"graph": .., "kind": .., ..}')
         kind = reference["kind"]
         if not isinstance(kind, str) or kind not in RULES:
-            raise BadReferenceError(
-                f"the kind is {shorten(repr(kind), 40)}; it must be one of {', '.join(RULES)}", mistake=True
-            )
+            raise ReferenceFormError(f"the kind is {shown(kind)}; it must be one of {', '.join(RULES)}")
         for field in RULES[kind].needs:
             if field not in reference:
-                raise BadReferenceError(f"questions of the kind {kind} need {field!r}", mistake=True)
+                raise ReferenceFormError(f"questions of the kind {kind} need {field!r}")
         graph = read_graph(reference["graph"])
         ends = {field: vertex(reference[field]) for field in ("source", "target") if field in reference}
         for field, name in ends.items():
             if name not in graph.nodes:
-                raise BadReferenceError(f"the {field} {name[:40]!r} is no vertex of the graph", mistake=False)
+                raise BadReferenceError(f"the {field} {name[:40]!r} is no vertex of the graph")
         size, possible = reference.get("size", 0), reference.get("possible")
         if type(size) is not int or size < 0 or (possible is not None and type(possible) is not bool):
-            raise BadReferenceError("size must be a whole number, and possible true or false", mistake=True)
+            raise ReferenceFormError("size must be a whole number, and possible true or false")
         question = Question(graph, kind, size=size, possible=possible, **ends)
         work_out = RULES[kind].possible
         if work_out is None:
             return question
         if possible is not None and possible != work_out(question):
-            raise BadReferenceError(f"possible is {possible}, and the graph says otherwise", mistake=False)
+            raise BadReferenceError(f"possible is {possible}, and the graph says otherwise")
         return replace(question, possible=work_out(question))
 
     def judge_text(self, answer: str, gold: Question) -> Score:
         """Return 1 for a right answer."""
-        try:
-            right = is_right(gold, answer)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, kind=gold.kind, answer=shorten(answer), error=str(error))
+        right = is_right(gold, answer)
         return Score.scored(float(right), "" if right else "wrong", kind=gold.kind, answer=shorten(answer))

@@ -18,8 +18,8 @@ from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.protocol import Score
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
@@ -54,21 +54,15 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
         """Return the gold grid."""
         given = reference.get("grid") if isinstance(reference, dict) and set(reference) == {"grid"} else reference
         if not isinstance(given, str | list | tuple):
-            raise BadReferenceError(
-                f"the reference is {shorten(repr(reference), 60)}; give a grid: nested lists, or a text with its rows",
-                mistake=True,
-            )
+            raise wrong_form(reference, "a grid: nested lists, or a text with its rows")
         try:
             return read_grid(given) if isinstance(given, str) else grid_of(given)
         except LiteralError as error:
-            raise BadReferenceError(f"the reference is no grid: {error}", mistake=False) from error
+            raise BadReferenceError(f"the reference is no grid: {error}") from error
 
     def judge_text(self, answer: str, gold: Grid) -> Score:
         """Return what the answer is worth."""
-        try:
-            offered = read_grid(answer)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
+        offered = read_grid(answer)
         rows, columns = len(gold), len(gold[0])
         if (len(offered), len(offered[0])) != (rows, columns):
             return Score.scored(0.0, "wrong", shape=[len(offered), len(offered[0])], gold_shape=[rows, columns])
@@ -81,16 +75,12 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
 
 
 def read_grid(text: str) -> Grid:
-    """Return the grid that a text shows.
-
-    Raises:
-        LiteralError: it shows none, or one of more than 10,000 cells.
-    """
+    """Return the grid that a text shows; `LiteralError` if it shows none, or one of more than 10,000 cells."""
     text = text.strip()
     if text[:1] in ("[", "("):
         return grid_of(_nested(text))
-    if found := _MATRIX.fullmatch(text.strip("$ ")):
-        text = found["rows"].replace("\\hline", "").replace("\\\\", "\n").replace("&", " ")
+    if matrix := _MATRIX.fullmatch(text.strip("$ ")):
+        text = matrix["rows"].replace("\\hline", "").replace("\\\\", "\n").replace("&", " ")
     rows = []
     for line in text.splitlines():
         if _RULE.fullmatch(line):
@@ -112,11 +102,7 @@ def _nested(text: str) -> Any:
 
 
 def grid_of(rows: Any) -> Grid:
-    """Return nested lists as a grid.
-
-    Raises:
-        LiteralError: they are none, are empty, of unequal length, or hold more than 10,000 cells.
-    """
+    """Return nested lists as a grid; `LiteralError` if they are none, or hold more than 10,000 cells."""
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
         raise LiteralError("unparsable_answer", "it is no list of rows")
     if len({len(row) for row in rows}) != 1 or not rows[0]:

@@ -2,37 +2,16 @@ r"""Does the answer pass `reasoning-gym`'s own check of its task?
 
 Any of the tasks that the package registers is a reference: its name and the entry that it made.  The answer is looked
 for by our rule (`adjudge.verifiers.logic.marked`), since the package's would take it from anywhere.  Then three things
-decide: whether the package may see the answer (`gym_forms`), what it gives (`gym_library`), and whether a 1 stands
-(`gym_faults`).
+decide: whether the package may see the answer (`gym_forms`), what it gives (`ask`), and whether a 1 stands (`stands`).
 
     value = 1                         if the check gives 1 and the verdict stands
             0                         else, with credit="all"
             what the check gives      else, with credit="library"; 0 where its 1 does not stand
 
-Answers that `reasoning-gym`'s own checks take for right although they are not, by task.
-
-Found by giving the check of each task of version 0.1.25 answers near the gold one and answers to nothing: the gold with
-words or numbers behind it, one digit changed, "nan", the answer of another entry.  The verdict 1 of these checks stands
-only if the answer passes here, too.
-
-| task | what its check takes |
-|---|---|
-| `coin_flip` | a number that begins like the gold one ("0.51" for "0.5"), and all within 0.0001 |
-| `codeio` | `true` for 1 |
-| `decimal_arithmetic` | a number within 0.001, or so, whatever places the question asks for |
-| `figlet_font` | a word of ten letters or more with anything behind it |
-| `game_of_life` | more rows and columns than there are |
-| `game_of_life_halting` | every text |
-| `gsm_symbolic` | the first number of several, and without its sign |
-| `letter_jumble`, `word_sorting` | more words than there are |
-| `number_format` | a number within 0.01, where one of several is asked for |
-| `number_sorting` | every number within 1 |
-| `polynomial_equations` | pieces that are no numbers |
-| `pool_matrix` | averages within 1 % |
-| `propositional_logic` | one of the premises |
-
-Forms stop the others (`gym_forms`): "nan" in `complex_arithmetic`, any four numbers in `puzzle24`, words around the
-answer in `sokoban`, moved targets in `boxnet`, and so on.
+The checks of some tasks take answers for right that are not: a number within 1, words behind the answer, every text.
+They were found by giving the check of each task of version 0.1.25 answers near the gold one and answers to nothing:
+the gold with words or numbers behind it, one digit changed, "nan", the answer of another entry.  Their 1 stands only if
+the answer passes a test here, too; forms stop the others.
 """
 
 from __future__ import annotations
@@ -54,7 +33,8 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Limits, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -77,25 +57,12 @@ def installed() -> str:
 
 
 def tasks() -> frozenset[str]:
-    """Return the names of all registered tasks.
-
-    Raises:
-        GymMissingError: the package is not installed.
-    """
+    """Return the names of all registered tasks; `GymMissingError` if the package is not installed."""
     return frozenset(_factory().DATASETS)
 
 
 def ask(task: str, answer: str, entry: Mapping[str, Any]) -> float | None:
-    """Return what the task's own check gives an answer; None where it raises an error instead.
-
-    Args:
-        task: a registered name other than "composite".
-        answer: the answer alone.
-        entry: "question", "answer" and "metadata", as the package made them.
-
-    Raises:
-        GymMissingError: the package is not installed.
-    """
+    """Return what the check of a task gives an answer to one of its entries; None where it raises an error instead."""
     check = _check(task)
     try:  # some checks write into the metadata
         given = float(check(answer, {**entry, "metadata": dict(entry["metadata"])}))
@@ -128,51 +95,24 @@ _CLOSE: Final = Fraction(1, 1_000_000)
 
 def stands(task: str, answer: str, entry: Mapping[str, Any]) -> bool:
     """Return whether the verdict that an answer is right stands."""
-    test = _TESTS.get(task)
-    if test is None:
-        return True
     try:
-        return test(answer, entry)
+        if form := _FORMS.get(task):
+            gold = str(entry["answer"])
+            return answer == gold.strip() or form(answer) == form(gold)
+        return task not in _TESTS or _TESTS[task](answer, entry)
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return False
 
 
-def _probability(answer: str, entry: Mapping[str, Any]) -> bool:
-    gold = Fraction(entry["answer"].replace(",", ""))
-    return abs(Fraction(answer) - gold) <= _CLOSE * abs(gold)
-
-
-def _same_json(answer: str, entry: Mapping[str, Any]) -> bool:
-    """Equal as text when both are written alike, so that `true` is not 1."""
-    gold = entry["answer"].strip()
-    return answer == gold or _written(answer) == _written(gold)
-
-
-def _written(text: str) -> str:
-    return json.dumps(json.loads(text), sort_keys=True)
-
-
 def _decimal(answer: str, entry: Mapping[str, Any]) -> bool:
-    """The gold number when rounded to its places."""
     gold = Decimal(entry["answer"])
     places = gold.as_tuple().exponent
     return isinstance(places, int) and abs(Decimal(answer) - gold) <= Decimal(5).scaleb(places - 1)
 
 
-def _same_number(answer: str, entry: Mapping[str, Any]) -> bool:
-    return Decimal(answer.replace(",", "")) == Decimal(entry["answer"].replace(",", ""))
-
-
-def _one_number(answer: str, entry: Mapping[str, Any]) -> bool:
-    return bool(read_quantity(answer).value == Fraction(entry["answer"]))
-
-
-def _sorted_numbers(answer: str, entry: Mapping[str, Any]) -> bool:
-    return _numbers(json.loads(answer.replace("'", '"'))) == _numbers(json.loads(entry["answer"].replace("'", '"')))
-
-
-def _numbers(values: list[Any]) -> list[float]:
-    return [float(value) for value in values]
+def _probability(answer: str, entry: Mapping[str, Any]) -> bool:
+    gold = Fraction(entry["answer"].replace(",", ""))
+    return abs(Fraction(answer) - gold) <= _CLOSE * abs(gold)
 
 
 def _solutions(answer: str, entry: Mapping[str, Any]) -> bool:
@@ -195,46 +135,42 @@ def _averages(answer: str, entry: Mapping[str, Any]) -> bool:
     )
 
 
-def _letters(answer: str, entry: Mapping[str, Any]) -> bool:
-    gold = str(entry["answer"])
-    return "".join(answer.split()).casefold() == "".join(gold.split()).casefold()
-
-
-def _words(answer: str, entry: Mapping[str, Any]) -> bool:
-    return answer.casefold().split() == str(entry["answer"]).casefold().split()
-
-
-def _sorted_words(answer: str, entry: Mapping[str, Any]) -> bool:
-    return [word.strip() for word in answer.split(",")] == list(entry["metadata"]["sorted_words"])
-
-
 def _no_premise(answer: str, entry: Mapping[str, Any]) -> bool:
-    return _bare(answer) not in {_bare(str(premise)) for premise in entry["metadata"]["premises"]}
+    bare = str.maketrans(dict.fromkeys("() \t\r\n"))
+    return answer.translate(bare) not in {str(one).translate(bare) for one in entry["metadata"]["premises"]}
 
 
-def _bare(formula: str) -> str:
-    return "".join(char for char in formula if char not in "() \t\r\n")
+def _as_json(text: str) -> str:
+    return json.dumps(json.loads(text), sort_keys=True)
 
+
+def _as_letters(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+_FORMS: Final[Mapping[str, Callable[[str], object]]] = {
+    "codeio": _as_json,  # `true` is not 1
+    "figlet_font": _as_letters,
+    "game_of_life": _as_json,
+    "game_of_life_halting": _as_letters,
+    "letter_jumble": lambda text: text.casefold().split(),
+    "number_format": lambda text: Decimal(text.replace(",", "")),
+    "number_sorting": lambda text: list(map(float, json.loads(text.replace("'", '"')))),
+}
+"""In which form answer and gold must be equal, by task."""
 
 _TESTS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], bool]]] = {
-    "codeio": _same_json,
     "coin_flip": _probability,
     "decimal_arithmetic": _decimal,
-    "figlet_font": _letters,
-    "game_of_life": _same_json,
-    "game_of_life_halting": _letters,
-    "gsm_symbolic": _one_number,
-    "letter_jumble": _words,
-    "number_format": _same_number,
-    "number_sorting": _sorted_numbers,
+    "gsm_symbolic": lambda answer, entry: read_quantity(answer).value == Fraction(entry["answer"]),
     "polynomial_equations": _solutions,
     "pool_matrix": _averages,
     "propositional_logic": _no_premise,
-    "word_sorting": _sorted_words,
+    "word_sorting": lambda answer, entry: (
+        [word.strip() for word in answer.split(",")] == list(entry["metadata"]["sorted_words"])
+    ),
 }
 
-
-_FIELDS: Final = frozenset({"family", "package", "entry"})
 _PARTS: Final = frozenset({"question", "answer", "metadata"})
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {  # by tasks whose entries have no gold answer
     "boxnet": ("initial_state",),
@@ -250,12 +186,7 @@ _MAX_LONGER: Final = 10_000  # characters that an answer may have beyond four ti
 
 @dataclass(frozen=True, slots=True)
 class GymEntry:
-    """A task's name, and its entry.
-
-    Attributes:
-        task: a registered name other than "composite".
-        entry: "question", "answer" and "metadata".
-    """
+    """A task's name, other than "composite", and its entry: "question", "answer" and "metadata"."""
 
     task: str
     entry: Mapping[str, Any]
@@ -299,18 +230,16 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
 
     def read_reference(self, reference: Any) -> GymEntry:
         """Return the entry, whose gold answer its own check takes."""
-        if not isinstance(reference, Mapping) or not {"family", "entry"} <= set(reference) <= _FIELDS:
-            shown = shorten(repr(reference), 80)
-            raise BadReferenceError(f'the reference is {shown}; give {{"family": .., "entry": ..}}', mistake=True)
+        reference = fields_of(reference, ("family", "entry"), ("package",), give='{"family": .., "entry": ..}')
         if not isinstance(reference["family"], str):
             shown = shorten(repr(reference["family"]), 60)
-            raise BadReferenceError(f"the family is {shown}; give the name of a task", mistake=True)
+            raise ReferenceFormError(f"the family is {shown}; give the name of a task")
         try:
             return _entry(reference["family"], wire.dumps(reference["entry"]))
         except (TypeError, ValueError) as error:
             if isinstance(error, BadReferenceError):
                 raise
-            raise BadReferenceError(f"the entry cannot be read: {error}", mistake=False) from error
+            raise BadReferenceError(f"the entry cannot be read: {error}") from error
 
     def shown(self, text: str, gold: GymEntry) -> str:
         """Return the text as it is: an answer may be made of the signs that elsewhere hide or strike out."""
@@ -324,10 +253,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
             return Score.scored(0.0, "too_complex", **evidence)
         if gold.gold is not None and answer == gold.gold.strip():
             answer = gold.gold  # with the white space that the tags took off
-        try:
-            require_form(gold.task, answer, gold.entry)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, **evidence, error=str(error))
+        require_form(gold.task, answer, gold.entry)
         given = ask(gold.task, answer, gold.entry)
         if given is None:
             return Score.scored(0.0, "unparsable_answer", **evidence)
@@ -343,25 +269,25 @@ def _entry(family: str, written: str) -> GymEntry:
     known = tasks()
     entry = wire.decode(wire.loads(written))
     if not isinstance(entry, Mapping) or not set(entry) >= _PARTS or not isinstance(entry["metadata"], Mapping):
-        raise BadReferenceError('the entry is no mapping with "question", "answer" and "metadata"', mistake=True)
+        raise ReferenceFormError('the entry is no mapping with "question", "answer" and "metadata"')
     task = str(entry["metadata"].get("source_dataset")) if family == COMPOSITE else family
     if task not in known - {COMPOSITE}:
-        raise BadReferenceError(f"{installed()} has no task {shorten(repr(task), 60)}", mistake=True)
-    found = GymEntry(task, entry)
-    if found.gold is None and task not in _NEEDED:
-        raise BadReferenceError(f"the answer of {task} is {shorten(repr(entry['answer']), 60)}, no text", mistake=False)
+        raise ReferenceFormError(f"{installed()} has no task {shown(task)}")
+    made = GymEntry(task, entry)
+    if made.gold is None and task not in _NEEDED:
+        raise BadReferenceError(f"the answer of {task} is {shown(entry['answer'])}, no text")
     try:
         require_harmless(task, entry)
         missing = [key for key in _NEEDED.get(task, ()) if key not in entry["metadata"]]
     except (LiteralError, LookupError, TypeError, AttributeError) as error:
-        raise BadReferenceError(f"the entry of {task} is not what its check takes: {error}", mistake=False) from error
+        raise BadReferenceError(f"the entry of {task} is not what its check takes: {error}") from error
     if missing:
-        raise BadReferenceError(f"the metadata of {task} has no {missing[0]!r}", mistake=False)
-    if found.gold is not None and _UNSOLVED in found.gold and task in _INTEGRALS:
+        raise BadReferenceError(f"the metadata of {task} has no {missing[0]!r}")
+    if made.gold is not None and _UNSOLVED in made.gold and task in _INTEGRALS:
         return GymEntry(task, {**entry, "answer": None})
-    if found.gold is not None and not _is_right(found, found.gold):
-        raise BadReferenceError(f"the check of {task} refuses the entry's own answer", mistake=False)
-    return found
+    if made.gold is not None and not _is_right(made, made.gold):
+        raise BadReferenceError(f"the check of {task} refuses the entry's own answer")
+    return made
 
 
 def _is_right(gold: GymEntry, answer: str) -> bool:

@@ -35,23 +35,14 @@ _HANOI: Final = re.compile(r"\s*Move disk (\d{1,3}) from Peg (\d{1,3}) to Peg (\
 
 
 def require_form(task: str, answer: str, entry: Mapping[str, Any]) -> None:
-    """Raise unless the task's own check may see an answer.
-
-    Raises:
-        LiteralError: it may not.
-    """
+    """Raise `LiteralError` unless the task's own check may see an answer."""
     form = _ANSWERS.get(task)
     if form:
         form(answer, entry)
 
 
 def require_harmless(task: str, entry: Mapping[str, Any]) -> None:
-    """Raise unless the parts of an entry that a task's check evaluates are plain.
-
-    Raises:
-        LiteralError: they are not.
-        KeyError: a part is missing.
-    """
+    """Raise `LiteralError` unless the parts of an entry that a task's check evaluates are plain."""
     form = _ENTRIES.get(task)
     if form:
         form(entry)
@@ -92,15 +83,8 @@ def _polynomial(answer: str, entry: Mapping[str, Any]) -> None:
     require_formula(answer, _LETTERS)
 
 
-def _countdown(answer: str, entry: Mapping[str, Any]) -> None:
-    _from_numbers(answer, entry, Fraction(str(entry["metadata"]["target"])))
-
-
-def _twenty_four(answer: str, entry: Mapping[str, Any]) -> None:
-    _from_numbers(answer, entry, Fraction(24))
-
-
-def _from_numbers(answer: str, entry: Mapping[str, Any], target: Fraction) -> None:
+def _from_numbers(answer: str, entry: Mapping[str, Any]) -> None:
+    target = Fraction(str(entry["metadata"].get("target", 24)))
     require_formula(answer, frozenset())
     value, used = exact_value(answer)
     if used != sorted(entry["metadata"]["numbers"]) or value != target:
@@ -118,8 +102,8 @@ def _turns(answer: str, entry: Mapping[str, Any]) -> None:
 def _hanoi(answer: str, entry: Mapping[str, Any]) -> None:
     pegs = int(entry["metadata"]["num_pegs"])
     for line in answer.splitlines():
-        found = _HANOI.fullmatch(line)
-        if line.strip() and not (found and 1 <= int(found[2]) <= pegs and 1 <= int(found[3]) <= pegs):
+        move = _HANOI.fullmatch(line)
+        if line.strip() and not (move and 1 <= int(move[2]) <= pegs and 1 <= int(move[3]) <= pegs):
             raise LiteralError("unparsable_answer", "a line is no move between pegs that there are")
 
 
@@ -146,7 +130,7 @@ def _boxes(answer: str, entry: Mapping[str, Any]) -> None:
 
 
 def _same_digits(answer: str, entry: Mapping[str, Any]) -> None:
-    """As many numbers as in the gold answer, and no other letters."""
+    """Want as many numbers as in the gold answer, and no other letters."""
     gold = entry["answer"]
     numbers = len(re.findall(r"\d+", gold))
     letters = set(re.findall(r"[^\W\d]", gold))
@@ -160,7 +144,7 @@ _ANSWERS: Final[Mapping[str, Form]] = {
     "boxnet": _boxes,
     "coin_flip": _shape(rf"{_NUMBER}|\d{{1,300}}/\d{{1,300}}"),
     "complex_arithmetic": _shape(r"[\d\s.ijIJ+()-]{1,200}"),
-    "countdown": _countdown,
+    "countdown": _from_numbers,
     "fraction_simplification": _shape(r"\$?\s*(?:\d+\s*/\s*\d+|\\d?frac\s*\{\s*\d+\s*\}\s*\{\s*\d+\s*\})\s*\$?"),
     "intermediate_integration": _integral,
     "kakurasu": _shape(r"[01\s,\[\]]+"),
@@ -170,7 +154,7 @@ _ANSWERS: Final[Mapping[str, Form]] = {
     "pool_matrix": _shape(r"[\d\s.+-]+"),
     "power_function": _shape(_NUMBER),
     "propositional_logic": _shape(r"[A-Z\s()∧∨¬→↔]{1,1000}"),
-    "puzzle24": _twenty_four,
+    "puzzle24": _from_numbers,
     "quantum_lock": _shape(r"(?:[A-Ca-c\s,→]|->)*"),
     "rubiks_cube": _turns,
     "rush_hour": _shape(r"(?:[A-Z][+-]\d{1,2}[\s,]*){0,2000}"),

@@ -16,8 +16,7 @@ from typing import Any, Final, TypeVar
 
 MAX_CHARACTERS: Final = 100_000
 MAX_DEPTH: Final = 100
-MAX_BITS: Final = 14_000
-"""Of a whole number, which hexadecimal digits make as long as they like; Python writes out 4,300 decimal digits."""
+MAX_BITS: Final = 14_000  # of a whole number in hexadecimal digits; Python writes out 4,300 decimal ones
 
 Read = TypeVar("Read")
 
@@ -27,11 +26,7 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 class LiteralError(ValueError):
-    """A text that is no literal.
-
-    Attributes:
-        reason: "unparsable_answer" or "too_complex", codes of `adjudge.reasons`.
-    """
+    """A text that is no literal, with a reason of `adjudge.reasons`."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,20 +34,12 @@ class LiteralError(ValueError):
 
 
 def read_literal(text: str) -> Any:
-    """Return the value that a text states.
-
-    Raises:
-        LiteralError: it is no literal, or beyond the sizes.
-    """
+    """Return the value that a text states; `LiteralError` if it is no literal, or beyond the sizes."""
     return _guarded(lambda: _value(parse_python(text.strip())))
 
 
 def read_unambiguous(text: str) -> Any:
-    """Return the value that a text states, in which no mapping has a key twice.
-
-    Raises:
-        LiteralError: it is no literal, beyond the sizes, or has a key twice.
-    """
+    """Return what `read_literal` does of a text in which no mapping has a key twice."""
     tree = parse_python(text.strip())
     value = value_of(tree)
     for node in ast.walk(tree):
@@ -62,45 +49,25 @@ def read_unambiguous(text: str) -> Any:
 
 
 def read_arguments(text: str, name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the positional and keyword arguments that a text states for one call of a function.
-
-    Args:
-        text: the arguments, "[1, 2], key=3", or the call with them, "f([1, 2], key=3)".
-        name: the function.
-
-    Raises:
-        LiteralError: it is something else, or an argument is no literal.
-    """
+    """Return the arguments that a text states for one call of a function: "[1, 2], key=3", or "f([1, 2], key=3)"."""
     text = text.strip()
     call = text if re.match(rf"{re.escape(name)}\s{{0,3}}\(", text) else f"{name}({text})"
     return _guarded(lambda: _arguments(parse_python(call), name))
 
 
 def read_claim(text: str, name: str) -> Any:
-    """Return the value that a text states for a call of a function: the value alone, or "f(...) == value".
-
-    Raises:
-        LiteralError: it is neither.
-    """
+    """Return the value that a text states for a call of a function: the value alone, or "f(...) == value"."""
     text = text.strip().removeprefix("assert ").strip()
     return _guarded(lambda: _claimed(parse_python(text), name))
 
 
 def value_of(node: ast.expr) -> Any:
-    """Return the value of a part of a syntax tree that is a literal.
-
-    Raises:
-        LiteralError: it is none.
-    """
+    """Return the value of a part of a syntax tree that is a literal."""
     return _guarded(lambda: _value(node))
 
 
 def parse_python(text: str) -> ast.expr:
-    """Return the syntax tree of one Python expression.
-
-    Raises:
-        LiteralError: the text is none, or beyond the sizes.
-    """
+    """Return the syntax tree of one Python expression; `LiteralError` if it is none, or beyond the sizes."""
     if len(text) > MAX_CHARACTERS:
         raise LiteralError("too_complex", f"{len(text)} characters; a literal may have {MAX_CHARACTERS}")
     depth = 0

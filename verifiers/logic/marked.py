@@ -19,10 +19,10 @@ from adjudge.options import Range
 from adjudge.protocol import THINK_END, Sample, Score, response_text
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.scoring.verifier_base import Gold
+from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
-MAX_ANSWER: Final = 100_000
-"""Characters of an answer that are read."""
+MAX_ANSWER: Final = 100_000  # characters of an answer that are read
 
 _FENCE: Final = re.compile(r"```[\w+-]{0,20}[ \t]{0,3}\n(?P<inside>.*)\n[ \t]{0,3}```", re.DOTALL)
 
@@ -41,7 +41,11 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
 
     @abstractmethod
     def judge_text(self, answer: str, gold: Gold) -> Score:
-        """Return the score of an answer, which is not blank and has at most `MAX_ANSWER` characters."""
+        """Return the score of an answer, which is not blank and has at most `MAX_ANSWER` characters.
+
+        Raises:
+            LiteralError: it cannot be read; its reason is that of the zero.
+        """
 
     def verify(self, sample: Sample) -> Score:
         """Return the score; a reference that cannot be read is `gold_unparsable`."""
@@ -57,16 +61,20 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
 
     def judge(self, spans: Sequence[Span], gold: Gold) -> Score:
         """Return the score of the marked answer."""
-        span = _marked(spans) if self.where == "auto" else spans[0]
+        marked = (span for span in spans if span.where in ("boxed", "tag") and any(span.texts))
+        span = next(marked, None) if self.where == "auto" else spans[0]
         if span is None:
             return Score.scored(0.0, "no_answer")
-        if len(span.texts) > 1 and len(set(span.texts)) > 1:
+        if len(set(span.texts)) > 1:
             return Score.scored(0.0, "several_answers", answer=shorten(" | ".join(span.texts)), where=span.where)
-        text = next(reversed(span.texts))
+        text = span.texts[-1]
         if len(text) > MAX_ANSWER:
             return Score.scored(0.0, "too_complex", error=f"{len(text)} characters; an answer may have {MAX_ANSWER}")
         answer = unfenced(text)
-        score = self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
+        try:
+            score = self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
+        except LiteralError as error:
+            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
         fault = self.taken_back(span) if score.value else ""
         return Score.scored(0.0, fault, answer=shorten(answer), where=span.where) if fault else score
 
@@ -74,10 +82,5 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
 def unfenced(text: str) -> str:
     """Return a text without white space and Markdown's code fence around it."""
     text = text.strip()
-    found = _FENCE.fullmatch(text)
-    return found["inside"].strip() if found and "```" not in found["inside"] else text
-
-
-def _marked(spans: Sequence[Span]) -> Span | None:
-    """Return the box or the element: a box inside an element stands before it."""
-    return next((span for span in spans if span.where in ("boxed", "tag") and any(span.texts)), None)
+    fence = _FENCE.fullmatch(text)
+    return fence["inside"].strip() if fence and "```" not in fence["inside"] else text

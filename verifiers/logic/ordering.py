@@ -21,6 +21,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import unwrap
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
@@ -45,38 +46,29 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
         """Return the accepted orders."""
         given = reference.get("orders") if isinstance(reference, dict) and set(reference) == {"orders"} else [reference]
         if not isinstance(given, list | tuple) or not given:
-            raise BadReferenceError(f"the reference is {shorten(repr(reference), 60)}; give a list", mistake=True)
+            raise wrong_form(reference, "a list")
         orders = set()
         for order in given:
             if not isinstance(order, list | tuple) or not all(map(is_item, order)):
-                raise BadReferenceError(
-                    f"the reference is {shorten(repr(order), 60)}; give a list of texts or numbers", mistake=True
-                )
+                raise wrong_form(order, "a list of texts or numbers")
             items = tuple(normal_item(str(item)) for item in order)
             if not items or not all(items):
-                raise BadReferenceError("the reference's list is empty, or an item of it is", mistake=False)
+                raise BadReferenceError("the reference's list is empty, or an item of it is")
             if len(set(items)) < len(set(map(str, order))):
-                raise BadReferenceError("two of the reference's items differ only in case or quotes", mistake=False)
+                raise BadReferenceError("two of the reference's items differ only in case or quotes")
             orders.add(items)
         return frozenset(orders)
 
     def judge_text(self, answer: str, gold: frozenset[tuple[str, ...]]) -> Score:
         """Return 1 for one of the orders."""
-        try:
-            offered = tuple(read_items(answer))
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
+        offered = tuple(read_items(answer))
         if offered in gold:
             return Score.scored(1.0, answer=shorten(answer))
         return Score.scored(0.0, "wrong", answer=shorten(answer), items=len(offered))
 
 
 def read_items(text: str) -> list[str]:
-    """Return the items of a list, normalised.
-
-    Raises:
-        LiteralError: it has more than 1,000 items, or one that is no text and no number.
-    """
+    """Return the items of a list, normalised; `LiteralError` for more than 1,000, or one that is no text or number."""
     text = text.strip()
     if text[:1] in ("[", "("):
         try:

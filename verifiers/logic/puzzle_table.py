@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.protocol import Score
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import is_item, normal_item
@@ -51,24 +51,17 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     def read_reference(self, reference: Any) -> Table:
         """Return the gold table."""
         if not isinstance(reference, Mapping):
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"header": [..], "rows": [[..], ..]}}',
-                mistake=True,
-            )
+            raise wrong_form(reference, '{"header": [..], "rows": [[..], ..]}')
         try:
             return table_of(reference)
         except LiteralError as error:
-            raise BadReferenceError(f"the reference is no table: {error}", mistake=False) from error
+            raise BadReferenceError(f"the reference is no table: {error}") from error
 
     def judge_text(self, answer: str, gold: Table) -> Score:
         """Return what the answer is worth."""
-        try:
-            offered = read_table(answer)
-            unknown = sorted(set(offered) - set(gold))
-            if unknown:
-                raise LiteralError("unparsable_answer", f"there is no cell {' / '.join(unknown[0])}")
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
+        offered = read_table(answer)
+        if unknown := sorted(set(offered) - set(gold)):
+            raise LiteralError("unparsable_answer", f"there is no cell {' / '.join(unknown[0])}")
         right = sum(offered.get(place) == value for place, value in gold.items())
         share = right / len(gold)
         value = share if self.credit == "fraction" else float(right == len(gold))
@@ -76,14 +69,13 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
 
 
 def read_table(text: str) -> Table:
-    """Return the table that a text shows.
-
-    Raises:
-        LiteralError: it shows none, or one that says something twice.
-    """
+    """Return the table that a text shows; `LiteralError` if it shows none, or says something twice."""
     text = text.strip()
     if text.startswith("{"):
-        return table_of(_mapping(text))
+        mapping = _value(text)
+        if not isinstance(mapping, Mapping):
+            raise LiteralError("unparsable_answer", "it is no mapping")
+        return table_of(mapping)
     if text.startswith("["):
         return _from_records(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -106,42 +98,28 @@ def _from_records(text: str) -> Table:
     return table_of(dict(cells))
 
 
-def _mapping(text: str) -> Mapping[Any, Any]:
-    """A text that begins with a brace."""
-    found = _value(text)
-    if not isinstance(found, Mapping):
-        raise LiteralError("unparsable_answer", "it is no mapping")
-    return found
-
-
 def _value(text: str) -> Any:
-    """A text as JSON or else as a Python literal."""
     try:
-        found = json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=_once)
     except LiteralError:
         raise
     except json.JSONDecodeError:
-        found = read_unambiguous(text)
+        return read_unambiguous(text)
     except RecursionError as error:
         raise LiteralError("too_complex", "it is nested too deeply") from error
     except ValueError as error:  # a number of more than 4,300 digits
         raise LiteralError("too_complex", str(error)) from error
-    return found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise LiteralError("several_answers", "a row or a column is there twice")
-    return found
+    return fields
 
 
 def table_of(value: Mapping[Any, Any]) -> Table:
-    """Return a table given by its header and rows, or by mappings.
-
-    Raises:
-        LiteralError: it is neither, is empty, says something twice, or has more than 5,000 cells.
-    """
+    """Return a table given by its header and rows, or by mappings, of at most 5,000 cells."""
     whole = set(value) == {"header", "rows"}
     cells = _from_rows(value["header"], value["rows"]) if whole else _from_mappings(value)
     if not cells:
@@ -185,5 +163,5 @@ def _row_name(name: str) -> str:
 
 def _text(value: Any) -> str:
     if not is_item(value):
-        raise LiteralError("unparsable_answer", f"a cell holds {shorten(repr(value), 40)}")
+        raise LiteralError("unparsable_answer", f"a cell holds {shown(value)}")
     return normal_item(str(value))

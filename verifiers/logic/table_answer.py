@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
+from adjudge.options import Range
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, Quantity, read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.verifiers.logic.literal import LiteralError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items
 
@@ -33,12 +33,7 @@ _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?:\D|\Z))")
 
 @dataclass(frozen=True, slots=True)
 class TableValues:
-    """What the answer must hold.
-
-    Attributes:
-        values: the values, as texts.
-        ordered: whether their order matters.
-    """
+    """What the answer must hold, and whether the order matters."""
 
     values: tuple[str, ...]
     ordered: bool
@@ -59,13 +54,8 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     name: ClassVar[str] = "table_answer"
     version: ClassVar[str] = "2"
 
-    tolerance: float = 0.0
+    tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     units: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
 
     def read_reference(self, reference: Any) -> TableValues:
         """Return the values."""
@@ -74,20 +64,17 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
         if isinstance(reference, Mapping):
             given, ordered = reference.get("answer"), reference.get("ordered", False)
             if not {"answer"} <= set(reference) <= {"answer", "ordered"} or type(ordered) is not bool:
-                raise BadReferenceError(f'the reference is {shown}; give {{"answer": .., "ordered": ..}}', mistake=True)
+                raise ReferenceFormError(f'the reference is {shown}; give {{"answer": .., "ordered": ..}}')
         values = given.split("|") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
         if not all(map(is_item, values)):
-            raise BadReferenceError(f"the reference is {shown}; give a number, a text, or a list of them", mistake=True)
+            raise ReferenceFormError(f"the reference is {shown}; give a number, a text, or a list of them")
         if not values or len(values) > MAX_ITEMS or not all(str(value).strip() for value in values):
-            raise BadReferenceError("the reference is empty, too long, or holds an empty text", mistake=False)
+            raise BadReferenceError("the reference is empty, too long, or holds an empty text")
         return TableValues(tuple(str(value).strip() for value in values), ordered)
 
     def judge_text(self, answer: str, gold: TableValues) -> Score:
         """Return 1 when the values are the gold's."""
-        try:
-            offered = [answer] if len(gold.values) == 1 and self._same(answer, gold.values[0]) else _values(answer)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
+        offered = [answer] if len(gold.values) == 1 and self._same(answer, gold.values[0]) else _values(answer)
         if len(offered) == len(gold.values) and self._match(offered, gold):
             return Score.scored(1.0, answer=shorten(answer), values=len(offered))
         return Score.scored(0.0, "wrong", answer=shorten(answer), values=len(offered), wanted=len(gold.values))
@@ -115,14 +102,14 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
         if normal_item(mine) == normal_item(theirs):
             return True
         wanted = _number(theirs)
-        found = _number(mine) if wanted else None
-        if wanted is None or found is None:
+        number = _number(mine) if wanted else None
+        if wanted is None or number is None:
             return False
-        if self.units and wanted.unit and found.unit and wanted.unit != found.unit:
+        if self.units and wanted.unit and number.unit and wanted.unit != number.unit:
             return False
-        if wanted.currency and found.currency and wanted.currency != found.currency:
+        if wanted.currency and number.currency and wanted.currency != number.currency:
             return False
-        return abs(found.value - wanted.value) <= Fraction(str(self.tolerance)) * abs(wanted.value)
+        return abs(number.value - wanted.value) <= Fraction(str(self.tolerance)) * abs(wanted.value)
 
 
 def _number(text: str) -> Quantity | None:
@@ -148,8 +135,8 @@ def _without(texts: Sequence[str], common: Mapping[str, int]) -> list[str]:
 
 
 def _size(text: str) -> Fraction:
-    found = _number(text.strip().rstrip(_ENDING))
-    return found.value if found else Fraction(0)
+    number = _number(text.strip().rstrip(_ENDING))
+    return number.value if number else Fraction(0)
 
 
 def _values(answer: str) -> list[str]:

@@ -9,15 +9,7 @@ from typing import Final, Self
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.lexer import Token
-from adjudge.verifiers.math.nodes import (
-    Collection,
-    Constant,
-    Matrix,
-    Node,
-    NotMathError,
-    Operation,
-    is_expression,
-)
+from adjudge.verifiers.math.nodes import Collection, Constant, Matrix, Node, NotMathError, Operation, is_expression
 
 _ENDING_COMMANDS: Final = frozenset({*known.CONSTANTS, "}", "$", "rvert", "degree", "circ"})
 

@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from adjudge.verifiers.math.nodes import (
-    Collection,
-    Constant,
-    Node,
-    Number,
-    Operation,
-    Relation,
-    Symbol,
-    is_expression,
-)
+from adjudge.verifiers.math.nodes import Collection, Constant, Node, Number, Operation, Relation, Symbol, is_expression
 from adjudge.verifiers.math.scalars import less_at
 from adjudge.verifiers.math.values import exact, free_names
 

@@ -29,15 +29,7 @@ from adjudge.verifiers.math.scalars import (
     points,
     replace_symbols,
 )
-from adjudge.verifiers.math.values import (
-    Ball,
-    Evaluation,
-    NoValueError,
-    exact,
-    free_names,
-    is_complex,
-    zero_test,
-)
+from adjudge.verifiers.math.values import Ball, Evaluation, NoValueError, exact, free_names, is_complex, zero_test
 
 Equal: TypeAlias = Callable[[Node, Node], bool | None]
 Solution: TypeAlias = dict[Node, Node]  # name -> value

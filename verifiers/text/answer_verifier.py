@@ -16,7 +16,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_context import taken_back
 from adjudge.responses.answer_span import ANSWER_MARKERS, Span, Where, find_spans
 from adjudge.responses.markup import visible_answer
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.verifier_base import Gold, TextVerifier
 
 # Behind an answer that may be any text, "This answer is well known" states nothing.
@@ -73,21 +73,16 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
 
 
 def alternatives(reference: Any, kinds: str) -> list[Any]:
-    """Return the accepted alternatives of a reference that is one value or a list of them.
+    """Return the accepted alternatives of a reference: one value, or a list of them that is not empty.
 
-    Args:
-        reference: one value, or a non-empty list or tuple; `{"answer": ...}` stands for what it holds.
-        kinds: what a value may be, for the error message.
-
-    Raises:
-        BadReferenceError: there is no reference, or the list is empty.
+    `{"answer": ...}` stands for what it holds; `kinds` says in errors what a value may be.
     """
     if reference is None:
-        raise BadReferenceError(f"there is no reference; give {kinds}", mistake=True)
+        raise ReferenceFormError(f"there is no reference; give {kinds}")
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         reference = reference["answer"]
     if not isinstance(reference, list | tuple):
         return [reference]
     if not reference:
-        raise BadReferenceError(f"the reference is an empty list; give {kinds}", mistake=True)
+        raise ReferenceFormError(f"the reference is an empty list; give {kinds}")
     return list(reference)

@@ -122,13 +122,12 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
         return ""
 
     def _agrees(self, said: str, bare: bool, label: str, gold: ChoiceKey) -> bool | None:
-        """Tell whether a later statement names the same option; None when it names none."""
-        found = sole_label(said, gold, ignore_case=self.ignore_case)
-        if not found and not bare:
-            found, reason = leading_label(said, gold, ignore_case=self.ignore_case)
+        named = sole_label(said, gold, ignore_case=self.ignore_case)
+        if not named and not bare:
+            named, reason = leading_label(said, gold, ignore_case=self.ignore_case)
             if reason == "several_answers":
                 return False
-        return found == label if found else None
+        return named == label if named else None
 
     def _verdicts(self, span: Span, gold: ChoiceKey) -> list[tuple[str, str]]:
         text = span.texts[0]

@@ -21,7 +21,8 @@ from adjudge.responses.answer_context import undecorated
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible, unwrap
 from adjudge.responses.number_text import NumberError, read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
 
 LABELS = "ABCDEFGHIJ"
 
@@ -31,13 +32,7 @@ _NOISE = re.compile(r"\\[()\[\],;:! ]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|
 
 @dataclass(frozen=True, slots=True)
 class ChoiceKey:
-    """A question's options and its answer.
-
-    Attributes:
-        labels: the labels in use, one character each; all of them when the options are not known.
-        answer: the right label.
-        texts: the options as `comparable` writes them, in the order of the labels; empty when not known.
-    """
+    """A question's labels, one character each, its answer, and the options as `comparable` writes them, if known."""
 
     labels: str
     answer: str
@@ -46,31 +41,25 @@ class ChoiceKey:
     def by_text(self, text: str) -> str:
         """Return the label of the one option with this text, or "" when there is none or more than one."""
         wanted = comparable(text) if self.texts else ""
-        found = [label for label, option in zip(self.labels, self.texts, strict=False) if option == wanted]
-        return found[0] if len(found) == 1 else ""
+        fitting = [label for label, option in zip(self.labels, self.texts, strict=False) if option == wanted]
+        return fitting[0] if len(fitting) == 1 else ""
 
 
 def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
-    """Return what a reference says.
+    """Return what a reference says: a label ("B" or "(B)"), or `{"choices": [text, ...], "answer": ...}`.
 
-    Args:
-        reference: a label ("B" or "(B)"), or `{"choices": [text, ...], "answer": ...}` where the answer is a label,
-            the text of exactly one option, or the 0-based position of the option as an int.  A text that is both
-            the label of one option and the text of another is refused.
-        labels: the labels of the options in their order.
-
-    Raises:
-        BadReferenceError: the reference has another shape, or its answer names no option or two.
+    The answer is a label, the text of exactly one option, or the 0-based position of the option as an int.  A text that
+    is both the label of one option and the text of another is refused.
     """
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         reference = reference["answer"]
     if isinstance(reference, str):
         return ChoiceKey(labels, _label(reference, labels) or _unknown(reference, labels))
     if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():
-        raise BadReferenceError(
-            f"the reference is {shorten(repr(reference), 60)}; give the label of the right option, "
-            'or {"choices": [...], "answer": ...} with a label, an option\'s text or its 0-based position',
-            mistake=True,
+        raise wrong_form(
+            reference,
+            'the label of the right option, or {"choices": [...], "answer": ...} with a label, an option\'s text or '
+            "its 0-based position",
         )
     choices, answer = reference["choices"], reference["answer"]
     if (
@@ -79,7 +68,7 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
         or not all(isinstance(text, str) for text in choices)
         or not 2 <= len(choices) <= len(labels)
     ):
-        raise BadReferenceError(f'"choices" must be a list of 2 to {len(labels)} texts', mistake=True)
+        raise ReferenceFormError(f'"choices" must be a list of 2 to {len(labels)} texts')
     key = ChoiceKey(labels[: len(choices)], "", tuple(map(comparable, choices)))
     return ChoiceKey(key.labels, _answer(answer, key, choices), key.texts)
 
@@ -105,18 +94,16 @@ def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:
     if isinstance(answer, int) and not isinstance(answer, bool):
         if 0 <= answer < len(key.labels):
             return key.labels[answer]
-        raise BadReferenceError(f"the answer is position {answer} of {len(key.labels)} choices", mistake=False)
+        raise BadReferenceError(f"the answer is position {answer} of {len(key.labels)} choices")
     if not isinstance(answer, str):
-        raise BadReferenceError(
-            f'"answer" is {shorten(repr(answer), 60)}; give a label, an option\'s text or its 0-based position',
-            mistake=True,
+        raise ReferenceFormError(
+            f'"answer" is {shown(answer)}; give a label, an option\'s text or its 0-based position'
         )
     label = _label(answer, key.labels)
     same = [other for other, text in zip(key.labels, choices, strict=True) if text.strip() == answer.strip()]
     if label and same not in ([], [label]):
         raise BadReferenceError(
-            f"the answer {answer!r} is a label and also the text of option {same[0]}; give its 0-based position",
-            mistake=False,
+            f"the answer {answer!r} is a label and also the text of option {same[0]}; give its 0-based position"
         )
     return label or key.by_text(answer) or _unknown(answer, key.labels)
 
@@ -130,8 +117,7 @@ def _label(text: str, labels: str) -> str:
 
 def _unknown(answer: str, labels: str) -> str:
     raise BadReferenceError(
-        f"the answer {shorten(answer, 60)!r} is none of the labels {labels} and not the text of exactly one option",
-        mistake=False,
+        f"the answer {shorten(answer, 60)!r} is none of the labels {labels} and not the text of exactly one option"
     )
 
 
@@ -161,6 +147,7 @@ _REASON = re.compile(
 )
 _DELIMITERS = " .:)]、。,"
 _DASHED = re.compile(r"\A[\s.:]*(?:[-–—]\s+)?")
+# A dash right before a number is its sign.
 _DELIMITED = re.compile(r"\A(?:[ :)\]、。,=→⇒>(]|\.(?!\d)|[-–—]{1,2}>|[-–—]\s|[–—](?=[^\W\d])|-(?=[^\W\d_]{2}))+")
 _SIGN = re.compile(r"[^\w\s.,;:(){}\[\]\"'“”‘’$\\?]")
 _CLAUSE_END = re.compile(
@@ -236,18 +223,15 @@ def _patterns(labels: str) -> _Patterns:
 
 
 def offered_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tuple[str, str]:
-    """Return the label an answer names and "", or "" and the reason there is none.
+    """Return the label that the first 2,000 characters of an answer name and "", or "" and the reason there is none.
 
-    Args:
-        text: the answer; what follows its first 2,000 characters is not read.
-        key: the labels and, when known, the options.
-        ignore_case: whether "c" counts where the label stands alone, in brackets or before a stop.
+    With `ignore_case` "c" counts where the label stands alone, in brackets or before a stop.
     """
     text, by_text = _read(text, key)
     if by_text:
         return by_text, ""
-    found = _leading(text, key, ignore_case)
-    return _mentioned(text, key, ignore_case) if found == NOTHING else found
+    leading = _leading(text, key, ignore_case)
+    return _mentioned(text, key, ignore_case) if leading == NOTHING else leading
 
 
 def leading_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tuple[str, str]:
@@ -279,19 +263,19 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
     if label := sole_label(line, key, ignore_case=ignore_case):
         return label
     line, _ = _read(line[-MAX_CHARACTERS:], key)
-    found = _patterns(key.labels).closing.search(line)
-    if not found or _DENIED_BEFORE.search(line) or {label for _, label in _mentions(line, key)} != {found["label"]}:
+    closing = _patterns(key.labels).closing.search(line)
+    if not closing or _DENIED_BEFORE.search(line) or {label for _, label in _mentions(line, key)} != {closing["label"]}:
         return ""
-    return found["label"]
+    return closing["label"]
 
 
 def concluded_label(text: str, key: ChoiceKey) -> str:
     """Return the label that the last sentence of a text concludes on ("So C."), or whose option it states, or ""."""
     whole = plain(text[-MAX_CHARACTERS:]).rstrip(" .")
     sentence = _SENTENCE_START.split(whole)[-1]
-    if found := _CONCLUSION.fullmatch(sentence.rstrip(" !")):
-        label = found["label"] or found["last"]
-        chain = found["chain"] or ""
+    if conclusion := _CONCLUSION.fullmatch(sentence.rstrip(" !")):
+        label = conclusion["label"] or conclusion["last"]
+        chain = conclusion["chain"] or ""
         others = {other for _, other in _mentions(chain, key)} - {label}
         alone = not (others or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
         return label if alone and label in key.labels else ""
@@ -363,17 +347,17 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
 
 def _mentioned(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
     """Return the one label that stands in brackets or after the word "option"."""
-    found = _mentions(text, key)
-    if len({label for _, label in found}) > 1:
+    mentions = _mentions(text, key)
+    if len({label for _, label in mentions}) > 1:
         return "", "several_answers"
     strong = [
         match
-        for match, _ in found
+        for match, _ in mentions
         if match["strong"]
         and (ignore_case or match["named"] in key.labels)
         and (match["strong"][0] in "([选選" or _ends_or_says_why(text[match.end() :]))
     ]
-    for match in strong or [match for match, _ in found]:
+    for match in strong or [match for match, _ in mentions]:
         before = text[: match.start()]
         sentence = [at.end() for at in _SENTENCE_START.finditer(before)]
         rest = text[match.end() :]
@@ -389,13 +373,13 @@ def _ends_or_says_why(rest: str) -> bool:
 
 
 def _mentions(text: str, key: ChoiceKey) -> list[tuple[re.Match[str], str]]:
-    found = []
+    mentions = []
     for match in _patterns(key.labels).mention.finditer(text):
         # "A" and "I" before a lower-case word are English words, not labels.
         if match["bare"] in ("A", "I") and re.match(r"\s+[a-z]", text[match.end() : match.end() + 4]):
             continue
-        found.append((match, _upper(match["named"] or match["bare"], key)))
-    return found
+        mentions.append((match, _upper(match["named"] or match["bare"], key)))
+    return mentions
 
 
 def _upper(letter: str, key: ChoiceKey) -> str:
@@ -404,7 +388,7 @@ def _upper(letter: str, key: ChoiceKey) -> str:
 
 def _named(rest: str, key: ChoiceKey) -> str:
     """Return the label of the option whose text follows a label and its delimiter, or ""."""
-    text = _undashed(rest)
+    text = _DELIMITED.sub("", rest)
     bracketed = text.partition(")")[0] if rest.lstrip(" .:")[:1] == "(" else ""
     whole = _DASHED.sub("", rest)
     inside = whole.rstrip(" .")[1:-1] if whole[:1] == "(" else ""
@@ -414,15 +398,10 @@ def _named(rest: str, key: ChoiceKey) -> str:
     return ""
 
 
-def _undashed(rest: str) -> str:
-    """Return what follows a label without the delimiter; a dash right before a number is its sign."""
-    return _DELIMITED.sub("", rest)
-
-
 def _is_changed(rest: str, label: str, key: ChoiceKey) -> bool:
     """Tell whether a label is followed by another number, or by its option with another sign ("-15" for "15")."""
     own = dict(zip(key.labels, key.texts, strict=False)).get(label, "")
-    said = comparable(_CLAUSE_END.split(_undashed(rest))[0])
+    said = comparable(_CLAUSE_END.split(_DELIMITED.sub("", rest))[0])
     if not own or said in ("", own):
         return False
     try:

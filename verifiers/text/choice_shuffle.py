@@ -33,17 +33,8 @@ _PINNED = re.compile(
 def shuffle_sample(sample: Sample, *, seed: str = "", labels: str = LABELS) -> tuple[Sample, tuple[int, ...]]:
     """Return the sample with its options in another order, and that order.
 
-    Args:
-        sample: its `reference` is `{"choices": [...], "answer": ...}`, its prompt lists the options, its `id` is set.
-        seed: another seed gives another order.
-        labels: the labels of the options.
-
-    Returns:
-        The new sample, and the order: the option now at position i stood at position `order[i]`.
-        `permute_choices(new, inverse(order))` gives the sample back.
-
-    Raises:
-        ValueError: the id is empty, the reference has another shape, or the prompt does not list the options.
+    The option now at position i stood at position `order[i]`; `permute_choices(new, inverse(order))` gives the sample
+    back.  `ValueError` if the sample has no id or no `{"choices": [...], "answer": ...}`, or its prompt no options.
     """
     if not sample.id:
         raise ValueError("shuffling needs Sample.id, because the order is derived from it; give each question an id")
@@ -73,20 +64,15 @@ def inverse(order: Sequence[int]) -> tuple[int, ...]:
 
 
 def remap_label(label: str, order: Sequence[int], labels: str = LABELS) -> str:
-    """Return the label, after reordering, of the option that had `label` before.
-
-    With `inverse(order)` it translates an answer to the shuffled question back.
-    """
+    """Return the label after reordering of the option that had `label`; with `inverse(order)` the one before."""
     return labels[list(order).index(labels.index(label))]
 
 
 def permute_choices(sample: Sample, order: Sequence[int], *, labels: str = LABELS) -> Sample:
     """Return the sample with the options in the given order: position i gets the option that stood at `order[i]`.
 
-    The answer keeps its form: a label becomes the new label, a position the new position, a text stays.
-
-    Raises:
-        ValueError: `order` is no permutation, the reference has another shape, or the prompt does not list the options.
+    The answer keeps its form: a label becomes the new label, a position the new position, a text stays.  `ValueError`
+    if that cannot be done.
     """
     key = _key(sample, labels)
     reference: Mapping[str, Any] = sample.reference
@@ -147,11 +133,11 @@ def _rewrite(text: str, choices: list[str], reordered: list[str], labels: str) -
         rf"(?<![A-Za-z0-9])[(\[]?{re.escape(label)}[)\].:、：]{{1,2}}[*_]{{0,2}}\s{{0,4}}({re.escape(choice)})"
         for label, choice in zip(labels, choices, strict=True)
     ]
-    found = list(re.finditer(r"[\s,;•*_-]{1,10}".join(options) + r"(?![A-Za-z0-9])", text))
-    if not found:
+    lists = list(re.finditer(r"[\s,;•*_-]{1,10}".join(options) + r"(?![A-Za-z0-9])", text))
+    if not lists:
         return None
     pieces, at = [], 0
     for group, choice in enumerate(reordered, start=1):
-        pieces += [text[at : found[-1].start(group)], choice]
-        at = found[-1].end(group)
+        pieces += [text[at : lists[-1].start(group)], choice]
+        at = lists[-1].end(group)
     return "".join([*pieces, text[at:]])

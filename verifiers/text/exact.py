@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Literal
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.markup import invisible, unwrap, visible_answer
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
@@ -42,8 +43,8 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         ignore_case: compare with Unicode case folding.
         whitespace: "collapse" makes every run of whitespace one space, "remove" drops it, "keep" compares it; the
             ends are always trimmed.
-        strip_markup: take off what wraps the whole answer: quotes, `**`, backticks, `$`, `\text{}`.
-        strip_punctuation: take off sentence punctuation at the end.
+        strip_markup, strip_punctuation: take off what wraps the whole answer (quotes, `**`, backticks, `$`, `\text{}`),
+            and sentence punctuation at its end.
         homoglyphs: read Cyrillic and Greek letters that look like Latin ones as those.  Off, because a look-alike
             letter is another text; switch it on when the model copies from mixed-script sources.
     """
@@ -64,14 +65,13 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         accepted = set()
         for value in alternatives(reference, "a text, or a list of accepted texts"):
             if not isinstance(value, str):
-                raise BadReferenceError(
-                    f"the reference holds a {type(value).__name__} ({shorten(repr(value), 60)}), and exact compares "
-                    "texts; write it as a text, or use the numeric scorer for numbers",
-                    mistake=True,
+                raise ReferenceFormError(
+                    f"the reference holds a {type(value).__name__} ({shown(value)}), and exact compares "
+                    "texts; write it as a text, or use the numeric scorer for numbers"
                 )
             normal = self.normal(value)
             if not normal:
-                raise BadReferenceError("the reference is empty, so an empty answer would be right", mistake=False)
+                raise BadReferenceError("the reference is empty, so an empty answer would be right")
             accepted.add(normal)
         return frozenset(accepted)
 

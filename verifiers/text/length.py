@@ -27,9 +27,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from adjudge.options import check_options
+from adjudge.options import Count, Range, check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.scoring.verifier_base import graded_text
 
@@ -48,10 +48,8 @@ class LengthPenalty(Verifier):
         reasoning: "keep" measures the whole response; "strip" only what follows the last end-of-thinking tag, and an
             unfinished reasoning then gets `outside`.  A token count is always that of the whole response.
         min_length: shorter responses get `outside`.
-        at_zero: value at length 0 ("cosine" and "linear"); for a right answer when `correct_key` is set.
-        at_max: value at length M.
-        wrong_at_zero: value of a wrong answer at length 0 ("cosine" and "linear" with `correct_key`).
-        wrong_at_max: value of a wrong answer at length M.
+        at_zero, at_max: values at the lengths 0 and M ("cosine" and "linear"); of right answers with `correct_key`.
+        wrong_at_zero, wrong_at_max: the same of wrong answers.
         outside: value beyond M and below `min_length`; no larger than any value inside.
         correct_key: the extra column that says whether the answer is right (true, false, 1 or 0); "" for none.
     """
@@ -60,12 +58,12 @@ class LengthPenalty(Verifier):
     needs_reference: ClassVar[bool] = False
 
     kind: Literal["overlong", "cosine", "linear"] = "overlong"
-    max_length: int = 20_480
+    max_length: Count = 20_480
     buffer: int = 4_096
     unit: Literal["tokens", "words", "characters"] = "tokens"
     count_key: str = "completion_tokens"
     reasoning: Literal["keep", "strip"] = "keep"
-    min_length: int = 0
+    min_length: Annotated[int, Range(ge=0)] = 0
     at_zero: float = 1.0
     at_max: float = 0.5
     wrong_at_zero: float = -1.0
@@ -75,33 +73,21 @@ class LengthPenalty(Verifier):
 
     def __post_init__(self) -> None:
         check_options(self, "length:")
-        if self.max_length < 1 or not 0 <= self.min_length <= self.max_length:
-            raise ValueError(
-                f"length: max_length is {self.max_length} and min_length {self.min_length}; "
-                "need 1 <= max_length and 0 <= min_length <= max_length"
-            )
+        if self.min_length > self.max_length:
+            raise ValueError(f"length: min_length is {self.min_length}, above max_length {self.max_length}")
         if self.kind == "overlong" and not 0 <= self.buffer <= self.max_length:
             raise ValueError(f"length: buffer is {self.buffer}; it must be between 0 and max_length {self.max_length}")
         if self.kind == "overlong" and self.correct_key:
             raise ValueError("length: the overlong punishment does not look at the answer; remove correct_key")
         if self.unit == "tokens" and self.reasoning == "strip":
             raise ValueError("length: a token count is that of the whole response; use reasoning='keep' or words")
-        least = min(self._values_inside())
-        if not math.isfinite(self.outside) or not self.outside <= least:
+        wrong = (self.wrong_at_zero, self.wrong_at_max) if self.correct_key else ()
+        least = -1.0 if self.kind == "overlong" else min(self.at_zero, self.at_max, *wrong)
+        if self.outside > least:
             raise ValueError(
-                f"length: outside is {self.outside}; it must be finite and at most {least}, the least value inside "
-                "the limits, or breaking them would pay"
+                f"length: outside is {self.outside}; it must be at most {least}, the least value inside the limits, or "
+                "breaking them would pay"
             )
-
-    def _values_inside(self) -> list[float]:
-        if self.kind == "overlong":
-            return [-1.0, 0.0]
-        values = [self.at_zero, self.at_max]
-        if self.correct_key:
-            values += [self.wrong_at_zero, self.wrong_at_max]
-        if not all(map(math.isfinite, values)):
-            raise ValueError(f"length: the values at the ends are {values}; they must be finite")
-        return values
 
     def verify(self, sample: Sample) -> Score:
         """Return the value of the schedule; the evidence holds the length."""

@@ -23,7 +23,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_context import SENTENCE_END, taken_back
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.number_text import MAX_EXPONENT, NumberError, Quantity, plain_notation, read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _KINDS = "a number, a text that states one, or a list of accepted ones"
@@ -99,15 +99,15 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             try:
                 return read_quantity(value, decimal=self.decimal)
             except NumberError as error:
-                raise BadReferenceError(f"the reference {shown} is not one number: {error}", mistake=False) from error
+                raise BadReferenceError(f"the reference {shown} is not one number: {error}") from error
         if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-            raise BadReferenceError(f"the reference is {shown}; give {_KINDS}", mistake=True)
+            raise ReferenceFormError(f"the reference is {shown}; give {_KINDS}")
         if isinstance(value, Rational):
             return Quantity(Fraction(int(value.numerator), int(value.denominator)))
         if not math.isfinite(value):
-            raise BadReferenceError(f"the reference {shown} is not finite", mistake=False)
+            raise BadReferenceError(f"the reference {shown} is not finite")
         if isinstance(value, Decimal) and abs(value.adjusted()) > MAX_EXPONENT:
-            raise BadReferenceError(f"the reference {shown} is beyond the exponent {MAX_EXPONENT}", mistake=False)
+            raise BadReferenceError(f"the reference {shown} is beyond the exponent {MAX_EXPONENT}")
         return Quantity(Fraction(str(value)))
 
     def judge(self, spans: Sequence[Span], gold: tuple[Quantity, ...]) -> Score:
@@ -142,8 +142,8 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
 
     def _clause(self, span: Span, text: str) -> str:
         """Return the first clause with a digit of an answer in running text, unless the next one adds to it."""
-        if (found := _CONTRAST.search(text)) and re.search(r"\d", text[: found.start()]):
-            return text[: found.start()]
+        if (contrast := _CONTRAST.search(text)) and re.search(r"\d", text[: contrast.start()]):
+            return text[: contrast.start()]
         if span.where not in ("marker", "last_line"):
             return text
         for end in _CLAUSE_END.finditer(text[:4_000]):
@@ -159,18 +159,18 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         def agrees(said: str, bare: bool) -> bool | None:
             end = None if bare else _CLAUSE_END.search(said)
             try:
-                found = read_quantity(said[: end.start()] if end else said, decimal=self.decimal)
+                other = read_quantity(said[: end.start()] if end else said, decimal=self.decimal)
             except NumberError:
                 return None
             starts = not bare or _BARE.fullmatch(said)
-            return found.number in same or found.value in same if starts else None
+            return other.number in same or other.value in same if starts else None
 
         around = replace(span, after=behind) if span.where != "response" else replace(span, after="")
         if fault := taken_back(around, self.markers, agrees):
             return fault
         taken = deque(_WITHDRAWN.finditer(span.texts[-1] if span.where == "response" else behind), maxlen=1)
         concluded = filter(None, (_REMAINING.fullmatch(part.strip()) for part in SENTENCE_END.split(behind[:2_000])))
-        later = [numbers for found in concluded if len(numbers := self._numbers(found["rest"])) == 1]
+        later = [numbers for part in concluded if len(numbers := self._numbers(part["rest"])) == 1]
         later += [self._numbers(behind[taken[0].end() :])] if taken else []
         return "several_answers" if any(numbers and numbers[-1] not in same for numbers in later) else ""
 

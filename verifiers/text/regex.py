@@ -28,9 +28,7 @@ class RegexVerifier(Verifier):
         pattern: Python regular expression; required.
         mode: "fullmatch" wants the whole trimmed text to match, "search" any part of it.
         expect: "match", or "no_match" for a pattern that must not occur.
-        ignore_case: match upper and lower case alike.
-        dot_all: let "." match a newline.
-        multi_line: let "^" and "$" match at every line.
+        ignore_case, dot_all, multi_line: flags: case does not matter; "." matches a newline; "^" and "$" at every line.
         reasoning: "strip" matches only what follows the last end-of-thinking tag, and a response that ends inside its
             reasoning gets 0; "keep" matches the whole text.
     """
@@ -64,15 +62,12 @@ class RegexVerifier(Verifier):
             return Score.scored(0.0, fault)
         text = text.strip()
         compiled = self._compiled()
-        found = compiled.fullmatch(text) if self.mode == "fullmatch" else compiled.search(text)
-        evidence: dict[str, Any] = {"match": shorten(found[0]), "span": list(found.span())} if found else {}
-        if (found is not None) == (self.expect == "match"):
+        match = compiled.fullmatch(text) if self.mode == "fullmatch" else compiled.search(text)
+        evidence: dict[str, Any] = {"match": shorten(match[0]), "span": list(match.span())} if match else {}
+        if (match is not None) == (self.expect == "match"):
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "bad_format", **evidence)
 
     def _compiled(self) -> re.Pattern[str]:
-        flags = re.NOFLAG
-        flags |= re.IGNORECASE if self.ignore_case else re.NOFLAG
-        flags |= re.DOTALL if self.dot_all else re.NOFLAG
-        flags |= re.MULTILINE if self.multi_line else re.NOFLAG
+        flags = self.ignore_case * re.IGNORECASE | self.dot_all * re.DOTALL | self.multi_line * re.MULTILINE
         return re.compile(self.pattern, flags)

@@ -60,18 +60,17 @@ class FormatVerifier(Verifier):
         if self.opened:
             text = f"<{self.tags[0]}>{text}"
         wanted = [part for tag in self.tags for part in (f"<{tag}>", f"</{tag}>")]
-        found = list(_looks_like(self.tags).finditer(text))
-        passed, problem = self._checked(text, found, wanted)
+        passed, problem = self._checked(text, list(_looks_like(self.tags).finditer(text)), wanted)
         if not problem:
             return Score.scored(1.0)
         value = passed / (len(wanted) + 3 - int(self.opened)) if self.credit == "fraction" else 0.0
         return Score.scored(value, "bad_format", problem=problem)
 
-    def _checked(self, text: str, found: list[re.Match[str]], wanted: list[str]) -> tuple[int, str]:
+    def _checked(self, text: str, tags: list[re.Match[str]], wanted: list[str]) -> tuple[int, str]:
         """Return how many checks passed and the first problem, "" when there is none."""
-        names = [match["name"].lower() + match["slash"] for match in found]
+        names = [match["name"].lower() + match["slash"] for match in tags]
         once = [names.count(tag.lower() + slash) == 1 for tag in self.tags for slash in ("", "/")]
-        written = [match[0] for match in found]
+        written = [match[0] for match in tags]
         exact = [present and part in written for present, part in zip(once, wanted, strict=True)]
         passed = sum(exact[int(self.opened) :])  # the tag that the prompt wrote is no merit of the response
         if not all(exact):
@@ -79,9 +78,9 @@ class FormatVerifier(Verifier):
             return passed, f"{part} must stand exactly once, written just so"
         if written != wanted:
             return passed, f"the tags are not in the order {' '.join(wanted)}"
-        inside = [text[a.end() : b.start()] for a, b in zip(found[::2], found[1::2], strict=True)]
-        starts = [0, *(match.end() for match in found[1::2])]
-        ends = [*(match.start() for match in found[::2]), len(text)]
+        inside = [text[a.end() : b.start()] for a, b in zip(tags[::2], tags[1::2], strict=True)]
+        starts = [0, *(match.end() for match in tags[1::2])]
+        ends = [*(match.start() for match in tags[::2]), len(text)]
         outside = [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
         problems = []
         if self.outside == "nothing" and any(outside):

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.markup import spaced
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 MAX_CHARACTERS = 2_000_000
@@ -62,9 +62,9 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
         for value in alternatives(reference, "a text, or a list of accepted texts"):
             if not isinstance(value, str):
                 shown = shorten(repr(value), 60)
-                raise BadReferenceError(f"the reference holds {shown}; token_f1 compares texts", mistake=True)
+                raise ReferenceFormError(f"the reference holds {shown}; token_f1 compares texts")
             if not (tokens := self.tokens(value)):
-                raise BadReferenceError(f"the reference {shorten(value, 60)!r} has no token", mistake=False)
+                raise BadReferenceError(f"the reference {shorten(value, 60)!r} has no token")
             golds.append(tuple(tokens))
         return tuple(golds)
 

@@ -1,30 +1,24 @@
-"""What the scorers of pairs have in common: a group holds answers about both sides of a pair, held against each other.
+"""Scorers of pairs: a group holds answers about both sides of a pair, which are held against each other.
 
 The sides are the two orders of a pair, or its two responses.  In training they are two prompts, each with answers of
 its own; the trainer scores the tasks of a `cohort` together.
 
-    match    an answer is held against
-    partner  the answer of the same rank on the other side: the 3rd against the 3rd
-    all      every answer on the other side, and gets the mean
+    match="partner"  an answer is held against that of the same rank on the other side: the 3rd against the 3rd
+    match="all"      against every answer on the other side, and gets the mean
 
-With `all` the right answers of a side have one value, so an objective that divides by the standard deviation of each
-prompt's answers (GRPO) takes the other side out again; use `partner` there, or one that does not divide (Dr. GRPO).
+With "all" the right answers of a side have one value, so an objective that divides by the standard deviation of each
+prompt's answers (GRPO) takes the other side out again; use "partner" there, or one that does not divide (Dr. GRPO).
 
-J1's consistency: a verdict pays only if the same pair in the other order is judged right, too.
+Both are J1's (arXiv 2505.10320), which released no code.  Consistency, where `verdict_share` is 0 there, and which
+answers of the two orders belong together is not said: a judge that always prefers the response shown first is right
+half the time, and gets nothing.
 
     consistency = [verdict on (x, a, b) is right] * [verdict on (x, b, a) is right]
     value       = verdict_share * [own verdict is right] + (1 - verdict_share) * consistency
 
-Source: J1, arXiv 2505.10320, which released no code; there `verdict_share` is 0, and which answers of the two orders
-belong together is not said (`pair_scorer` has both ways).  A judge that always prefers the response shown first is
-right half the time, and gets nothing here.
-
-J1's pointwise reward: scores of single responses, trained from pairs.
+The pointwise reward, for scores of single responses, each rated without sight of the other:
 
     value = 1 for both answers if score(chosen) > score(rejected), else 0; equal scores are wrong
-
-Each response is rated without sight of the other, and the answers to both get the same reward.  Source: J1, arXiv
-2505.10320, which released no code.
 """
 
 from __future__ import annotations
@@ -33,25 +27,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Range, Share, check_options
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One answer of a group, as far as it can be read by itself.
-
-    Attributes:
-        side: which side of the pair it is about, 0 or 1.
-        own: its score by itself: `failed` where its reference cannot be read.
-        number: what is compared with the other side.
-    """
+    """One answer of a group: the side of the pair that it is about, its own score, and what is compared."""
 
     side: int
     own: Score
@@ -74,21 +63,16 @@ class PairScorer(ABC):
     match: Literal["partner", "all"] = "partner"
 
     def __post_init__(self) -> None:
-        if self.match not in ("partner", "all"):
-            raise ValueError(f"{self.name}: match is {self.match!r}; it must be partner or all")
+        check_options(self, f"{self.name}:")
 
     @property
     def fingerprint(self) -> str:
-        """Name, version and options, as 16 hex digits after the name."""
+        """Name, version and options."""
         return fingerprint_of(self)
 
     @abstractmethod
     def read(self, sample: Sample) -> Member:
-        """Return what an answer says by itself.
-
-        Raises:
-            BadReferenceError: nobody can tell which side it is about.
-        """
+        """Return what an answer says by itself; `BadReferenceError` if nobody can tell which side it is about."""
 
     @abstractmethod
     def against(self, member: Member, others: Sequence[Member]) -> Score:
@@ -106,11 +90,11 @@ class PairScorer(ABC):
         groups: dict[str, list[int]] = {}
         for place, sample in enumerate(samples):
             groups.setdefault(sample.group, []).append(place)
-        found: dict[int, Score] = {}
+        scores: dict[int, Score] = {}
         for places in groups.values():
-            found.update(zip(places, self._group([samples[place] for place in places]), strict=True))
+            scores.update(zip(places, self._group([samples[place] for place in places]), strict=True))
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
-        return [replace(found[place], provenance=origin) for place in range(len(samples))]
+        return [replace(scores[place], provenance=origin) for place in range(len(samples))]
 
     def _group(self, samples: Sequence[Sample]) -> list[Score]:
         members: list[Member | BadReferenceError] = []
@@ -146,7 +130,6 @@ class PairScorer(ABC):
 
 
 ORDERS = ("given", "swapped")
-"""What `extra["order"]` says of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,13 +152,11 @@ class BothOrdersScorer(PairScorer):
     form: str = ""
     labels: tuple[str, ...] = ()
     thought: int = 1
-    verdict_share: float = 0.0
+    verdict_share: Share = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "labels", self._verdict.labels)
-        if not 0 <= self.verdict_share <= 1:
-            raise ValueError(f"{self.name}: verdict_share is {self.verdict_share!r}; it must be from 0 to 1")
 
     @cached_property
     def _verdict(self) -> VerdictVerifier:
@@ -185,13 +166,12 @@ class BothOrdersScorer(PairScorer):
         """Return the verdict's own score, and the order it is about."""
         order = sample.extra.get("order")
         if order not in ORDERS:
-            raise BadReferenceError(
-                f'extra["order"] is {shorten(repr(order), 60)}; say whether the pair was shown as "given" or "swapped"',
-                mistake=True,
+            raise ReferenceFormError(
+                f'extra["order"] is {shown(order)}; say whether the pair was shown as "given" or "swapped"'
             )
         own = self._verdict.verify(sample)
         if own.status == "failed":
-            raise BadReferenceError(str(own.evidence.get("error", own.reason)), mistake=True)
+            raise ReferenceFormError(str(own.evidence.get("error", own.reason)))
         return Member(side=ORDERS.index(order), own=own, number=own.value or 0.0)
 
     def against(self, member: Member, others: Sequence[Member]) -> Score:
@@ -209,7 +189,6 @@ class BothOrdersScorer(PairScorer):
 
 
 SIDES = ("chosen", "rejected")
-"""What the reference says of the response that was rated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,23 +209,20 @@ class ScoreOrderScorer(PairScorer):
     form: str = "<score>{answer}</score>"
     low: float = 0.0
     high: float = 10.0
-    thought: int = 1
+    thought: Annotated[int, Range(ge=0)] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         frame(self.form)
         if not self.low < self.high:
             raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
-        if self.thought < 0:
-            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be 0 (none needed) or more")
 
     def read(self, sample: Sample) -> Member:
         """Return the rating; one that cannot be read is wrong whatever the other one is."""
         if not isinstance(sample.reference, str) or sample.reference not in SIDES:
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(sample.reference), 60)}; say whether the "chosen" or the "rejected" '
-                "response was rated",
-                mistake=True,
+            raise ReferenceFormError(
+                f'the reference is {shown(sample.reference)}; say whether the "chosen" or the "rejected" '
+                "response was rated"
             )
         side = SIDES.index(sample.reference)
         numbers, written = read_numbers(sample, (self.form,), self.low, self.high)

@@ -15,16 +15,15 @@ Not covered: whether the steps' verdicts and the final one agree, and how the ge
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
-from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.protocol import Sample, Score
+from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
-from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
+from adjudge.verifiers.verdict.verifier import behind_reasoning
 
 _STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)
 _FINAL = re.compile(r"^Final verdict: ([01])\s*\Z", re.MULTILINE)
@@ -48,17 +47,19 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
 
     def read_reference(self, reference: Any) -> tuple[bool, int]:
         """Return whether the solution is right, and how many steps it has."""
-        return _solution(reference)
+        reference = fields_of(reference, ("verdict", "steps"), give='{"verdict": true or false, "steps": COUNT}')
+        right, count = reference["verdict"], reference["steps"]
+        if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
+            raise ReferenceFormError(
+                f"the reference is {shown(reference)}; the verdict must be true or false, and the steps a "
+                f"whole number from 1 to {_MAX_STEPS}"
+            )
+        return right, count
 
     def find(self, sample: Sample, gold: tuple[bool, int]) -> str | Score:
         """Return what is said behind the reasoning."""
-        text = response_text(sample)
-        _, answer, unfinished = split_reasoning(text)
-        if len(text) > MAX_CHARACTERS:
-            return Score.scored(0.0, "too_complex")
-        if unfinished or sample.finish_reason == "length":
-            return Score.scored(0.0, "unfinished_reasoning" if unfinished else "truncated")
-        return answer
+        answer, _, fault = behind_reasoning(sample)
+        return Score.scored(0.0, fault) if fault else answer
 
     def judge(self, answer: str, gold: tuple[bool, int]) -> Score:
         """Return the reward; the evidence has `final`, and `steps` where there is one verdict for each."""
@@ -66,27 +67,10 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
         final = _FINAL.search(answer)
         if final is None or len(_LOOKS_FINAL.findall(answer)) > 1:
             return Score.scored(0.0, "no_answer" if final is None else "several_answers")
-        found = _STEP.findall(answer)
-        whole = [int(number) for number, _ in found] == list(range(1, count + 1))
+        verdicts = _STEP.findall(answer)
+        whole = [int(number) for number, _ in verdicts] == list(range(1, count + 1))
         agrees = (final[1] == "1") == right
         value = (1 - self.format_share) * agrees + self.format_share * whole
         reason = "wrong" if not agrees else "" if whole else "bad_format"
-        steps = {"steps": [int(verdict) for _, verdict in found]} if whole else {}
+        steps = {"steps": [int(verdict) for _, verdict in verdicts]} if whole else {}
         return Score.scored(value, reason, final=int(final[1]), **steps)
-
-
-def _solution(reference: Any) -> tuple[bool, int]:
-    """Whether the solution is right, and how many steps it has."""
-    if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
-        raise BadReferenceError(
-            f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}',
-            mistake=True,
-        )
-    right, count = reference["verdict"], reference["steps"]
-    if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
-        raise BadReferenceError(
-            f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
-            f"whole number from 1 to {_MAX_STEPS}",
-            mistake=True,
-        )
-    return right, count

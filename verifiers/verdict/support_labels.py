@@ -1,20 +1,16 @@
-"""Lists of support labels in the ten notations that Search-Gen-V trains its verifier on, read strictly.
-
-The published reader evaluates the model's text as Python, and it drops what is no label, so that a list with a stray
-word still counts.  Here a text is a list of labels in one notation from end to end, or it is nothing.
-
-Search-Gen-V's reward for training a verifier of nuggets.
+"""Search-Gen-V's reward: a verifier of nuggets labels each one as supported, partly supported or not.
 
     R = 0.35 macro-F1 + 0.35 [all labels right] + 0.2 reasoning + 0.1 notation
 
 The macro-F1 is over the three labels, and a label that neither side uses counts 1.  Reasoning is 1 for exactly one
 `<reasoning>` element with text in it and labels behind it, 0.5 when it or the labels are empty, else 0.  Notation is 1
-when the labels are written as the prompt asked.  R is 0 when the labels are not as many as the nuggets, when the F1 is
-0, or when reasoning is opened twice.
+when the labels are written as the prompt asked, in one of ten notations.  R is 0 when the labels are not as many as the
+nuggets, when the F1 is 0, or when reasoning is opened twice.
 
 Where the released code (linyue-ma/Search-Gen-V, search_gen_v.py @ df929de) and this differ: it evaluates the labels as
 Python, skips words that are no labels, and takes any text with a comma for CSV; here a list is one notation from end to
-end, so its notation is right or it is no list.  It means to give a tenth for two openings, but returns 0 before.
+end, or it is nothing.  It means to give a tenth for two openings, but returns 0 before.  Beyond the paper, a text that
+was cut off gets 0: its labels are not all there.
 """
 
 from __future__ import annotations
@@ -22,8 +18,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from adjudge.protocol import Sample, Score, response_text
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.verifier_base import ReferenceVerifier
 
 Label: TypeAlias = Literal["support", "partial_support", "not_support"]
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -33,27 +35,13 @@ _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 
 
 def label_reward(output: str, gold: Sequence[Label], notation: Notation | None = None) -> float:
-    """Return the reward of a verifier's output, in [0, 1].
-
-    Args:
-        output: what the verifier wrote, reasoning included.
-        gold: the right labels, one for each nugget.
-        notation: what the prompt asked for; None if it did not say, and then at most 0.9 can be had.
-
-    Raises:
-        ValueError: there are no right labels, or one is none.
-    """
-    if not gold or any(label not in LABELS for label in gold):
-        raise ValueError(f"the right labels are {list(gold)}; give at least one of {', '.join(LABELS)}")
+    """Return the reward of a verifier's output, in [0, 1]; without the prompt's notation at most 0.9 can be had."""
     output = output.strip()
     if output.count(_OPEN) > 1:
         return 0.0
     written = output.rpartition(_CLOSE)[2] if _OPEN in output and _CLOSE in output else output
     labels = read_labels(written)
-    if labels is None or len(labels) != len(gold):
-        return 0.0
-    f1 = macro_f1(labels, gold)
-    if f1 == 0:
+    if labels is None or len(labels) != len(gold) or not (f1 := macro_f1(labels, gold)):
         return 0.0
     in_notation = notation is not None and read_labels(written, notation) is not None
     return (
@@ -68,12 +56,12 @@ def macro_f1(labels: Sequence[Label], gold: Sequence[Label]) -> float:
     """Return the mean F1 of the three labels, in [0, 1]; one that neither side uses counts 1."""
     if len(labels) != len(gold):
         raise ValueError(f"{len(labels)} labels for {len(gold)} right ones")
-    found = []
+    scores = []
     for name in LABELS:
         both = sum(ours == name == right for ours, right in zip(labels, gold, strict=True))
         either = sum(ours == name for ours in labels) + sum(right == name for right in gold)
-        found.append(2 * both / either if either else 1.0)
-    return math.fsum(found) / len(found)
+        scores.append(2 * both / either if either else 1.0)
+    return math.fsum(scores) / len(scores)
 
 
 def reasoning_credit(output: str) -> float:
@@ -97,17 +85,10 @@ _XML_LABEL = re.compile(r"<label>\s*([a-z_]+)\s*</label>")
 
 
 def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...] | None:
-    """Return the labels that a text lists, in order; None if it is no list of labels.
+    """Return the labels that a text lists in a notation, or in any; None if it is no list of labels.
 
-    Args:
-        text: what the model wrote, without its reasoning.
-        notation: the only notation accepted; None for any.  One label alone is a list in every notation of separators.
-
-    Raises:
-        ValueError: the notation is not in `NOTATIONS`.
+    One label alone is a list in every notation of separators.
     """
-    if notation is not None and notation not in NOTATIONS:
-        raise ValueError(f"the notation is {notation!r}; it must be one of {', '.join(NOTATIONS)}")
     text = text.strip()
     if not text or len(text) > _MAX_CHARACTERS:
         return None
@@ -137,10 +118,10 @@ def _python_list(text: str) -> list[str] | None:
     inner = text[1:-1].strip().removesuffix(",")
     words = []
     for part in inner.split(","):
-        found = _QUOTED.fullmatch(part.strip())
-        if found is None:
+        quoted = _QUOTED.fullmatch(part.strip())
+        if quoted is None:
             return None
-        words.append(found[1] or found[2] or "")
+        words.append(quoted[1] or quoted[2] or "")
     return words
 
 
@@ -160,15 +141,15 @@ def _bullets(bullet: str) -> Callable[[str], list[str] | None]:
 
 
 def _numbered(text: str) -> list[str] | None:
-    found = [_NUMBERED.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
-    words = [match[2] for match in found if match is not None]
-    numbers = [int(match[1]) for match in found if match is not None]
-    return words if len(words) == len(found) and numbers == list(range(1, len(found) + 1)) else None
+    lines = [_NUMBERED.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    items = [line for line in lines if line is not None]
+    in_order = [int(item[1]) for item in items] == list(range(1, len(lines) + 1))
+    return [item[2] for item in items] if in_order else None
 
 
 def _xml(text: str) -> list[str] | None:
-    found = _XML.fullmatch(text)
-    return _XML_LABEL.findall(found[1]) if found else None
+    listed = _XML.fullmatch(text)
+    return _XML_LABEL.findall(listed[1]) if listed else None
 
 
 _READERS: dict[Notation, Callable[[str], list[str] | None]] = {
@@ -183,3 +164,43 @@ _READERS: dict[Notation, Callable[[str], list[str] | None]] = {
     "numbered": _numbered,
     "xml": _xml,
 }
+
+
+Labels: TypeAlias = tuple[tuple[Label, ...], Notation | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelListVerifier(ReferenceVerifier[Labels, str]):
+    """How well a list of support labels agrees with the right one, in [0, 1] (Search-Gen-V).
+
+    The reference is the list of right labels, or `{"labels": [..], "notation": "json"}` with the notation that the
+    prompt asked for; without one at most 0.9 can be had.
+    """
+
+    name: ClassVar[str] = "verdict_labels"
+
+    def read_reference(self, reference: Any) -> Labels:
+        """Return the right labels, and their notation."""
+        given, notation = reference, None
+        if isinstance(reference, Mapping):
+            given, notation = reference.get("labels"), reference.get("notation")
+            if set(reference) - {"labels", "notation"} or notation not in (None, *NOTATIONS):
+                raise ReferenceFormError(
+                    f"the reference is {shown(reference)}; it holds labels, and a notation that is one of "
+                    f"{', '.join(NOTATIONS)}"
+                )
+        if not isinstance(given, list | tuple) or not given:
+            raise wrong_form(reference, "the right labels, one for each nugget")
+        labels: tuple[Label, ...] = tuple(name for label in given for name in LABELS if label == name)
+        if len(labels) < len(given):
+            raise BadReferenceError(f"the labels {shown(given)} are not all among {', '.join(LABELS)}")
+        return labels, notation
+
+    def find(self, sample: Sample, gold: Labels) -> str | Score:
+        """Return the response, if it is all there."""
+        return Score.scored(0.0, "truncated") if sample.finish_reason == "length" else response_text(sample)
+
+    def judge(self, text: str, gold: Labels) -> Score:
+        """Return the reward."""
+        value = label_reward(text, *gold)
+        return Score.scored(value, "" if value > 0 else "wrong")

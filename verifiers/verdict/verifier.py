@@ -1,20 +1,9 @@
 r"""Does a judge's verdict agree with the one that is known to be right?
 
-    value = right       if the verdict equals the reference          (1)
-            wrong       if it is another one, or there is none       (0; RM-R1: -1)
+    value = 1 if the verdict equals the reference, else 0 (RM-R1: -1), also where there is none
 
-The judge's whole output is the response; `style` says how a verdict is written (`adjudge.verifiers.verdict.verifier`).
-What counts as a verdict is strict (`adjudge.verifiers.verdict.verifier`), since a policy learns whatever pays.
-
-The form that RM-R1 asks of its judge: the kind of task, then a solution or a rubric, then an evaluation.
-
-    <type>Reasoning</type> <solution>..</solution> <eval>..</eval> verdict
-    <type>Chat</type> <rubric>.. <justify>..</justify></rubric> <eval>..</eval> verdict
-
-Quotes and summaries inside the evaluation are free.  The paper gives no reward for this form; asking for it is an
-option.
-
-How published judges write their verdicts, and what a right and a wrong one are worth in their training.
+The judge's whole output is the response.  `style` says how published judges write their verdicts, and what a wrong one
+is worth in their training:
 
 | style | verdict | labels | right, wrong | source |
 |---|---|---|---|---|
@@ -25,36 +14,40 @@ How published judges write their verdicts, and what a right and a wrong one are 
 | `principle` | Yes or No, and nothing else behind the thinking | Yes, No | 1, 0 | RLBFF's GenRM, arXiv 2509.21319 |
 
 Where released code and this differ: RM-R1 looks for exactly one of `[[A]]` and `[[B]]` in the last 80 characters, and
-Critique-Coder takes a conclusion for true if it contains the letter T ("Tentative" is true).  Here a verdict stands
-once, in its whole form, at the end.  J1 and RLBFF released no code; RLBFF's values here are ours.
+Critique-Coder takes a conclusion for true if it contains the letter T ("Tentative" is true).  J1 and RLBFF released no
+code; RLBFF's values here are ours.
 
-The verdict that a judge's text holds, read so that nothing but judging pays.
+A policy learns whatever pays, so a verdict counts only if it stands behind the reasoning, once, in its whole form, at
+the very end, and with something said before it.  Two verdicts are none, be they equal: a text that names both options,
+repeats the tag in a quote, or hides a second one in full-width or invisible characters commits to nothing.  A letter
+that looks like a label is not the label.
 
-A verdict counts only if it stands behind the reasoning, once, in its whole form, at the very end, and with something
-said before it.  Two verdicts are none, be they equal: a text that names both options, repeats the tag in a quote, or
-hides a second one in full-width or invisible characters commits to nothing.  A letter that looks like a label is not
-the label.
+RM-R1 asks its judge for the kind of task, then a solution or a rubric, then an evaluation; the paper gives no reward
+for this form, and `sections` asks for it:
+
+    <type>Reasoning</type> <solution>..</solution> <eval>..</eval> verdict
+    <type>Chat</type> <rubric>.. <justify>..</justify></rubric> <eval>..</eval> verdict
 
 Not covered: both orders of a pair, and scores of single responses; those need the other answers
-(`adjudge.verifiers.verdict.pair_scorer`, `adjudge.verifiers.verdict.pair_scorer`).
+(`adjudge.verifiers.verdict.pair_scorer`).
 """
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
+from adjudge.options import Range
 from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import fields_of, shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MAX_CHARACTERS = 200_000
@@ -66,14 +59,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What was read.
-
-    Attributes:
-        answer: what stands in the verdict's place, as it was written; None for no verdict.
-        reason: why there is none, a code of `adjudge.reasons`; else "".
-        thought: letters and digits that stand before the verdict, its reasoning included.
-        before: the text before the verdict and behind the reasoning.
-    """
+    """A verdict as it was written, or None and the reason; how much was said `before` it, the reasoning included."""
 
     answer: str | None
     reason: str = ""
@@ -82,14 +68,8 @@ class Written:
 
 
 def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) -> Written:
-    """Return the label that a judge's answer ends with.
-
-    Args:
-        sample: its response is what the judge wrote.
-        forms: the form of a verdict, and further ones that would be a second verdict.
-        labels: the verdicts there are.
-    """
-    text, thinking, fault = _behind_reasoning(sample)
+    """Return the label that a judge's answer ends with in the first form; the others would be a second verdict."""
+    text, thinking, fault = behind_reasoning(sample)
     if fault:
         return Written(answer=None, reason=fault)
     whole = forms[0]
@@ -105,32 +85,25 @@ def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) ->
 
 
 def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) -> tuple[tuple[float, ...], Written]:
-    """Return the numbers that a judge's answer ends with, one in each form and in their order; none if it does not.
-
-    Args:
-        sample: its response is what the judge wrote.
-        forms: the forms, in the order in which the numbers must stand.
-        low: the lowest number.
-        high: the highest.
-    """
-    text, thinking, fault = _behind_reasoning(sample)
+    """Return the numbers that a judge's answer ends with, one in each form and in their order; none if it does not."""
+    text, thinking, fault = behind_reasoning(sample)
     if fault:
         return (), Written(answer=None, reason=fault)
     pattern = r"\s*".join(re.escape(form).replace(re.escape("{answer}"), r"([^\s<>]{1,40})") for form in forms)
-    found = re.search(rf"{pattern}\Z", text.rstrip(_AFTER))
-    if found is None:
+    ending = re.search(rf"{pattern}\Z", text.rstrip(_AFTER))
+    if ending is None:
         return (), Written(answer=None, reason=_missing(text, forms))
-    before = text[: found.start()]
+    before = text[: ending.start()]
     if any(_openings(before, form) for form in forms):
         return (), Written(answer=None, reason="several_answers")
-    numbers = tuple(float(part) for part in found.groups() if _NUMBER.fullmatch(part) and low <= float(part) <= high)
+    numbers = tuple(float(part) for part in ending.groups() if _NUMBER.fullmatch(part) and low <= float(part) <= high)
     if len(numbers) < len(forms):
         return (), Written(answer=None, reason="unparsable_answer")
-    return numbers, Written(answer=found[0], thought=_said(thinking) + _said(before), before=before)
+    return numbers, Written(answer=ending[0], thought=_said(thinking) + _said(before), before=before)
 
 
-def _behind_reasoning(sample: Sample) -> tuple[str, str, str]:
-    """The text behind the reasoning, the reasoning, and the reason for which nothing is read."""
+def behind_reasoning(sample: Sample) -> tuple[str, str, str]:
+    """Return the text behind the reasoning, the reasoning, and the reason for which nothing is read, or ""."""
     text = response_text(sample)
     if len(text) > MAX_CHARACTERS:
         return "", "", "too_complex"
@@ -141,7 +114,6 @@ def _behind_reasoning(sample: Sample) -> tuple[str, str, str]:
 
 
 def _missing(text: str, forms: Sequence[str]) -> str:
-    """Why a text that ends with no verdict has none."""
     if forms[0] == WHOLE:
         return "unparsable_answer" if text.strip() else "no_answer"
     count = max(_openings(text, form) for form in forms)
@@ -162,7 +134,6 @@ def _holds_verdict(text: str, forms: Sequence[str], labels: Sequence[str]) -> bo
 
 
 def _openings(text: str, form: str) -> int:
-    """How often a form is begun."""
     return max(len(re.findall(mark(form), shown, re.IGNORECASE)) for shown in _as_shown(text))
 
 
@@ -202,13 +173,8 @@ def in_sections(text: str) -> bool:
 class Style:
     """One way to write a verdict.
 
-    Attributes:
-        forms: forms of the verdict as `adjudge.prompts.reading` takes them, the first whole; whatever looks like one of
-            them is a verdict, and there must be no other.
-        labels: the verdicts there are.
-        scores: whether each label has a number, and the verdict is the label with the highest; then there is a form for
-            each label.
-        wrong: value of a wrong verdict, and of none.
+    `forms` are those of `adjudge.prompts.reading`, the first whole; whatever looks like one of them is a verdict.  With
+    `scores` there is a form for each label, and the label with the highest number is the verdict.
     """
 
     forms: tuple[str, ...]
@@ -245,7 +211,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         labels: other labels; none for those of the style.  A tie is a label like the others.
         wrong: value of a wrong verdict, and of none; None for that of the style.
         thought: letters and digits that must stand before the verdict; 0 takes a bare verdict, too.
-        sections: whether RM-R1's sections must be there (`adjudge.verifiers.verdict.verifier`).
+        sections: whether RM-R1's sections must be there.
         low: with "scores", the lowest score.
         high: with "scores", the highest.
     """
@@ -255,8 +221,8 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     style: str = "j1"
     form: str = ""
     labels: tuple[str, ...] = ()
-    wrong: float | None = None
-    thought: int = 1
+    wrong: Annotated[float, Range(lt=1)] | None = None
+    thought: Annotated[int, Range(ge=0)] = 1
     sections: bool = False
     low: float = 0.0
     high: float = 10.0
@@ -276,10 +242,6 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         labels = self.labels or style.labels
         if len({str(label).strip().casefold() for label in labels} - {""}) < max(2, len(labels)):
             raise ValueError(f"{self.name}: labels is {labels!r}; give two or more that differ by more than case")
-        if self.wrong is not None and not (math.isfinite(self.wrong) and self.wrong < 1):
-            raise ValueError(f"{self.name}: wrong is {self.wrong!r}; a right verdict is worth 1, so it must be below")
-        if self.thought < 0:
-            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be 0 (none needed) or more")
         if not self.low < self.high:
             raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
 
@@ -299,7 +261,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         return right_label(reference, self.written.labels)
 
     def find(self, sample: Sample, gold: str) -> tuple[str, str]:
-        """Return the verdict of a response, and the reason for which it has none that counts."""
+        """Return the verdict of a response, "" for none, and why it has none that counts; equal scores are "tie"."""
         return self.read(sample)
 
     def judge(self, read: tuple[str, str], gold: str) -> Score:
@@ -310,10 +272,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         return Score.scored(self.written.wrong, reason or "wrong", verdict=verdict)
 
     def read(self, sample: Sample) -> tuple[str, str]:
-        """Return the verdict of a response, "" for none, and the reason for which it has none that counts.
-
-        Equal scores are the verdict "tie".
-        """
+        """Return what `find` does, of a sample without a reference."""
         style = self.written
         if style.scores:
             numbers, written = read_numbers(sample, style.forms, self.low, self.high)
@@ -323,43 +282,23 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
             return "", written.reason
         if written.thought < self.thought or (self.sections and not in_sections(written.before)):
             return "", "bad_format"
-        return (_highest(numbers, style.labels) if style.scores else written.answer), ""
+        if not style.scores:
+            return written.answer, ""
+        best = max(numbers)
+        return (style.labels[numbers.index(best)] if numbers.count(best) == 1 else "tie"), ""
 
 
 def right_label(reference: Any, labels: Sequence[str]) -> str:
-    """Return the label that a reference names.
-
-    Args:
-        reference: a label; `{"verdict": label}`; or, of two labels, true for the first and false for the second.
-        labels: the labels there are.
-
-    Raises:
-        BadReferenceError: it names none.
-    """
+    """Return the label that a reference names: as a label, `{"verdict": label}`, or true and false of two labels."""
     given = reference
     if isinstance(reference, Mapping):
-        if set(reference) != {"verdict"}:
-            raise BadReferenceError(
-                f'the reference has the keys {", ".join(map(str, reference)) or "none"}; give {{"verdict": LABEL}}',
-                mistake=True,
-            )
-        given = reference["verdict"]
+        given = fields_of(reference, ("verdict",), give='{"verdict": LABEL}')["verdict"]
     if isinstance(given, bool) and len(labels) == 2:
         return labels[0] if given else labels[1]
     if not isinstance(given, str):
-        raise BadReferenceError(
-            f"the reference is {shorten(repr(reference), 60)}; give the right verdict, one of {', '.join(labels)}",
-            mistake=True,
-        )
+        raise wrong_form(reference, f"the right verdict, one of {', '.join(labels)}")
     if given not in labels:
         raise BadReferenceError(
-            f"the reference names the verdict {shorten(repr(given), 60)}; it must be one of {', '.join(labels)}",
-            mistake=False,
+            f"the reference names the verdict {shown(given)}; it must be one of {', '.join(labels)}"
         )
     return given
-
-
-def _highest(numbers: Sequence[float], labels: Sequence[str]) -> str:
-    """The label with the highest number; "tie" if it is not the only one."""
-    best = max(numbers)
-    return labels[numbers.index(best)] if numbers.count(best) == 1 else "tie"

@@ -290,7 +290,7 @@ class ModelScorer(EngineScorer):
         self,
         cases: Sequence[C],
         prompt: Callable[[C], Rendered],
-        read: Reader[T],
+        read: Reader[T] | Sequence[Reader[T]],
         score: Callable[[C, Answer[T]], Score],
     ) -> list[Score]:
         """Ask one prompt for each case, and return the scores made of the answers.
@@ -298,7 +298,7 @@ class ModelScorer(EngineScorer):
         Args:
             cases: what is judged.
             prompt: makes the prompt of a case.
-            read: reads the verdict out of a text.
+            read: reads the verdict out of a text; one for all cases, or one for each.
             score: makes the score of a verdict; its cost is added here.
         """
         answers = await self.asked(cases, prompt, read)

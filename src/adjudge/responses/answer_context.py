@@ -132,19 +132,14 @@ _KEPT = frozenset("✗✘❌❎☒🚫👎°⟶⇒→↔⇔")
 
 
 def is_denied(before: str, behind: str) -> bool:
-    """Return whether the clause before an answer or the one behind it denies it.
-
-    Args:
-        before: the end of what stands before the answer.
-        behind: the beginning of what stands behind it.
-    """
+    """Return whether the clause before an answer or the one behind it denies it."""
     return denies_next(before) or _DENIED_BEHIND.match(behind[:200]) is not None
 
 
 def denies_next(before: str) -> bool:
     """Return whether the last clause of a text denies what comes next."""
     clause = _HARMLESS_DENIER.sub(" ", before[-200:])
-    start = max((found.end() for found in _CLAUSE_START.finditer(clause)), default=0)
+    start = max((mark.end() for mark in _CLAUSE_START.finditer(clause)), default=0)
     return _DENIED_BEFORE.search(clause, start) is not None
 
 
@@ -154,10 +149,6 @@ def restatements(behind: str, markers: re.Pattern[str]) -> Iterator[tuple[str, b
     That is what follows a marker in its sentence, which may go on after the answer, or a clause with nothing but words
     of correction or conclusion in front of it, which may not.  Several with no such word are a list, and state nothing.
     Much of it will be no answer at all; the reader tells.
-
-    Args:
-        behind: what stands behind the answer.
-        markers: what counts as a marker.
     """
     sentences = SENTENCE_END.split(behind[:_READ])
     unled = []
@@ -184,21 +175,18 @@ def restatements(behind: str, markers: re.Pattern[str]) -> Iterator[tuple[str, b
 def _led(sentence: str) -> str:
     """Return the last clause of a sentence when nothing but words of correction or conclusion stands before it."""
     *before, last = _CLAUSE_END.split(_TRAILING.sub("", sentence))
-    found = _LED.fullmatch(last)
-    if found is None or _NOT.search(found["lead"]):
+    clause = _LED.fullmatch(last)
+    if clause is None or _NOT.search(clause["lead"]):
         return ""
-    led = _TURNS.search(found["lead"]) or all(map(_ALL_LEAD.fullmatch, before))
-    return found["said"].strip(_ENDING) if led else ""
+    led = _TURNS.search(clause["lead"]) or all(map(_ALL_LEAD.fullmatch, before))
+    return clause["said"].strip(_ENDING) if led else ""
 
 
 def taken_back(span: Span, markers: re.Pattern[str], agrees: Agrees) -> str:
     """Return the reason why a box or an element is no answer for what stands around it, or "".
 
-    Args:
-        span: the answer with what stands around it.
-        markers: what counts as a marker.
-        agrees: tells whether a text states the same answer, None for a text that states none; its second argument
-            is whether the text must be an answer and nothing else.
+    `agrees` tells whether a text states the same answer, None for a text that states none; its second argument is
+    whether the text must be an answer and nothing else.
     """
     if is_denied(span.before, span.after):
         return "unparsable_answer"

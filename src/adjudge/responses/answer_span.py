@@ -105,18 +105,16 @@ def find_spans(text: str, where: Where, markers: re.Pattern[str] = ANSWER_MARKER
     """
     match where:
         case "response":
-            found = [Span("response", (text.strip(),))]
+            spans = [Span("response", (text.strip(),))]
         case "last_line":
-            found = [Span("last_line", (text.rstrip().rpartition("\n")[2].strip(),))]
-        case "tag":
-            found = [_run(text, "tag")]
-        case "boxed":
-            found = [_run(text, "boxed")]
+            spans = [Span("last_line", (text.rstrip().rpartition("\n")[2].strip(),))]
+        case "tag" | "boxed":
+            spans = [_run(text, where)]
         case "marker":
-            found = _marked(text, markers)
+            spans = _marked(text, markers)
         case "auto":
-            found = _narrowed(text, markers)
-    return [span for span in found if any(span.texts)]
+            spans = _narrowed(text, markers)
+    return [span for span in spans if any(span.texts)]
 
 
 def shorten(text: str, limit: int = MAX_EVIDENCE) -> str:
@@ -135,11 +133,11 @@ def _narrowed(text: str, markers: re.Pattern[str]) -> list[Span]:
     boxed = _run(inner, "boxed")
     if not any(boxed.texts) and _BOX.search(inner):
         return []  # an empty or unclosed box: nobody knows what the answer was going to be
-    found = [boxed, *_marked(inner, markers)]
+    spans = [boxed, *_marked(inner, markers)]
     if not tagged.texts:
-        return [*found, Span("response", (inner.strip(),))]
+        return [*spans, Span("response", (inner.strip(),))]
     around = [
-        replace(span, before=tagged.before + span.before, after=f"{span.after}\n{tagged.after}") for span in found
+        replace(span, before=tagged.before + span.before, after=f"{span.after}\n{tagged.after}") for span in spans
     ]
     return [*around, tagged]
 
@@ -202,11 +200,11 @@ def _marked(text: str, markers: re.Pattern[str]) -> list[Span]:
 
 def find_markers(text: str, markers: re.Pattern[str]) -> list[re.Match[str]]:
     """Return the markers of an answer in a text, in their order, those of other languages than English among them."""
-    found = list(markers.finditer(text))
+    marks = list(markers.finditer(text))
     lower = text.lower()
     if any(word in lower for word in _OTHER_WORDS):
-        found = sorted([*found, *_OTHER_MARKERS.finditer(text)], key=lambda marker: marker.end())
-    return found
+        marks = sorted([*marks, *_OTHER_MARKERS.finditer(text)], key=lambda marker: marker.end())
+    return marks
 
 
 def _behind(text: str, marker: re.Match[str]) -> Span:

@@ -42,7 +42,7 @@ class Quantity:
         number: what the digits and scale words say, before any percent sign: 5 for "5%", 2,000,000 for "2 million".
         percent: whether a percent sign or word follows.
         currency: code of the currency named, or "".
-        unit: the words right after the number, in lower case and without a plural s; empty when there are none.
+        unit: the words right after the number, in lower case and without a plural s.
     """
 
     number: Fraction
@@ -57,11 +57,7 @@ class Quantity:
 
 
 class NumberError(ValueError):
-    """A text that is not one number.
-
-    Attributes:
-        reason: "no_answer", "several_answers", "unparsable_answer" or "too_complex".
-    """
+    """A text that is not one number, with a reason of `adjudge.reasons`."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -126,12 +122,7 @@ def _ascii(text: str) -> str:
     for char in _VULGAR.keys() & set(text):
         text = text.replace(char, f" {_VULGAR[char]} ")
     text = _SUPERSCRIPT_RUN.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text).translate(_SIGNS)
-    return "".join(map(_ascii_digit, text))
-
-
-def _ascii_digit(char: str) -> str:
-    digit = unicodedata.decimal(char, None)
-    return char if digit is None else str(digit)
+    return "".join(char if (digit := unicodedata.decimal(char, None)) is None else str(digit) for char in text)
 
 
 def _without_latex(text: str) -> str:
@@ -148,19 +139,15 @@ _LEAD = re.compile(r"(?:[A-Za-z,:]+ )*(?=[\d(-])")
 
 
 def sum_of(text: str) -> Fraction:
-    """Return what arithmetic in plain notation comes to; words may stand before it.
-
-    Raises:
-        NumberError: it is none, divides by zero, or has more than 100 parts.
-    """
+    """Return what arithmetic in plain notation, of at most 100 parts, comes to; words may stand before it."""
     lead = _LEAD.match(text)
     rest = text[lead.end() if lead else 0 :].strip()
     parts, at = [], 0
-    for found in islice(_TERM.finditer(rest), _MOST + 1):
-        if found.start() != at:
+    for term in islice(_TERM.finditer(rest), _MOST + 1):
+        if term.start() != at:
             break
-        parts.append(found[1] or found[2].replace("x", "*").replace("X", "*"))
-        at = found.end()
+        parts.append(term[1] or term[2].replace("x", "*").replace("X", "*"))
+        at = term.end()
     if at != len(rest) or not 2 < len(parts) <= _MOST:
         raise NumberError("several_answers", "several different numbers")
     value, end = _sum(parts, 0)
@@ -284,16 +271,7 @@ _UNIT = re.compile(r"[ -]?(°?[^\W\d_][^.,;:?()\[\]。，；：、]*)")
 
 
 def in_context(number: Fraction, before: str, after: str) -> Quantity:
-    """Return the number with what its surroundings say.
-
-    Args:
-        number: the value of the digits.
-        before: what stands before them, in plain notation.
-        after: what stands behind them.
-
-    Raises:
-        NumberError: something there may change the value in a way that is not understood.
-    """
+    """Return a number with what stands before and behind it, in plain notation, if that is understood."""
     currency, percent = "", False
     if head := _BEFORE.search(before):
         before = before[: head.start()]
@@ -301,11 +279,12 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
         number = -number if bool(head["minus"]) != bool(head["inner"]) else number
     while tail := _AFTER.match(after):
         if tail["scale"] and not percent:
-            number *= _scale(tail["scale"])
+            number *= next(value for word, value in _SCALES.items() if re.fullmatch(word, tail["scale"], re.IGNORECASE))
         elif tail["percent"] and not percent:
             percent = True
         elif tail["currency"]:
-            named = _currency(tail["currency"])
+            name = tail["currency"].lower()
+            named = _CURRENCIES.get(name) or _CURRENCIES[name.rstrip("s")]
             if currency not in ("", named):
                 raise NumberError("several_answers", "two different currencies")
             currency = named
@@ -318,27 +297,18 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
         raise NumberError("unparsable_answer", "a word beside the number may change it")
     if _LETTER_BEFORE.search(before) or _LETTER_AFTER.match(after):
         raise NumberError("unparsable_answer", "a single letter beside the number may be a variable")
-    found = _UNIT.match(after)
-    return Quantity(number, percent, currency, _words(found[1]) if found else ())
+    unit = _UNIT.match(after)
+    return Quantity(number, percent, currency, _words(unit[1]) if unit else ())
 
 
 def require_harmless(text: str) -> list[str]:
-    """Return the words of the text beside a number, in lower case.
-
-    Raises:
-        NumberError: it holds operators, loose signs or a denial.
-    """
+    """Return the words of the text beside a number, in lower case, if it holds no operator, loose sign or denial."""
     words = _WORD.findall(text.lower())
     if not _HARMLESS.fullmatch(text) or _LOOSE_SIGN.search(text) or _FORBIDDEN_CJK.search(text):
         raise NumberError("unparsable_answer", "signs beside the number may change it")
     if not _DENIALS.isdisjoint(words):
         raise NumberError("unparsable_answer", "a word beside the number denies it or offers another")
     return words
-
-
-def _currency(name: str) -> str:
-    name = name.lower()
-    return _CURRENCIES.get(name) or _CURRENCIES[name.rstrip("s")]
 
 
 def _words(unit: str) -> tuple[str, ...]:
@@ -348,11 +318,6 @@ def _words(unit: str) -> tuple[str, ...]:
 def _singular(word: str) -> str:
     word = word[:-1] if len(word) > 3 and word.endswith("s") else word
     return _SYMBOLS.get(word, word)
-
-
-def _scale(word: str) -> int:
-    """Return what a scale word multiplies by."""
-    return next(value for pattern, value in _SCALES.items() if re.fullmatch(pattern, word, re.IGNORECASE))
 
 
 MAX_CHARACTERS = 2_000
@@ -382,11 +347,7 @@ _BETWEEN = re.compile(
 
 
 def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
-    """Return the one number a text states.
-
-    Args:
-        text: the answer, at most 2,000 characters.
-        decimal: the decimal mark, "." or ","; the other one separates thousands.
+    """Return the one number a text states, with the decimal mark "." or ","; the other one separates thousands.
 
     Raises:
         NumberError: there is no number, more than one value, or something that may change the value.
@@ -445,15 +406,15 @@ def _read_side(side: str) -> Quantity:
 
 def _tokens(side: str) -> Iterator[re.Match[str]]:
     at = 0
-    while found := _TOKEN.search(side, at):
-        previous = side[found.start() - 1 : found.start()]
-        if found["sign"] and (previous.isalnum() or previous in tuple(")]}%!.")):
-            at = found.start() + 1
+    while token := _TOKEN.search(side, at):
+        previous = side[token.start() - 1 : token.start()]
+        if token["sign"] and (previous.isalnum() or previous in tuple(")]}%!.")):
+            at = token.start() + 1
             continue
         if previous and (previous in "._^\\{}" or previous.isdecimal()):
             raise NumberError("unparsable_answer", "digits joined to something else")
-        yield found
-        at = found.end()
+        yield token
+        at = token.end()
 
 
 def _amount(token: re.Match[str]) -> Fraction:

@@ -30,8 +30,8 @@ def found_in(key: str, text: str) -> bool:
 def affirmed_in(key: str, text: str) -> bool:
     """Return whether a key stands in a text somewhere without a denial shortly before it in the same sentence."""
     made = plain(text)
-    for found in _pattern(key).finditer(made):
-        before = _CLAUSE.split(made[max(0, found.start() - _REACH) : found.start()])[-1]
+    for phrase in _pattern(key).finditer(made):
+        before = _CLAUSE.split(made[max(0, phrase.start() - _REACH) : phrase.start()])[-1]
         if not _DENIAL.search(before):
             return True
     return False
@@ -44,12 +44,12 @@ def plain(text: str) -> str:
         return re.sub(r"[^\S\n]+", " ", text.translate(_ASCII_UNSEEN).lower()).strip()
     # Character by character: sorting a long run of accents takes the square of its length, and none of them stays.
     parts = "".join(unicodedata.normalize("NFKD", char) for char in text)
-    kept = "".join(char for char in parts if char in "\n\t" or not _is_unseen(char))
+    kept = "".join(
+        char
+        for char in parts
+        if char in "\n\t" or not (unicodedata.combining(char) or unicodedata.category(char) in _UNSEEN)
+    )
     return re.sub(r"[^\S\n]+", " ", unicodedata.normalize("NFC", kept).casefold()).strip()
-
-
-def _is_unseen(char: str) -> bool:
-    return unicodedata.combining(char) > 0 or unicodedata.category(char) in _UNSEEN
 
 
 @functools.lru_cache(maxsize=4096)  # every response to a question is looked through for the same phrases

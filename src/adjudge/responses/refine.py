@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from adjudge.responses.step_values import TEMPERATURE, check_values, min_weights
+from adjudge.responses.aggregate import TEMPERATURE, check_values, min_weights
 
 Refinement: TypeAlias = Literal["none", "clip", "delta", "clip_delta", "running_min", "gain", "min_form"]
 REFINEMENTS: tuple[Refinement, ...] = get_args(Refinement)
@@ -37,36 +37,25 @@ def refine(
     start: float = 0.0,
     temperature: float = TEMPERATURE,
 ) -> tuple[float, ...]:
-    """Return the refined values, one for each step.
+    """Return the refined values, one for each step, by a formula of the table above.
 
-    Args:
-        values: one finite number for each step, in order.
-        how: the formula; see the table above.
-        eta: the threshold of `clip` and `clip_delta`: the paper takes the mean step reward on training questions, so
-            measure it on yours.
-        start: the value before the first step, for `gain`.
-        temperature: T of `min_form`.
-
-    Raises:
-        ValueError: there is no step, a number is not finite, or `how` is unknown.
+    `eta` is the threshold of `clip` and `clip_delta`: the paper takes the mean step reward on training questions, so
+    measure it on yours.  `start` is the value before the first step, for `gain`, and `temperature` T of `min_form`.
+    Raises `ValueError` if there is no step, or a number is not finite.
     """
-    match how:
-        case "none":
-            check_values(values)
-            return tuple(map(float, values))
-        case "clip":
-            return clip(values, eta)
-        case "delta":
-            return delta(values)
-        case "clip_delta":
-            return delta(clip(values, eta))
-        case "running_min":
-            return running_min(values)
-        case "gain":
-            return gain(values, start)
-        case "min_form":
-            return min_form(values, temperature)
-    raise ValueError(f"unknown refinement {how!r}; it must be one of {', '.join(REFINEMENTS)}")
+    if how not in REFINEMENTS:
+        raise ValueError(f"unknown refinement {how!r}; it must be one of {', '.join(REFINEMENTS)}")
+    check_values(values)
+    formulas: Mapping[Refinement, Callable[[], tuple[float, ...]]] = {
+        "none": lambda: tuple(map(float, values)),
+        "clip": lambda: clip(values, eta),
+        "delta": lambda: delta(values),
+        "clip_delta": lambda: delta(clip(values, eta)),
+        "running_min": lambda: running_min(values),
+        "gain": lambda: gain(values, start),
+        "min_form": lambda: min_form(values, temperature),
+    }
+    return formulas[how]()
 
 
 def clip(values: Sequence[float], eta: float) -> tuple[float, ...]:
@@ -119,9 +108,6 @@ def advantage_rewards(
         prover: the prover's chance of success after each step, in [0, 1].
         start: the prover's chance of success before the first step.
         alpha: the weight of the advantage; about 3 to 5 in training and 0.5 in beam search, from memory of the paper.
-
-    Raises:
-        ValueError: lengths differ, a number is not finite, or a chance is outside [0, 1].
     """
     if len(values) != len(prover):
         raise ValueError(f"there are {len(values)} values and {len(prover)} of the prover; give one of each per step")
@@ -139,9 +125,6 @@ def quality_values(signs: Sequence[float], remaining: Sequence[int]) -> tuple[fl
     Args:
         signs: s_k: 1 if a right answer was found below step k, else -1; numbers between are allowed.
         remaining: m_k: the fewest steps to a right answer, step k included; 1 for the last step.
-
-    Raises:
-        ValueError: lengths differ, a sign is outside [-1, 1], or a step counts none remaining.
     """
     if len(signs) != len(remaining):
         raise ValueError(f"there are {len(signs)} signs and {len(remaining)} step counts; give one of each per step")

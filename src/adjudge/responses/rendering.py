@@ -129,8 +129,6 @@ _Shown: TypeAlias = tuple[str, int, bool]
 
 
 class _Scan:
-    """One pass through a text from left to right, so that what begins first is what counts."""
-
     def __init__(self, text: str, *, source: bool) -> None:
         """Hold a text, and whether marks of what is shown stay as they are written."""
         self._text, self._source = text, source
@@ -191,7 +189,6 @@ class _Scan:
         return found[0] if self._source else " " if name in _BLOCKS else "", found.end(), False
 
     def _element_end(self, name: str, start: int) -> int:
-        """Return where an element ends that begins before `start`."""
         depth = 1
         for mark in _marks(name).finditer(self._text, start):
             depth += -1 if mark[1] else 1
@@ -256,7 +253,6 @@ def _marks(name: str) -> re.Pattern[str]:
 
 
 def _hides(given: str) -> bool:
-    """Return whether the attributes of an element hide what stands in it."""
     for found in _ATTRIBUTE.finditer(given):
         key, value = found[1].lower(), html.unescape(found[2] or found[3] or found[4] or "").lower()
         if key == "hidden" or (key == "class" and _HIDING_CLASS.search(value)):

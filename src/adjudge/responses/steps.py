@@ -64,13 +64,7 @@ class Step:
 def split_steps(text: str, how: Splitting = "blank_line", *, most: int = 1_000) -> tuple[Step, ...]:
     """Return the steps of a solution, in order; a text in which nothing can be seen has none.
 
-    Args:
-        text: the solution.
-        how: where a step begins; see the table above.
-        most: most steps; the last one holds the rest.
-
-    Raises:
-        ValueError: `how` is unknown, or `most` is less than 1.
+    Of more than `most` steps the last one holds the rest.
     """
     if how not in SPLITTINGS:
         raise ValueError(f"unknown way to split {how!r}; it must be one of {', '.join(SPLITTINGS)}")
@@ -119,26 +113,21 @@ def _last_seen(text: str, start: int, end: int) -> int:
 
 
 def _cuts(text: str, how: Splitting) -> Iterator[int]:
-    """Where the text is cut, ascending, but nowhere inside what stays whole."""
-    found: Iterator[int]
+    cuts: Iterable[int]
     match how:
         case "blank_line":
-            found = (mark.end() for mark in _BLANK.finditer(text))
+            cuts = (mark.end() for mark in _BLANK.finditer(text))
         case "line":
-            found = (mark.end() for mark in _LINE.finditer(text))
+            cuts = (mark.end() for mark in _LINE.finditer(text))
         case "numbered":
-            found = (mark.start() for mark in _NUMBERED.finditer(text))
+            cuts = (mark.start() for mark in _NUMBERED.finditer(text))
         case "sentence":
-            found = iter(sorted({*_sentence_ends(text), *(mark.end() for mark in _BLANK.finditer(text))}))
+            cuts = sorted({*_sentence_ends(text), *(mark.end() for mark in _BLANK.finditer(text))})
         case "list":
-            found = iter(_item_starts(text))
+            cuts = _item_starts(text)
         case "whole":
-            found = iter(())
+            cuts = ()
     regions = inline_regions(text) if how == "sentence" else display_regions(text)
-    return _outside(found, regions)
-
-
-def _outside(cuts: Iterable[int], regions: Sequence[tuple[int, int]]) -> Iterator[int]:
     at = 0
     for cut in cuts:
         while at < len(regions) and regions[at][1] <= cut:

@@ -42,21 +42,21 @@ def _fences(text: str) -> list[Region]:
     """Fenced code: a fence is closed by one of its own sign, at least as long, with nothing behind it."""
     if "```" not in text and "~~~" not in text:
         return []
-    found = list(_FENCE.finditer(text))
-    longest = {"`": [0] * (len(found) + 1), "~": [0] * (len(found) + 1)}  # of the closing fences from here on
-    for at in range(len(found) - 1, -1, -1):
+    marks = list(_FENCE.finditer(text))
+    longest = {"`": [0] * (len(marks) + 1), "~": [0] * (len(marks) + 1)}  # of the closing fences from here on
+    for at in range(len(marks) - 1, -1, -1):
         for sign, lengths in longest.items():
-            closes = found[at]["sign"][0] == sign and not found[at]["info"].strip()
-            lengths[at] = max(lengths[at + 1], len(found[at]["sign"]) if closes else 0)
+            closes = marks[at]["sign"][0] == sign and not marks[at]["info"].strip()
+            lengths[at] = max(lengths[at + 1], len(marks[at]["sign"]) if closes else 0)
     regions, at = [], 0
-    while at < len(found):
-        opened, sign = found[at], found[at]["sign"][0]
+    while at < len(marks):
+        opened, sign = marks[at], marks[at]["sign"][0]
         at += 1
         if (sign == "`" and "`" in opened["info"]) or longest[sign][at] < len(opened["sign"]):
             continue
-        while not _closes(found[at], opened):
+        while not _closes(marks[at], opened):
             at += 1
-        regions.append((opened.start(), found[at].end()))
+        regions.append((opened.start(), marks[at].end()))
         at += 1
     return regions
 
@@ -73,27 +73,27 @@ def _displays(text: str, fences: Sequence[Region]) -> list[Region]:
     bracket = dollars = -1
     environments: list[tuple[str, int]] = []
     waiting: Counter[str] = Counter()
-    for found in _outside_of(_MATH.finditer(text), fences):
-        match found.lastgroup:
+    for mark in _outside_of(_MATH.finditer(text), fences):
+        match mark.lastgroup:
             case "open":
-                bracket = found.start() if bracket < 0 else bracket
+                bracket = mark.start() if bracket < 0 else bracket
             case "close" if bracket >= 0:
-                regions.append((bracket, found.end()))
+                regions.append((bracket, mark.end()))
                 bracket = -1
             case "both" if dollars < 0:
-                dollars = found.start()
+                dollars = mark.start()
             case "both":
-                regions.append((dollars, found.end()))
+                regions.append((dollars, mark.end()))
                 dollars = -1
             case "begin":
-                environments.append((found["begin"], found.start()))
-                waiting[found["begin"]] += 1
-            case "end" if waiting[found["end"]]:
+                environments.append((mark["begin"], mark.start()))
+                waiting[mark["begin"]] += 1
+            case "end" if waiting[mark["end"]]:
                 name = ""
-                while name != found["end"]:
+                while name != mark["end"]:
                     name, start = environments.pop()
                     waiting[name] -= 1
-                regions.append((start, found.end()))
+                regions.append((start, mark.end()))
             case _:
                 pass
     return regions
@@ -102,28 +102,28 @@ def _displays(text: str, fences: Sequence[Region]) -> list[Region]:
 def _inlines(text: str, displays: Sequence[Region]) -> list[Region]:
     regions: list[Region] = []
     opened = {"both": -1, "open": -1}
-    for found in _outside_of(_INLINE.finditer(text), displays):
-        match found.lastgroup:
+    for mark in _outside_of(_INLINE.finditer(text), displays):
+        match mark.lastgroup:
             case "blank":  # mathematics in a line ends with its paragraph, closed or not
                 opened = {"both": -1, "open": -1}
             case "open":
-                opened["open"] = found.start()
+                opened["open"] = mark.start()
             case "close" if opened["open"] >= 0:
-                regions.append((opened["open"], found.end()))
+                regions.append((opened["open"], mark.end()))
                 opened["open"] = -1
             case "both" if opened["both"] < 0:
-                opened["both"] = found.start()
+                opened["both"] = mark.start()
             case "both":
-                regions.append((opened["both"], found.end()))
+                regions.append((opened["both"], mark.end()))
                 opened["both"] = -1
             case _:
                 pass
     return regions
 
 
-def _outside_of(found: Iterable[re.Match[str]], regions: Sequence[Region]) -> Iterable[re.Match[str]]:
+def _outside_of(marks: Iterable[re.Match[str]], regions: Sequence[Region]) -> Iterable[re.Match[str]]:
     starts = [start for start, _ in regions]
-    for mark in found:
+    for mark in marks:
         before = bisect_right(starts, mark.start()) - 1
         if before < 0 or regions[before][1] <= mark.start():
             yield mark

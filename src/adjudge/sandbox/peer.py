@@ -31,16 +31,7 @@ from typing import Any
 from adjudge.sandbox import codec, frames, library_values, served
 from adjudge.sandbox.raised import Exceptions, parts_of
 from adjudge.sandbox.raised import Raised as Raised
-from adjudge.sandbox.remote import (
-    ARITHMETIC,
-    ORDER,
-    Remote,
-    class_of,
-    forget,
-    handle_of,
-    is_remote,
-    remote_of,
-)
+from adjudge.sandbox.remote import ARITHMETIC, ORDER, Remote, class_of, forget, handle_of, is_remote, remote_of
 
 _MAX_OBJECTS = 1_000_000
 _ARGUMENT = "*argument"  # the kind of a handle that stands for one of the arguments; no class has such a name

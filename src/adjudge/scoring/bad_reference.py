@@ -16,3 +16,10 @@ class BadReferenceError(ValueError):
         super().__init__(message)
         self.mistake = mistake
         self.limit = limit
+
+
+class ReferenceFormError(BadReferenceError):
+    """A reference of a wrong type or shape, which the user can repair for all samples at once."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, mistake=True)

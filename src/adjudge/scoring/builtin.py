@@ -78,7 +78,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "citations": "judges.items.citations:CitationScorer",
         "program": "verifiers.code.program:ProgramVerifier",
         "persona": "verifiers.text.persona.verifier:PersonaVerifier",
-        "raiden": "verifiers.text.persona.raiden:RaidenVerifier",
+        "raiden": "verifiers.text.persona.verifier:RaidenVerifier",
     },
     "users, safety": {
         "simulated_user": "verifiers.agents.user.scorer:SimulatedUserScorer",
@@ -117,7 +117,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "verdict": "verifiers.verdict.verifier:VerdictVerifier",
         "verdict_orders": "verifiers.verdict.pair_scorer:BothOrdersScorer",
         "verdict_scores": "verifiers.verdict.pair_scorer:ScoreOrderScorer",
-        "verdict_labels": "verifiers.verdict.label_list:LabelListVerifier",
+        "verdict_labels": "verifiers.verdict.support_labels:LabelListVerifier",
         "verdict_steps": "verifiers.verdict.step_verdicts:StepVerdictsVerifier",
     },
     "several in one": {

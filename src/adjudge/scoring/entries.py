@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 
 MAX_ENTRIES = 500  # HealthBench's longest rubric has 48; beyond this a list is a mistake or an attack on the budget
 MAX_CHARACTERS = 20_000  # of one entry
@@ -64,6 +64,18 @@ def reject_unknown(entry: Mapping[str, Any], known: Sequence[str], *, where: str
     unknown = sorted(str(key) for key in entry if key not in known)
     if unknown:
         raise BadReferenceError(f"{where} has the key {unknown[0]!r}; known are {', '.join(known)}")
+
+
+def fields_of(reference: Any, needed: Sequence[str], optional: Sequence[str] = (), *, give: str) -> Mapping[str, Any]:
+    """Return a reference that has the needed fields and no others but the optional ones; else say what to `give`."""
+    if not isinstance(reference, Mapping) or not {*needed} <= set(reference) <= {*needed, *optional}:
+        raise wrong_form(reference, give)
+    return reference
+
+
+def wrong_form(reference: Any, give: str) -> ReferenceFormError:
+    """Return the error of a reference of a wrong type or shape, which says what to `give`."""
+    return ReferenceFormError(f"the reference is {shown(reference)}; give {give}")
 
 
 def shown(value: Any) -> str:

@@ -121,20 +121,20 @@ class TextVerifier(ReferenceVerifier[Gold, Answer], Generic[Gold, Answer]):
 
 
 def refuse_mistakes(name: str, sample: Sample, read: Callable[[], object]) -> None:
-    """Read a sample's reference for `validate`: a wrong form is the user's mistake, and the verdict tells the rest.
+    """Read a sample for `validate`: what is wrong with it is the user's mistake, but for a reference of the right form.
 
     Args:
         name: the scorer's name.
         sample: named in the message.
-        read: reads the reference.
+        read: reads the reference, or something else of the sample.
 
     Raises:
-        ValueError: its form is wrong.
+        ValueError: the reference has a wrong form, or `read` raises any other `ValueError`.
     """
     try:
         read()
-    except BadReferenceError as error:
-        if error.mistake:
+    except ValueError as error:
+        if not isinstance(error, BadReferenceError) or error.mistake:
             raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
 
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, response_text
-from adjudge.responses.trajectories.documents import documents_of
-from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
+from adjudge.responses.trajectories.reading import check_trajectory, documents_of, read_json, read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Document, Result, Trajectory, TrajectoryForm
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from adjudge import check_scorer
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.scoring.attacks import shipped_cases
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.outcome import Outcome, Verdict
 from adjudge.verifiers.logic import code_prediction
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
@@ -210,10 +211,13 @@ def test_a_gold_input_that_ran_out_of_time_once_is_tried_again(monkeypatch: pyte
     right = Verdict(total=1, stage="test", outcomes=[Outcome(passed=True)])
     given_verdicts = [late, right]
     monkeypatch.setattr(code_prediction, "_kept", {})
-    monkeypatch.setattr(code_prediction, "call", lambda *_: given_verdicts.pop(0))
-    program = code_prediction.Called(code=CODE, entry_point="f", expected=1)
-    limits = code_prediction.CallLimits(seconds=1.0, memory_mb=64, tolerance=0.0, isolation="none")
-    assert [code_prediction.call_once(program, ((), {}), limits) for _ in range(3)] == [late, right, right]
+    monkeypatch.setattr(CodePredictionVerifier, "_call", lambda *_: given_verdicts.pop(0))
+    verifier = CodePredictionVerifier(isolation="none")
+    reference = {"code": CODE, "predict": "input", "input": "1, 2", "output": "3"}
+    with pytest.raises(BadReferenceError, match="does not give the output"):
+        verifier.read_reference(reference)
+    assert [verifier.read_reference(reference).expected for _ in range(2)] == [3, 3]
+    assert not given_verdicts
 
 
 def test_a_gold_input_that_gives_another_output_is_our_fault() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from adjudge.protocol import Sample
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.verdict.label_list import LabelListVerifier
 from adjudge.verifiers.verdict.step_verdicts import StepVerdictsVerifier
+from adjudge.verifiers.verdict.support_labels import LabelListVerifier
 
 LABELS = '<reasoning>One is there.</reasoning>\n["support", "not_support"]'
 STEPS = "Looks fine.\nVerdict 1: 1\nThen it slips.\nVerdict 2: -1\nFinal verdict: 0"

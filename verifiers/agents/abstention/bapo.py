@@ -35,9 +35,9 @@ from adjudge.options import Count, Options, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
+from adjudge.responses.trajectories.trajectory import TrajectoryForm
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import graded_text
+from adjudge.scoring.verifier_base import graded_text, refuse_mistakes
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.agents.scoring import check_number
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
@@ -45,99 +45,75 @@ from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, tok
 ToolText = Literal["spans", "tags"]
 
 _TOOLS: Final = ("search", "python")
-_PAIRED: Final = ("think", *_TOOLS)
 _TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>think|answer|search|python)>")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BapoAnswer:
-    """The answer, "" where the form is wrong, and what is wrong with it, "" where nothing is."""
-
-    text: str = ""
-    problem: str = ""
+class _MalformedError(Exception):
+    """A response without the form that is asked for; the argument says what is wrong."""
 
 
 @lru_cache(maxsize=4)
-def search_form(tool_text: ToolText) -> TrajectoryForm:
-    """Return the tags of the release."""
+def _form(tool_text: ToolText) -> TrajectoryForm:
     return TrajectoryForm(result="result", more=("python",), tool_text=tool_text)
 
 
-def search_answer(sample: Sample, form: TrajectoryForm, *, boxed: bool) -> BapoAnswer:
-    """Return the answer of a search agent.
-
-    Raises:
-        ValueError: the sample does not say who wrote what.
-    """
+def _search_answer(sample: Sample, form: TrajectoryForm, *, boxed: bool) -> str:
     trajectory = read_trajectory(sample, form)
-    problem = _tag_problem("\n".join(turn.text for turn in trajectory.turns)) or _result_problem(trajectory, form)
-    if problem:
-        return BapoAnswer(problem=problem)
+    _check_tags("\n".join(turn.text for turn in trajectory.turns))
+    if trajectory.forged():
+        raise _MalformedError("the response wrote a tool's result itself")
+    if any(not turn.results and any(turn.tagged(name) for name in _TOOLS) for turn in trajectory.turns):
+        raise _MalformedError("a tool was called and nothing came back")
     blocks = trajectory.blocks(form.answer)
     if len(blocks) != 1:
-        return BapoAnswer(problem="the answer does not stand outside the thoughts")
-    return _boxed(blocks[0].text) if boxed else _filled(blocks[0].text)
+        raise _MalformedError("the answer does not stand outside the thoughts")
+    if not boxed:
+        return blocks[0].text
+    spans = find_spans(blocks[0].text, "boxed")
+    if not spans:
+        raise _MalformedError("the answer has no closed \\boxed{}")
+    return spans[0].texts[-1]
 
 
-def plain_answer(sample: Sample) -> BapoAnswer:
-    """Return the answer of any response: the last element, box or marker behind the reasoning, or all of it."""
+def _plain_answer(sample: Sample) -> str:
+    """The answer of any response: the last element, box or marker behind the reasoning, or all of it."""
     text, fault = graded_text(sample, "strip")
-    if fault:
-        return BapoAnswer(problem="the response ends inside its reasoning")
     spans = find_spans(text, "auto")
-    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="there is no answer")
+    if fault or not spans:
+        raise _MalformedError("the response ends inside its reasoning" if fault else "there is no answer")
+    return spans[0].texts[-1]
 
 
-def _tag_problem(text: str) -> str:
-    """Return what is wrong with the tags that the assistant wrote: each pair opened, then closed, by itself."""
+def _check_tags(text: str) -> None:
     opened = Counter[str]()
     closed = Counter[str]()
     for mark in _TAG.finditer(text):
         name = mark["name"]
         (closed if mark["slash"] else opened)[name] += 1
         if not 0 <= opened[name] - closed[name] <= 1:
-            return f"<{name}> is not opened and closed in turn"
-    for name in (*_PAIRED, "answer"):
+            raise _MalformedError(f"<{name}> is not opened and closed in turn")
+    for name in ("think", *_TOOLS, "answer"):
         if opened[name] != closed[name]:
-            return f"<{name}> is not closed"
+            raise _MalformedError(f"<{name}> is not closed")
     if not opened["think"]:
-        return "there is no <think>"
-    return "" if opened["answer"] == 1 else "there is not exactly one <answer>"
-
-
-def _result_problem(trajectory: Trajectory, form: TrajectoryForm) -> str:
-    if trajectory.forged():
-        return "the response wrote a tool's result itself"
-    for turn in trajectory.turns:
-        if any(turn.tagged(name) for name in _TOOLS) and not turn.results:
-            return "a tool was called and nothing came back"
-    return ""
-
-
-def _boxed(text: str) -> BapoAnswer:
-    spans = find_spans(text, "boxed")
-    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="the answer has no closed \\boxed{}")
-
-
-def _filled(text: str) -> BapoAnswer:
-    return BapoAnswer(text=text) if text.strip() else BapoAnswer(problem="the answer is empty")
+        raise _MalformedError("there is no <think>")
+    if opened["answer"] != 1:
+        raise _MalformedError("there is not exactly one <answer>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BapoSchedule(Options, what="schedule option"):
     """The stage of a run: BAPO's early stage ends when the validation results have stopped improving.
 
-    The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as
-    JSON.  The release says "5 validations without improvement in a row", and counts all checks below the best one,
-    wherever they stand, until there are more than 5: `BapoSchedule(patience=6, in_a_row=False, ties="improve")`.  Its
-    validation result is the mean reward.
+    The schedule is a value: `after` returns the next one.  The release says "5 validations without improvement in a
+    row", and counts all checks below the best one, wherever they stand, until there are more than 5:
+    `BapoSchedule(patience=6, in_a_row=False, ties="improve")`.  Its validation result is the mean reward.
 
     Attributes:
         patience: checks without improvement that end the early stage.
         in_a_row: whether an improvement starts the count anew.
         ties: whether a result equal to the best one counts as an improvement ("improve") or as none ("stale").
-        best: the best result so far; None before the first.
-        stale: checks without improvement that count so far.
+        best, stale: the best result so far, and the checks without improvement that count.
         stage: "early" or "late"; once late, always late.
     """
 
@@ -149,16 +125,10 @@ class BapoSchedule(Options, what="schedule option"):
     stage: Literal["early", "late"] = "early"
 
     def after(self, result: float) -> Self:
-        """Return the schedule after one more validation result.
-
-        Raises:
-            ValueError: the result is no finite number.
-        """
+        """Return the schedule after one more validation result, a finite number."""
         check_number(result, Range(), "schedule: the validation result")
-        if self.best is None or result > self.best:
+        if self.best is None or result > self.best or (result == self.best and self.ties == "improve"):
             return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
-        if result == self.best and self.ties == "improve":
-            return replace(self, stale=0 if self.in_a_row else self.stale)
         stale = self.stale + 1
         return replace(self, stale=stale, stage="late" if stale >= self.patience else self.stage)
 
@@ -168,11 +138,7 @@ class BapoSchedule(Options, what="schedule option"):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the schedule that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or a value is out of range.
-        """
+        """Return the schedule that `to_dict` wrote; `ValueError` for other keys, or a value out of range."""
         known = [item.name for item in fields(cls)]
         if set(data) != set(known):
             raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(known)}")
@@ -191,13 +157,9 @@ _CLOSED: Final = frozenset({"yes", "no", "noanswer"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One response of a group, as far as it can be read by itself.
+    """One response of a group: its score before any bonus, and whether it is well formed and abstains.
 
-    Attributes:
-        score: its own score, before any bonus; without a number where the sample is at fault.
-        abstains: whether it is well formed and says that it does not know.
-        wrong: the normal form of its answer where that is well formed and earned nothing, else "".
-        size: how many members its group has, where the sample says so; else 0.
+    `wrong` is the normal form of a well-formed answer that earned nothing, `size` that of the group where it is known.
     """
 
     score: Score
@@ -222,14 +184,12 @@ class BapoScorer:
         bonus: for an abstention, above 0 and at most 1.
         right_above: a token F1 above this, in [0, 1], is somebody who knows; 0 as published, where one shared word is.
         max_distinct: the late stage pays no bonus in a group with more different wrong answers.
-        form: "search" asks for the release's elements; "plain" takes the last marked answer, or all of a response
-            without text of tools.
+        form: "search" asks for the release's elements; "plain" takes the last marked answer, or all of a response.
         boxed: whether the answer of "search" stands in a box inside its element.
         tool_text: "spans": `extra["tool_spans"]` says what tools wrote in a flat response; "tags" trusts the result
             tags.  Chat turns say it themselves.
         language: of token F1: "en", or "any" for other languages.
-        languages: which of the built-in lists of sentences count: "en", "zh".
-        sentences: sentences in their place.
+        languages, sentences: which of the built-in lists of sentences count ("en", "zh"), or sentences in their place.
         truncated: whether a response that was cut off is malformed ("zero") or graded ("grade").
     """
 
@@ -255,7 +215,6 @@ class BapoScorer:
     _f1: TokenF1Verifier = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         check_options(self, f"{self.name} option")
         if not self.bonus:
             raise ValueError('bapo option bonus=0; give stage="never" for no bonus')
@@ -264,25 +223,17 @@ class BapoScorer:
 
     @property
     def fingerprint(self) -> str:
-        """Name, version and options, as 16 hex digits after the name."""
+        """Name, version and options."""
         return fingerprint_of(self, self._f1)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group, the reference, the stage or the rate is missing or malformed."""
-        where = f"bapo{f', sample {sample.id!r}' if sample.id else ''}"
         if not sample.group:
-            raise ValueError(f"{where}: the sample has no group; set Sample.group, the same for all its responses")
-        try:
-            self._golds(sample)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{where}: {error}") from error
-        try:
-            self._circumstances(sample)
-            if self.form == "search":
-                check_trajectory(sample, search_form(self.tool_text))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
+            raise ValueError("bapo: the sample has no group; set Sample.group, the same for all its responses")
+        refuse_mistakes(self.name, sample, lambda: self._golds(sample))
+        refuse_mistakes(self.name, sample, lambda: self._circumstances(sample))
+        if self.form == "search":
+            refuse_mistakes(self.name, sample, lambda: check_trajectory(sample, _form(self.tool_text)))
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; whole groups must be given."""
@@ -311,10 +262,12 @@ class BapoScorer:
             return Member(score=Score.failed("gold_unparsable", error=str(error)))
         try:
             self._circumstances(sample)
-            answer, size = self._answer(sample), _size(sample)
+            return replace(self._member(self._answer(sample), golds), size=_size(sample))
+        except _MalformedError as error:
+            score = Score.scored(_MALFORMED, "bad_format", problem=str(error))
+            return Member(score=score, size=_size(sample))
         except ValueError as error:
             return Member(score=Score.failed("bad_sample", error=str(error)))
-        return replace(self._member(answer, golds), size=size)
 
     def worth_resampling(self, samples: Sequence[Sample]) -> bool:
         """Return whether BAPO draws a group anew: nobody scored above 0, and nobody abstains.
@@ -328,19 +281,17 @@ class BapoScorer:
             for member, value in zip(members, values, strict=True)
         )
 
-    def _member(self, answer: BapoAnswer, golds: Sequence[tuple[str, ...]]) -> Member:
-        if answer.problem:
-            return Member(score=Score.scored(_MALFORMED, "bad_format", problem=answer.problem))
-        if len(answer.text) > MAX_CHARACTERS:
-            return Member(score=Score.scored(0.0, "too_complex"), wrong=shorten(answer.text))
-        said = shorten(answer.text)
-        if self._known.whole(answer.text):
+    def _member(self, answer: str, golds: Sequence[tuple[str, ...]]) -> Member:
+        said = shorten(answer)
+        if len(answer) > MAX_CHARACTERS:
+            return Member(score=Score.scored(0.0, "too_complex"), wrong=said)
+        if self._known.whole(answer):
             return Member(score=Score.scored(0.0, "no_answer", answer=said, abstains=True), abstains=True)
-        tokens = tuple(self._f1.tokens(answer.text))
+        tokens = tuple(self._f1.tokens(answer))
         value = max(_agreement(tokens, gold) for gold in golds)
         if value > 0:
             return Member(score=Score.scored(value, answer=said, abstains=False))
-        wrong = " ".join(tokens) or answer.text
+        wrong = " ".join(tokens) or answer
         return Member(score=Score.scored(0.0, "wrong", answer=said, abstains=False), wrong=wrong)
 
     def _in_group(self, sample: Sample, member: Member, group: Sequence[Member], missing: int) -> Score:
@@ -370,30 +321,26 @@ class BapoScorer:
             return Score.failed("part_failed", error="a response of the group has no score; it may be right")
         return Score.scored(self.bonus, "", **evidence, bonus="nobody in the group is right")
 
-    def _answer(self, sample: Sample) -> BapoAnswer:
-        if self.form == "search":
-            read = search_answer(sample, search_form(self.tool_text), boxed=self.boxed)
-        else:
-            read = plain_answer(sample)
+    def _answer(self, sample: Sample) -> str:
+        form = _form(self.tool_text) if self.form == "search" else None
         if self.truncated == "zero" and sample.finish_reason == "length":
-            return BapoAnswer(problem="the response was cut off")
+            if form is not None:
+                check_trajectory(sample, form)
+            raise _MalformedError("the response was cut off")
+        read = _plain_answer(sample) if form is None else _search_answer(sample, form, boxed=self.boxed)
+        if not read.strip():
+            raise _MalformedError("the answer is empty")
         return read
 
     def _golds(self, sample: Sample) -> tuple[tuple[str, ...], ...]:
         golds = self._f1.read_reference(sample.reference)
         for gold in [sample.reference] if isinstance(sample.reference, str) else sample.reference:
             if self._known.whole(gold):
-                raise BadReferenceError(
-                    f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain", mistake=False
-                )
+                raise BadReferenceError(f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain")
         return golds
 
     def _circumstances(self, sample: Sample) -> tuple[Stage, float | None]:
-        """Return the stage and the rate that hold for a sample.
-
-        Raises:
-            ValueError: one of them, or the group's size, is missing or malformed.
-        """
+        """Return the stage and the rate that hold for a sample; `ValueError` if one, or the group's size, cannot be."""
         _size(sample)
         stage = sample.extra.get(STAGE, self.stage)
         if stage not in get_args(Stage):

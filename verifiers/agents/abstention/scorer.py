@@ -23,16 +23,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.fingerprints import fingerprint_of
-from adjudge.options import Options, check_options
-from adjudge.protocol import Provenance, Sample, Score
+from adjudge.options import Options, options_of
+from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import Where, find_spans, shorten
-from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.runtime.contract import validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import cost_of, options_of, part_of
+from adjudge.scoring.entries import fields_of
+from adjudge.scoring.nested import NestedScorer, asked, cost_of
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.text.exact import ExactVerifier
@@ -62,15 +62,7 @@ class SaluTable(Options, what="abstention option"):
     surely: float = -1.0
 
     def reward(self, case: Case, confidence: float = 1.0) -> float:
-        """Return what an answer is worth.
-
-        Args:
-            case: what it does.
-            confidence: how sure the model was, in [0, 1]: the mean probability of the answer's tokens.
-
-        Raises:
-            ValueError: the case is none, or the confidence is out of range.
-        """
+        """Return what an answer is worth, with the mean probability of its tokens, in [0, 1], as the confidence."""
         if not 0 <= confidence <= 1:
             raise ValueError(f"the confidence is {confidence!r}; it must be in [0, 1]")
         rewards: dict[Case, float] = {
@@ -80,20 +72,11 @@ class SaluTable(Options, what="abstention option"):
             "needless": self.needless,
             "hallucinated": self.hallucinated + self.surely * confidence,
         }
-        if case not in rewards:
-            raise ValueError(f"{case!r} is none of {', '.join(rewards)}")
         return rewards[case]
 
 
 def mean_probability(logprobs: Sequence[float]) -> float:
-    """Return the mean probability of tokens, which SALU takes for the model's confidence, in [0, 1].
-
-    Args:
-        logprobs: natural logarithms of the probabilities of the answer's tokens, at least one.
-
-    Raises:
-        ValueError: there is none, or one of them is no logarithm of a probability.
-    """
+    """Return the mean probability of an answer's tokens, SALU's confidence, in [0, 1], from natural logarithms."""
     if not logprobs:
         raise ValueError("there are no log-probabilities; the confidence needs those of the answer's tokens")
     for value in logprobs:
@@ -106,10 +89,7 @@ def mean_probability(logprobs: Sequence[float]) -> float:
 class Detection:
     """How well abstentions go with unanswerable questions, each in [0, 1]; 0 where there is nothing to divide by.
 
-    Attributes:
-        precision: share of the abstentions that were right.
-        recall: share of the unanswerable questions that were met by an abstention.
-        f1: their harmonic mean.
+    `precision` is the share of the abstentions that were right, `recall` that of the unanswerable questions met by one.
     """
 
     precision: float
@@ -118,11 +98,9 @@ class Detection:
 
 
 def detection(cases: Sequence[Case], *, unknown: int = 0) -> Detection:
-    """Return precision, recall and F1 of abstaining.
+    """Return precision, recall and F1 of abstaining by what each judged answer did.
 
-    Args:
-        cases: what each judged answer did.
-        unknown: unanswerable questions whose answer could not be judged; none of them counts as met.
+    `unknown` unanswerable questions, whose answer could not be judged, do not count as met.
     """
     hits, missed, needless = (cases.count(case) for case in ("abstained", "hallucinated", "needless"))
     missed += unknown
@@ -137,8 +115,6 @@ _ABSTAINS = 0.5  # a detector's value above this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """A sample with what was read of it before any scorer is asked."""
-
     sample: Sample
     gold: Any
     text: str
@@ -147,7 +123,7 @@ class _Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbstentionScorer:
+class AbstentionScorer(NestedScorer):
     """SALU: pays right answers and right abstentions, and lets confident errors cost more.
 
     The reference is `{"answer": gold}`, with the gold of the scorer `answer`, or `{"answer": null}` where the question
@@ -160,8 +136,7 @@ class AbstentionScorer:
         confidence: the column of `Sample.extra` with the confidence, in [0, 1]; none takes 1 for all.
         detector: a scorer whose value above 0.5 means that a response abstains, asked without a reference; none goes
             by the sentences.
-        languages: which of the built-in lists of sentences count: "en", "zh".
-        sentences: sentences in their place.
+        languages, sentences: which of the built-in lists of sentences count ("en", "zh"), or sentences in their place.
         hedging: where a sentence beside an answer makes it wrong: in the "answer" (all behind the reasoning, where no
             tag or box marks it), anywhere in the "response" behind its reasoning, or nowhere ("allow").
         where: where the answer is looked for, as in the text verifiers; give the scorer `answer` the same.
@@ -171,7 +146,7 @@ class AbstentionScorer:
 
     name: ClassVar[str] = "abstention"
     version: ClassVar[str] = "2"
-    needs_reference: ClassVar[bool] = True
+    inner: ClassVar[tuple[str, ...]] = ("answer", "detector")
 
     answer: Any = field(default_factory=ExactVerifier)
     right_from: float = 1.0
@@ -187,29 +162,18 @@ class AbstentionScorer:
     _known: Sentences = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and scorers that are none."""
-        check_options(self, "abstention option")
+        super().__post_init__()
         if self.confidence == "":
             raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
-            object.__setattr__(self, "table", _table(self.table))
+            known = [item.name for item in fields(SaluTable)]
+            table = SaluTable(**options_of(self.table, known, inside="the table of abstention"))
+            object.__setattr__(self, "table", table)
         if not isinstance(self.table, SaluTable):
             raise ValueError(f"abstention: table is {self.table!r}; give numbers by name, such as {{needless: -0.5}}")
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
         if self.answer is None:
             raise ValueError("abstention: answer is None; give a scorer that says whether an answer is right")
-        for option in ("answer", "detector"):
-            object.__setattr__(self, option, part_of(getattr(self, option), f"abstention: {option}"))
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `answer` and `detector` are specs themselves."""
-        return cls(**options_of(cls, body, loader, ("answer", "detector")))
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, version, options and the fingerprints of both scorers, as 16 hex digits after the name."""
-        return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference or the confidence is missing or malformed, or a scorer objects."""
@@ -223,76 +187,50 @@ class AbstentionScorer:
             return
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
-        asked = [(self.answer, gold)] if gold is not None else []
+        parts = [(self.answer, gold)] if gold is not None else []
         if self.detector is not None:
-            asked.append((self.detector, None))
-        for scorer, reference in asked:
+            parts.append((self.detector, None))
+        for scorer, reference in parts:
             try:
                 validate_sample(scorer, replace(sample, reference=reference))
             except ValueError as error:
                 raise ValueError(f"{where}: the scorer {scorer.name!r}: {error}") from error
 
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order; the evidence has the case, `parts` what the scorers said."""
-        scores: dict[int, Score] = {}
-        tasks: dict[int, _Task] = {}
-        for place, sample in enumerate(samples):
-            read = self._read(sample)
-            if isinstance(read, Score):
-                scores[place] = read
-            else:
-                tasks[place] = read
-        abstains = await self._abstaining(tasks)
-        answered = {
-            place: task
-            for place, task in tasks.items()
-            if abstains[place] is False and task.gold is not None and not task.fault and not self._hedges(task)
-        }
+    async def judge(self, read: Sequence[_Task]) -> list[Score]:
+        """Return one score for each task; the evidence has the case, `parts` what the scorers said."""
+        abstains = await self._abstaining(read)
+        answered = [
+            said is False and task.gold is not None and not task.fault and not self._hedges(task)
+            for task, said in zip(read, abstains, strict=True)
+        ]
         # A verifier is cheap, so it reads every gold: one that cannot be read is no reason to pay or to punish anybody.
         cheap = isinstance(self.answer, VerifierScorer)
-        asked = {place: task for place, task in tasks.items() if place in answered or (cheap and task.gold is not None)}
-        said = await score_checked(
-            self.answer,
-            [replace(task.sample, reference=task.gold) for task in asked.values()],
-            called=f"the scorer {self.answer.name!r} of 'abstention'",
-        )
+        places = [at for at, task in enumerate(read) if answered[at] or (cheap and task.gold is not None)]
+        golds = [replace(read[at].sample, reference=read[at].gold) for at in places]
+        said = await asked(self.answer, golds, called=f"the scorer {self.answer.name!r} of 'abstention'")
         verdicts = {
-            place: score
-            for place, score in zip(asked, said, strict=True)
-            if place in answered or score.reason.startswith("gold_")
+            at: score
+            for at, score in zip(places, said, strict=True)
+            if answered[at] or score.reason.startswith("gold_")
         }
-        for place, task in tasks.items():
-            scores[place] = self._judged(task, abstains[place], verdicts.get(place))
-        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
-        return [replace(scores[place], provenance=origin) for place in range(len(samples))]
+        return [self._judged(task, abstains[at], verdicts.get(at)) for at, task in enumerate(read)]
 
-    def _read(self, sample: Sample) -> _Task | Score:
-        try:
-            gold, confidence = self._gold(sample), self._confidence(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
+    def read_sample(self, sample: Sample) -> _Task:
+        """Return what is judged of a sample."""
+        gold, confidence = self._gold(sample), self._confidence(sample)
         text, fault = graded_text(sample, self.reasoning, self.truncated)
         if not fault and not text.strip():
             fault = "no_answer"
         return _Task(sample=sample, gold=gold, text=text, fault=fault, confidence=confidence)
 
     def _gold(self, sample: Sample) -> Any:
-        reference = sample.reference
-        if not isinstance(reference, Mapping) or set(reference) != {"answer"}:
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"answer": gold}}, and null for the gold of a '
-                "question without an answer",
-                mistake=True,
-            )
-        gold = reference["answer"]
+        given = '{"answer": gold}, and null for the gold of a question without an answer'
+        gold = fields_of(sample.reference, ("answer",), give=given)["answer"]
         for text in gold if isinstance(gold, list | tuple) else [gold]:
             if isinstance(text, str) and self.detector is None and self._known.whole(text):
                 raise BadReferenceError(
                     f"the gold answer {shorten(text, 60)!r} is one of the sentences that abstain; give null where the "
-                    "question has no answer",
-                    mistake=False,
+                    "question has no answer"
                 )
         return gold
 
@@ -307,21 +245,16 @@ class AbstentionScorer:
             )
         return float(value)
 
-    async def _abstaining(self, tasks: Mapping[int, _Task]) -> dict[int, bool | Score]:
+    async def _abstaining(self, tasks: Sequence[_Task]) -> list[bool | Score]:
         """Return for each task whether it abstains, or the detector's score where that has no number."""
         if self.detector is None:
-            return {place: not task.fault and self._says_so(task.text) for place, task in tasks.items()}
-        places = [place for place, task in tasks.items() if not task.fault]
-        asked = [replace(tasks[place].sample, response=tasks[place].text, reference=None) for place in places]
-        said = await score_checked(self.detector, asked, called=f"the detector {self.detector.name!r} of 'abstention'")
-        abstains: dict[int, bool | Score] = dict.fromkeys(tasks, False)
-        for place, score in zip(places, said, strict=True):
-            abstains[place] = score if score.value is None else score.value > _ABSTAINS
-        return abstains
-
-    def _says_so(self, text: str) -> bool:
-        spans = find_spans(text, self.where)
-        return bool(spans) and all(self._known.whole(one) for one in spans[0].texts)
+            spans = [find_spans("" if task.fault else task.text, self.where)[:1] for task in tasks]
+            return [bool(first) and all(map(self._known.whole, first[0].texts)) for first in spans]
+        samples = [replace(task.sample, response=task.text, reference=None) for task in tasks if not task.fault]
+        called = f"the detector {self.detector.name!r} of 'abstention'"
+        said = iter(await asked(self.detector, samples, called=called))
+        scores = [None if task.fault else next(said) for task in tasks]
+        return [False if one is None else one if one.value is None else one.value > _ABSTAINS for one in scores]
 
     def _hedges(self, task: _Task) -> bool:
         """Whether an answer stands beside a sentence that abstains; one that the gold itself contains is none."""
@@ -366,11 +299,3 @@ class AbstentionScorer:
         if abstains:
             return "needless"
         return "right" if verdict is not None and (verdict.value or 0.0) >= self.right_from else "wrong"
-
-
-def _table(given: Mapping[str, Any]) -> SaluTable:
-    known = [item.name for item in fields(SaluTable)]
-    for key in given:
-        if key not in known:
-            raise ValueError(f"abstention: table has no number {key!r}; it has {', '.join(known)}")
-    return SaluTable(**given)

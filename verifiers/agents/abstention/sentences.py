@@ -17,67 +17,31 @@ from typing import Any, Final
 from adjudge.responses.markup import spaced, unwrap
 from adjudge.responses.visible import visible
 
+_BY_LANGUAGE: Final = {
+    "en": (
+        "I don't know | I do not know | I don't know the answer | I do not know the answer | I'm not sure | "
+        "I am not sure | Sorry, I don't know | I'm sorry, I don't know | I'm sorry, but I don't know | "
+        "I don't have enough information | I do not have enough information | "
+        "I don't have enough information to answer | I do not have enough information to answer | "
+        "I can't answer this question | I cannot answer this question | I can't answer that | "
+        "I cannot answer that | I am unable to answer this question | I'm unable to answer this question | "
+        "This question cannot be answered | The question cannot be answered | "
+        "The answer cannot be determined | It cannot be determined | There is not enough information | "
+        "There is not enough information to answer | Not enough information | Insufficient information | "
+        "Cannot be determined | Unanswerable | Unknown | IDK"
+    ),
+    "zh": (
+        "我不知道 | 我不知道答案 | 抱歉，我不知道 | 对不起，我不知道 | 我不清楚 | 我不确定 | 我无法回答 | "
+        "我无法回答这个问题 | 抱歉，我无法回答这个问题 | 这个问题无法回答 | 该问题无法回答 | 没有足够的信息 | "
+        "没有足够的信息来回答 | 信息不足 | 无法确定 | 无法回答 | 不知道 | 我無法回答這個問題"
+    ),
+}
 BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "en": (
-            "I don't know",
-            "I do not know",
-            "I don't know the answer",
-            "I do not know the answer",
-            "I'm not sure",
-            "I am not sure",
-            "Sorry, I don't know",
-            "I'm sorry, I don't know",
-            "I'm sorry, but I don't know",
-            "I don't have enough information",
-            "I do not have enough information",
-            "I don't have enough information to answer",
-            "I do not have enough information to answer",
-            "I can't answer this question",
-            "I cannot answer this question",
-            "I can't answer that",
-            "I cannot answer that",
-            "I am unable to answer this question",
-            "I'm unable to answer this question",
-            "This question cannot be answered",
-            "The question cannot be answered",
-            "The answer cannot be determined",
-            "It cannot be determined",
-            "There is not enough information",
-            "There is not enough information to answer",
-            "Not enough information",
-            "Insufficient information",
-            "Cannot be determined",
-            "Unanswerable",
-            "Unknown",
-            "IDK",
-        ),
-        "zh": (
-            "我不知道",
-            "我不知道答案",
-            "抱歉，我不知道",
-            "对不起，我不知道",
-            "我不清楚",
-            "我不确定",
-            "我无法回答",
-            "我无法回答这个问题",
-            "抱歉，我无法回答这个问题",
-            "这个问题无法回答",
-            "该问题无法回答",
-            "没有足够的信息",
-            "没有足够的信息来回答",
-            "信息不足",
-            "无法确定",
-            "无法回答",
-            "不知道",
-            "我無法回答這個問題",
-        ),
-    }
+    {language: tuple(texts.split(" | ")) for language, texts in _BY_LANGUAGE.items()}
 )
 """Sentences by language; the choice is ours."""
 
-MAX_CHARACTERS: Final = 2_000_000
-"""A longer text is not searched, and taken to hold a sentence: padding must not hide one."""
+MAX_CHARACTERS: Final = 2_000_000  # a longer text is taken to hold a sentence: padding must not hide one
 
 _SPARE: Final = 1_000  # characters more than the longest sentence's, for blanks and marks around one
 
@@ -88,13 +52,9 @@ _APOSTROPHES: Final = dict.fromkeys(map(ord, "'’ʼ`´"))
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """A list of sentences, ready to be looked for.
+    """The normal forms of a list of sentences, and those of them that are told inside a longer text too.
 
-    Attributes:
-        known: their normal forms.
-        inner: those that are told inside a longer text too: of three words, or four characters of a script without
-            blanks.
-        max_characters: characters of the longest text that can be one of them.
+    These have three words, or four characters of a script without blanks.
     """
 
     known: frozenset[str]
@@ -103,11 +63,7 @@ class Sentences:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Sentences:
-        """Return the list of the texts given.
-
-        Raises:
-            ValueError: one of them has no letter or digit.
-        """
+        """Return the list of the texts given; `ValueError` if one of them has no letter or digit."""
         forms = {}
         for text in texts:
             if not isinstance(text, str) or not (form := normal(text)):
@@ -133,16 +89,7 @@ class Sentences:
 
 
 def sentences_of(languages: Any, own: Any, *, inside: str) -> Sentences:
-    """Return the sentences that two options name: languages of the built-in list, and texts in its place.
-
-    Args:
-        languages: keys of `BUILT_IN`; not looked at where there are sentences of one's own.
-        own: texts, or None.
-        inside: whose options they are, for errors.
-
-    Raises:
-        ValueError: a language has no list, or a text is no sentence.
-    """
+    """Return the sentences that two options of the scorer `inside` name: built-in languages, or texts of one's own."""
     for option, given in (("languages", languages), ("sentences", () if own is None else own)):
         if isinstance(given, str) or not isinstance(given, list | tuple):
             raise ValueError(f"{inside}: {option} is {given!r}; give a list of texts")

@@ -23,21 +23,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, shortened
 from adjudge.prompts.template import Rendered
-from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.answer_span import Span
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 from adjudge.responses.phrases import plain
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
-from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
-from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, TrajectoryModelScorer, Value, check_number
-from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, steps_at
+from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
+from adjudge.verifiers.agents.scoring import (
+    KeyedLabels,
+    TrajectoryModelScorer,
+    TrajectoryNestedScorer,
+    Value,
+    check_number,
+)
+from adjudge.verifiers.agents.search.signals import read_answers
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
 _LETTERS = re.compile(r"[^\W_]+")
@@ -45,15 +47,10 @@ _LETTERS = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Atom:
-    """One atomic thought.
+    """One atomic thought, and its place with the tags.
 
-    Attributes:
-        tag: its name.
-        text: what stands inside, without blanks around it.
-        start: first character of the opening tag, in `response_text` of the sample.
-        end: one past the closing tag.
-        fault: "", "empty" without a word, or "repeated" where the same letters stood in an atom before, whatever their
-            case and what stands between them.
+    `fault` is "empty" without a word, and "repeated" where the same letters stood in an atom before, whatever their
+    case and what stands between them.
     """
 
     tag: str
@@ -80,7 +77,6 @@ def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
 
 
 def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, int, int]]:
-    """Name of each atom, and where its opening tag, its inside, its closing tag and what follows begin."""
     marks = [mark for mark in _TAG.finditer(text) if mark[2] not in reserved]
     last = {mark[2]: mark.start() for mark in marks if mark[1]}
     places: list[tuple[str, int, int, int, int]] = []
@@ -100,7 +96,7 @@ _BEST = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts(Case):
-    """A trajectory's atoms, as the model is shown them."""
+    """A trajectory's atoms."""
 
     atoms: tuple[Atom, ...]
 
@@ -110,19 +106,6 @@ class Thoughts(Case):
         return [atom for atom in self.atoms if not atom.fault]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtomNumbers:
-    """Reads a whole number from 0 to 10 for each atom from 1 to `count`, or nothing."""
-
-    count: int
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
-        """Return the numbers in order, or None."""
-        names = [str(at) for at in range(1, self.count + 1)]
-        numbers = keyed_lines(text, nonce, names, [str(number) for number in range(_BEST + 1)])
-        return None if numbers is None else tuple(int(numbers[name]) for name in names)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AtomJudge(TrajectoryModelScorer):
     """The mean worth of a trajectory's atomic thoughts in [0, 1], by a language model; `Score.steps` has each one's.
@@ -130,8 +113,8 @@ class AtomJudge(TrajectoryModelScorer):
     Atoms without a word and atoms said before are worth 0 and are not shown.
 
     Attributes:
-        reasoning: not read; the atoms stand in the reasoning.
-        max_characters: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
+        reasoning, max_characters: not read; the atoms stand in the reasoning, and `AtomicThoughtScorer` has looked at
+            the length.
     """
 
     name: ClassVar[str] = "atom_judge"
@@ -141,17 +124,15 @@ class AtomJudge(TrajectoryModelScorer):
     reasoning: Literal["strip", "keep"] = "keep"
 
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
-        """Return the atoms, or the score of a trajectory without any that could be shown."""
-        thoughts = Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
-        if thoughts.fine:
-            return thoughts
-        return Score(value=0.0, reason="no_answer", steps=steps_of(thoughts.atoms, [0.0] * len(thoughts.atoms)))
+        """Return the atoms, of which `AtomicThoughtScorer` has found one at least that can be shown."""
+        return Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         thoughts = [case for case in cases if isinstance(case, Thoughts)]
-        answers = await self.each_asked(thoughts, self._prompt, lambda one: AtomNumbers(count=len(one.fine)))
-        return [self._scored(one, answer) for one, answer in zip(thoughts, answers, strict=True)]
+        numbers = tuple(map(str, range(_BEST + 1)))
+        read = [KeyedLabels(tuple(str(at + 1) for at in range(len(one.fine))), numbers) for one in thoughts]
+        return await self.decided(thoughts, self._prompt, read, _judged)
 
     def _prompt(self, thoughts: Thoughts) -> Rendered:
         # the base asks with "-" for the response what made a prompt too long
@@ -163,25 +144,17 @@ class AtomJudge(TrajectoryModelScorer):
         }
         return self.render(self.templates()[0], values)
 
-    def _scored(self, thoughts: Thoughts, answer: Answer[tuple[int, ...]] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
-        said = iter(answer.value)
-        worth = [0.0 if atom.fault else next(said) / _BEST for atom in thoughts.atoms]
-        return Score(
-            value=sum(worth) / len(worth),
-            steps=steps_of(thoughts.atoms, worth),
-            evidence={"text": shortened(answer.text)},
-            cost=answer.cost,
-        )
+
+def _judged(thoughts: Thoughts, answer: Answer[tuple[str, ...]]) -> Score:
+    said = iter(answer.value)
+    worth = [0.0 if atom.fault else int(next(said)) / _BEST for atom in thoughts.atoms]
+    return replace(_mean(thoughts.atoms, worth), evidence={"text": shortened(answer.text)})
 
 
-def steps_of(atoms: Sequence[Atom], worth: Sequence[float]) -> tuple[StepScore, ...]:
-    """Return the verdicts on atoms, labelled by their fault or their name."""
-    return tuple(
-        StepScore(value=value, label=atom.fault or atom.tag, start=atom.start, end=atom.end)
-        for atom, value in zip(atoms, worth, strict=True)
-    )
+def _mean(atoms: Sequence[Atom], worth: Sequence[float], cost: Cost = NO_COST) -> Score:
+    """The mean worth of atoms, and in the steps each one's, labelled by its fault or its name."""
+    steps = steps_at(atoms, worth, (atom.fault or atom.tag for atom in atoms))
+    return Score(value=sum(worth) / len(worth), steps=steps, cost=cost)
 
 
 def _listed(number: int, atom: Atom) -> str:
@@ -192,8 +165,6 @@ def _listed(number: int, atom: Atom) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A well-formed trajectory."""
-
     sample: Sample
     answer: FinalAnswer
     atoms: tuple[Atom, ...]
@@ -201,24 +172,20 @@ class _Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtomicThoughtScorer(NestedScorer):
+class AtomicThoughtScorer(TrajectoryNestedScorer):
     """The worth of atomic thoughts, mixed with the answer's by how far the training is (Atom-Searcher).
 
     The reference is the answer, or a list of accepted ones; an `outcome` scorer gets it as it is.
 
     Attributes:
         engine: a language model that judges the atoms of a trajectory in one call; or none, with `reward`.
-        max_tokens: most tokens of its answer.
         reward: a scorer of single atoms: its sample has the question as the prompt and the atom as the response.
-        low: what the reward gives the worst atom; its values are mapped to [0, 1] and cut off there.
-        high: what it gives the best.
+        low, high: what the reward gives the worst and the best atom; mapped to [0, 1], and cut off there.
         outcome: a scorer of the whole response; None for the token F1 of the answer block.
         start: a at the beginning, in [0, 1].
-        progress: how far the training is, in [0, 1]; None to read it from `column`.
-        column: the column of `Sample.extra` with the progress.
+        progress: how far the training is, in [0, 1]; None to read it from the `column` of `Sample.extra`.
         malformed: what a trajectory of bad form gets.
-        max_atoms: of more atoms, the form is bad (`too_complex`).
-        max_characters: most characters that the agent may write (`too_complex`).
+        max_atoms, max_characters: with more, the form is bad (`too_complex`).
     """
 
     name: ClassVar[str] = "atomic_thoughts"
@@ -239,7 +206,6 @@ class AtomicThoughtScorer(NestedScorer):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and both or none of engine and reward."""
         if (self.engine is None) == (self.reward is None):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
         super().__post_init__()
@@ -256,18 +222,9 @@ class AtomicThoughtScorer(NestedScorer):
             return None
         return AtomJudge(engine=self.engine, max_tokens=self.max_tokens, form=self.form)
 
-    @cached_property
-    def _answers(self) -> TokenF1Verifier:
-        return TokenF1Verifier()
-
     def gold(self, sample: Sample) -> Any:
-        """Return the accepted answers, and how much the atoms count.
-
-        Raises:
-            BadReferenceError: there is no answer.
-            ValueError: the column with the progress is at fault.
-        """
-        answers = None if self.outcome is not None else self._answers.read_reference(sample.reference)
+        """Return the accepted answers, and how much the atoms count; `ValueError` if nobody says the progress."""
+        answers = None if self.outcome is not None else read_answers(sample.reference)
         progress = sample.extra.get(self.column) if self.progress is None else self.progress
         if progress is None:
             raise ValueError(
@@ -276,9 +233,8 @@ class AtomicThoughtScorer(NestedScorer):
         check_number(progress, Range(ge=0, le=1), f"extra[{self.column!r}]")
         return answers, self.start * (1.0 - progress)
 
-    def read(self, sample: Sample) -> _Read | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Read | Score:
         """Return the parts of a trajectory, or the score of one of bad form."""
-        trajectory = read_trajectory(sample, self.shape)
         if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape)
@@ -308,31 +264,36 @@ class AtomicThoughtScorer(NestedScorer):
     async def _outcomes(self, ready: Sequence[_Read]) -> list[Score]:
         if self.outcome is not None:
             return await asked(self.outcome, [one.sample for one in ready], called=f"the outcome of {self.name!r}")
-        return [self._answers.judge([Span("tag", (one.answer.text,))], self.gold(one.sample)[0]) for one in ready]
+        values = [self.gold(one.sample)[0].answer_f1(one.answer.text) for one in ready]
+        return [Score.scored(value, "" if value else "wrong") for value in values]
 
     async def _thoughts(self, ready: Sequence[_Read]) -> list[Score]:
-        """The worth of the atoms of each trajectory: the mean, and each one's in `steps`."""
         if self._judge is not None:
             return await self._judge.score([one.sample for one in ready])
         single = [
-            Sample(
-                prompt=one.sample.prompt, response=atom.text, reference=one.sample.reference, extra={"tag": atom.tag}
-            )
+            [
+                Sample(
+                    prompt=one.sample.prompt,
+                    response=atom.text,
+                    reference=one.sample.reference,
+                    extra={"tag": atom.tag},
+                )
+                for atom in one.atoms
+                if not atom.fault
+            ]
             for one in ready
-            for atom in one.atoms
-            if not atom.fault
         ]
-        said = iter(await asked(self.reward, single, called=f"the reward of {self.name!r}"))
-        return [self._mean(one.atoms, [None if atom.fault else next(said) for atom in one.atoms]) for one in ready]
+        said = await asked_each(self.reward, single, called=f"the reward of {self.name!r}")
+        return [self._worth(one.atoms, given) for one, given in zip(ready, said, strict=True)]
 
-    def _mean(self, atoms: Sequence[Atom], said: Sequence[Score | None]) -> Score:
-        """The mean worth of atoms; those that were not asked about are worth 0."""
-        given = [score for score in said if score is not None]
+    def _worth(self, atoms: Sequence[Atom], given: Sequence[Score]) -> Score:
         if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
             return missing
-        span = self.high - self.low
-        worth = [0.0 if one is None else min(max(((one.value or 0.0) - self.low) / span, 0.0), 1.0) for one in said]
-        return Score(value=sum(worth) / len(worth), steps=steps_of(atoms, worth), cost=cost_of(given))
+        said, span = iter(given), self.high - self.low
+        worth = [
+            0.0 if atom.fault else min(max(((next(said).value or 0.0) - self.low) / span, 0.0), 1.0) for atom in atoms
+        ]
+        return _mean(atoms, worth, cost_of(given))
 
     def _mixed(self, read: _Read, outcome: Score, thoughts: Score | None) -> Score:
         parts = {"outcome": outcome} if thoughts is None else {"outcome": outcome, "atoms": replace(thoughts, steps=())}

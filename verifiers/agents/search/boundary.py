@@ -1,18 +1,9 @@
 """Rewards at the boundary of what a search agent knows: answer alone where that is enough, search where it is not.
 
-The answer is right by SQuAD's exact match, or by token F1 from `least` on.  Searches that were tried cost; only those
-that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that goes
-on after its answer is malformed.  What a tool answered though no search can be read there was a search that was tried.
-
-| case | when |
-|---|---|
-| `malformed` | no answer that can be read, or a form that the policy does not allow |
-| `wrong`, `wrong_searched` | wrong; a tool answered a search |
-| `wrong_needless` | wrong after a search, and the direct answer was right |
-| `right` | right; with "sem", without a search |
-| `right_needed`, `right_needless` | right with a search, and the direct answer was wrong; was right, too |
-| `right_tools` | right, and several different tools answered |
-| `decision_right`, `decision_wrong` | the agent's word on whether it needs a search, beside its direct answer |
+The answer is right by SQuAD's exact match, or by token F1 from `threshold` on.  Searches that were tried cost; only
+those that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that
+goes on after its answer is malformed.  What a tool answered though no search can be read there was a search that was
+tried.  docs/search_turns.md has the cases.
 
 | policy | where the numbers are from |
 |---|---|
@@ -35,13 +26,15 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score
-from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.trajectories.searches import final_answer, searches_of
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
-from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+from adjudge.verifiers.agents.search.signals import SearchReference, read_answers
 
+Gold: TypeAlias = tuple[SearchReference, bool | None]
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
 
 THRIFT = "thrift"
@@ -62,22 +55,22 @@ TABLES: Mapping[Policy, Mapping[str, float]] = MappingProxyType(
         "tool_star": {"malformed": -1.0, "wrong": 0.0, "right": 1.0, "right_tools": 1.1},
     }
 )
+_DECISION = "decision"
 _WORDS = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchBoundaryVerifier(TrajectoryVerifier):
+class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star.
 
     The reference is the answer or a list of accepted ones, or `{"answer": .., "direct": ..}`; `direct`, there or in
     `Sample.extra`, is true or false for the answer without a search, or that answer itself ("sem", "adasearch").
 
     Attributes:
-        policy: whose table is used; see the module.
-        values: values of the table that take the place of the policy's own, by case.
+        policy: whose table is used.
+        values: values, by case, in the place of the table's.
         max_searches: with "ikea", the number of searches from which thrift pays nothing; 3 as released.
         thought: whether a trajectory without a thought is malformed, as for IKEA.
-        decision: with "adasearch", the tag in which the agent says yes (it knows the answer) or no.
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
             calls of others cost what searches do.
         metric: how an answer is compared: "exact_match", or "f1".
@@ -92,14 +85,12 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
     values: Mapping[str, float] = field(default_factory=dict)
     max_searches: Count = 3
     thought: bool = False
-    decision: str = "decision"
     tools: tuple[str, ...] = ()
     metric: Literal["exact_match", "f1"] = "exact_match"
     threshold: Annotated[float, Range(gt=0, le=1)] = 1.0
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and values of cases that the policy does not know."""
         if not isinstance(self.tools, list | tuple) or not all(isinstance(one, str) and one for one in self.tools):
             raise ValueError(f"{self.name}: tools is {self.tools!r}; give a list of names")
         object.__setattr__(self, "tools", tuple(self.tools))
@@ -108,114 +99,108 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
 
     @property
     def more_tags(self) -> tuple[str, ...]:
-        """The tags of tools and of the decision."""
-        return (*self.tools, *((self.decision,) if self.policy == "adasearch" else ()))
+        """The tags of tools, and with "adasearch" the one in which the agent says whether it knows the answer."""
+        return (*self.tools, *((_DECISION,) if self.policy == "adasearch" else ()))
 
     @cached_property
     def table(self) -> dict[str, float]:
-        """Case to value, with the values that were given."""
+        """The policy's values by case, and those that take their place."""
         return {**TABLES[self.policy], **self.values}
 
-    @cached_property
-    def _answers(self) -> TokenF1Verifier:
-        return TokenF1Verifier(metric=self.metric)
-
-    def judged(
-        self, sample: Sample, trajectory: Trajectory, gold: tuple[tuple[tuple[str, ...], ...], bool | None]
-    ) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
         """Return the value of the case; `Score.evidence` has the case and the counts."""
         answers, direct = gold
         decides = self.policy == "adasearch"
-        conduct = conduct_of(trajectory, self.shape, thought=self.thought, tools=self.tools, answer=not decides)
-        if trajectory.written > self.max_characters:
-            return self._scored("malformed", "too_complex", conduct)
-        if sample.finish_reason == "length":
-            return self._scored("malformed", "truncated", conduct)
-        if conduct.fault:
-            return self._scored("malformed", conduct.fault, conduct)
+        final = final_answer(trajectory, self.shape)
+        searches = searches_of(trajectory, self.shape)
+        unread = sum(_unread(turn, self.shape, self.tools) for turn in trajectory.turns)
+        attempted = len(searches) + unread
+        answered = sum(bool(search.query.strip()) and search.answered for search in searches)
+        used = _tools(trajectory, self.shape, self.tools)
+
+        def scored(case: str, reason: str, **evidence: Any) -> Score:
+            thrift = self.table.get(THRIFT, 0.0) if case.startswith("right") else 0.0
+            value = self.table[case] + thrift * max(0.0, 1.0 - attempted / self.max_searches)
+            counts = {"attempted": attempted, "answered": answered, "tools": list(used)}
+            return Score.scored(value, reason, case=case, **counts, **evidence)
+
+        if fault := self._fault(sample, trajectory, None if decides else final, searches):
+            return scored("malformed", fault)
         if decides:
-            return self._decided(trajectory, conduct, bool(direct))
-        right = self._right(conduct.answer, answers)
-        case = case_of(self.policy, conduct, right=right, direct=direct)
-        return self._scored(case, "" if right else "wrong", conduct, answer=shorten(conduct.answer))
+            knows, fault = read_decision(trajectory)
+            if fault or (knows and attempted):  # it says that it knows, and searches
+                return scored("malformed", fault or "bad_format")
+            right = knows == direct
+            case = "decision_right" if right else "decision_wrong"
+            return scored(case, "" if right else "wrong", knows=knows, direct=direct)
+        right = self._right(final.text, answers)
+        case = self._case(right=right, direct=direct, attempted=attempted, answered=answered, tools=len(used))
+        return scored(case, "" if right else "wrong", answer=shorten(final.text))
+
+    def _fault(
+        self, sample: Sample, trajectory: Trajectory, final: FinalAnswer | None, searches: Sequence[Search]
+    ) -> str:
+        """Why a trajectory is malformed; without a `final` answer none is asked for."""
+        if trajectory.written > self.max_characters:
+            return "too_complex"
+        if sample.finish_reason == "length":
+            return "truncated"
+        if trajectory.forged():
+            return "tampering"
+        if final is not None:
+            if final.reason:
+                return final.reason
+            ends = [*(call.end for call in trajectory.calls()), *(search.end for search in searches)]
+            if any(end >= final.end for end in ends):
+                return "bad_format"  # it went on; a call beside a message's text ends where that does
+        return "bad_format" if self.thought and not _has_thought(trajectory, self.shape) else ""
+
+    def _case(self, *, right: bool, direct: bool | None, attempted: int, answered: int, tools: int) -> str:
+        """The case of a well-formed answer: searches that were tried cost, those that a tool answered can earn."""
+        if self.policy == "ikea":
+            return "right" if right else "wrong_searched" if answered else "wrong"
+        if self.policy == "tool_star":
+            return ("right_tools" if tools > 1 else "right") if right else "wrong"
+        if not attempted:
+            return "right" if right else "wrong"
+        if right:
+            return "right_needless" if direct else "right_needed"
+        return "wrong_needless" if direct else "wrong"
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the value of a malformed trajectory."""
         return Score.scored(min(0.0, self.table["malformed"]), reason)
 
-    def _decided(self, trajectory: Trajectory, conduct: Conduct, direct: bool) -> Score:
-        knows, fault = read_decision(trajectory, self.decision)
-        if knows is None:
-            return self._scored("malformed", fault, conduct)
-        if knows and conduct.attempted:
-            return self._scored("malformed", "bad_format", conduct)  # it says that it knows, and searches
-        right = knows == direct
-        case = "decision_right" if right else "decision_wrong"
-        return self._scored(case, "" if right else "wrong", conduct, knows=knows, direct=direct)
+    def _right(self, answer: str, gold: SearchReference) -> bool:
+        value = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
+        return value >= self.threshold
 
-    def _scored(self, case: str, reason: str, conduct: Conduct, **evidence: Any) -> Score:
-        thrift = self.table.get(THRIFT, 0.0) if case.startswith("right") else 0.0
-        value = self.table[case] + thrift * max(0.0, 1.0 - conduct.attempted / self.max_searches)
-        counts = {"attempted": conduct.attempted, "answered": conduct.answered, "tools": list(conduct.tools)}
-        return Score.scored(value, reason, case=case, **counts, **evidence)
+    def read_reference(self, reference: Any) -> Gold:
+        """Return the same as `gold_of`, of a sample without columns."""
+        return self.gold_of(Sample(prompt="", response="", reference=reference))
 
-    def _right(self, answer: str, gold: tuple[tuple[str, ...], ...]) -> bool:
-        value = self._answers.judge([Span("tag", (answer,))], gold).value
-        return value is not None and value >= self.threshold
-
-    def gold(self, sample: Sample) -> tuple[tuple[tuple[str, ...], ...], bool | None]:
-        """Return the accepted answers, and whether the direct answer is right.
-
-        Raises:
-            BadReferenceError: one of them is missing or malformed.
-        """
+    def gold_of(self, sample: Sample) -> Gold:
+        """Return the accepted answers, and whether the direct answer is right, None if nobody says so."""
         reference = sample.reference
         direct = sample.extra.get("direct")
         if isinstance(reference, Mapping):
-            for key in reference:
-                if key not in ("answer", "direct"):
-                    raise BadReferenceError(
-                        f"the reference has the key {key!r}; known are answer and direct", mistake=True
-                    )
+            reference = fields_of(reference, (), ("answer", "direct"), give='{"answer": .., "direct": ..}')
             direct = reference.get("direct", direct)
             reference = reference.get("answer")
-        gold = self._answers.read_reference(reference)
+        gold = read_answers(reference)
         if direct is not None and not isinstance(direct, bool | str):
-            raise BadReferenceError(
-                f"direct is {shorten(repr(direct), 60)}; give true, false, or the answer without a search", mistake=True
-            )
+            raise ReferenceFormError(f"direct is {shown(direct)}; give true, false, or the answer without a search")
         if direct is None and self.policy in ("sem", "adasearch"):
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f'{self.policy} asks whether the answer without a search is right: give {{"answer": .., "direct": '
-                'true}, or extra["direct"]',
-                mistake=True,
+                'true}, or extra["direct"]'
             )
         if not isinstance(direct, str):
             return gold, direct
         flags = ("true", "false")  # texts that mean a flag, unless the question asks for one of them
         if direct.strip().casefold() in flags and not any(self._right(flag, gold) for flag in flags):
-            raise BadReferenceError(f"direct is the text {direct!r}; give true or false itself", mistake=True)
+            raise ReferenceFormError(f"direct is the text {direct!r}; give true or false itself")
         return gold, self._right(direct, gold)
-
-
-def case_of(policy: Policy, conduct: Conduct, *, right: bool, direct: bool | None) -> str:
-    """Return the case of a well-formed trajectory; "adasearch" has its own.
-
-    Args:
-        policy: whose table is used.
-        conduct: what the agent did: searches that it tried cost, those that a tool answered can earn.
-        right: whether the answer is right.
-        direct: whether the answer without a search is right; None if nobody looked.
-    """
-    if policy == "ikea":
-        return "right" if right else "wrong_searched" if conduct.answered else "wrong"
-    if policy == "tool_star":
-        return ("right_tools" if len(conduct.tools) > 1 else "right") if right else "wrong"
-    if not conduct.attempted:
-        return "right" if right else "wrong"
-    if right:
-        return "right_needless" if direct else "right_needed"
-    return "wrong_needless" if direct else "wrong"
 
 
 def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:
@@ -232,61 +217,9 @@ def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:
     return 2 * hits / (sum(knows) + sum(direct)) if hits else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conduct:
-    """How an agent came to its answer.
-
-    Attributes:
-        answer: the answer, "" without one.
-        fault: why the trajectory is malformed, a code of `adjudge.reasons`; "" if it is not.
-        attempted: how many searches were tried; empty ones count, and so does what may have been one (`_unread`).
-        answered: how many of those that can be read said something and were answered.
-        tools: the different tools that answered, by name; only those that there are.
-    """
-
-    answer: str
-    fault: str
-    attempted: int
-    answered: int
-    tools: tuple[str, ...]
-
-
-def conduct_of(
-    trajectory: Trajectory, form: TrajectoryForm, *, thought: bool, tools: Sequence[str], answer: bool = True
-) -> Conduct:
-    """Return how an agent came to its answer.
-
-    Args:
-        trajectory: what it did.
-        form: the names of tags and tools.
-        thought: whether a trajectory without a closed thought that says something is malformed.
-        tools: the tools beside the search, by the name of their tag or call.
-        answer: whether an answer is asked for.
-    """
-    final = final_answer(trajectory, form)
-    searches = searches_of(trajectory, form)
-    ends = [call.end for call in trajectory.calls()] + [search.end for search in searches]
-    fault = ""
-    if trajectory.forged():
-        fault = "tampering"
-    elif answer and final.reason:
-        fault = final.reason
-    elif answer and any(end >= final.end for end in ends):
-        fault = "bad_format"  # it went on after its answer; a call beside a message's text ends where that does
-    elif thought and not _has_thought(trajectory, form):
-        fault = "bad_format"
-    return Conduct(
-        answer=final.text,
-        fault=fault,
-        attempted=len(searches) + sum(_unread(turn, form, tools) for turn in trajectory.turns),
-        answered=sum(bool(search.query.strip()) and search.answered for search in searches),
-        tools=_tools(trajectory, form, tools),
-    )
-
-
-def read_decision(trajectory: Trajectory, tag: str) -> tuple[bool | None, str]:
+def read_decision(trajectory: Trajectory) -> tuple[bool | None, str]:
     """Return whether the agent says that it knows the answer, and "" or the reason why it says neither yes nor no."""
-    words = {block.text.strip().rstrip(".!").casefold() for block in trajectory.blocks(tag)}
+    words = {block.text.strip().rstrip(".!").casefold() for block in trajectory.blocks(_DECISION)}
     if len(words) != 1:
         return None, "several_answers" if words else "no_answer"
     said = _WORDS.get(words.pop())

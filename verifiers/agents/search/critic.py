@@ -21,20 +21,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from adjudge.engines.interface import Fault
 from adjudge.options import Count, Share
 from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, guard, shortened
 from adjudge.prompts.template import Rendered
-from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.searches import searches_of
-from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn
+from adjudge.protocol import Sample, Score
+from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn, steps_at
 from adjudge.scoring.nested import asked, cost_of, options_of, part_of, without_number
-from adjudge.verifiers.agents.scoring import TrajectoryModelScorer
-from adjudge.verifiers.agents.search.reference import answers_shown
+from adjudge.verifiers.agents.scoring import KeyedLabels, TrajectoryModelScorer
+from adjudge.verifiers.agents.search.signals import answers_shown
 
 _WORTH = {"good": 1.0, "bad": -1.0}
+_SHOWN = 2_000  # characters of one text of a tool or a user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +41,6 @@ class Episode(Case):
 
     turns: tuple[Turn, ...]
     judged: Mapping[int, Turn]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLabels:
-    """Reads one label for each of the turns named; another count, another name or another word is no verdict."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
-        """Return the labels in the order of the names, or None."""
-        labels = keyed_lines(text, nonce, self.names, tuple(_WORTH))
-        return None if labels is None else tuple(labels.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +53,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         reasoning: "keep" shows the critic all that the agent wrote; "strip" leaves out its thoughts.
         outcome: a scorer of the whole response; None for the turns alone.
         share: a, the weight of the turns beside an outcome, in [0, 1]; 0 leaves the labels in `Score.steps` alone.
-        judged: the turns that are labelled: "all", or those that "search".
-        value: what the turns are worth together: "mean" of +1 and -1, or the "share" of good ones.
         max_turns: a trajectory of more turns is not shown (`too_complex`).
-        result_characters: most characters of one tool's text that are shown.
     """
 
     name: ClassVar[str] = "turn_critic"
@@ -81,13 +64,9 @@ class TurnCriticScorer(TrajectoryModelScorer):
     reasoning: Literal["strip", "keep"] = "keep"
     outcome: Any = None
     share: Share = 0.25
-    judged: Literal["all", "search"] = "all"
-    value: Literal["mean", "share"] = "mean"
     max_turns: Count = 64
-    result_characters: Count = 2_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and an outcome that is no scorer."""
         super().__post_init__()
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
 
@@ -106,7 +85,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
     @property
     def lowest(self) -> float:
         """What the turns of a response get that is not shown."""
-        return -1.0 if self.value == "mean" else 0.0
+        return -1.0
 
     def gold(self, sample: Sample) -> list[str]:
         """Return the accepted answers; `BadReferenceError` if there are none."""
@@ -119,15 +98,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         fault = guard(text, min_words=self.min_words, max_characters=self.max_characters)
         if fault or len(turns) > self.max_turns:
             return Score.scored(self.lowest, fault or "too_complex")
-        searching = {search.turn for search in searches_of(trajectory, self.shape)}
-        acted = [(place, turn) for place, turn in enumerate(turns) if turn.acted]
-        judged = {
-            number: turn
-            for number, (place, turn) in enumerate(acted, start=1)
-            if self.judged == "all" or place in searching
-        }
-        if not judged:
-            return Score.scored(0.0 if self.value == "mean" else self.lowest, "", turns=0)
+        judged = dict(enumerate((turn for turn in turns if turn.acted), start=1))
         return Episode(sample=sample, response=text, turns=turns, judged=judged)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -152,10 +123,8 @@ class TurnCriticScorer(TrajectoryModelScorer):
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         episodes = [case for case in cases if isinstance(case, Episode)]
-        answers = await self.each_asked(
-            episodes, self._prompt, lambda episode: TurnLabels(names=tuple(map(str, episode.judged)))
-        )
-        return [self._labelled(episode, answer) for episode, answer in zip(episodes, answers, strict=True)]
+        read = [KeyedLabels(tuple(map(str, episode.judged)), tuple(_WORTH)) for episode in episodes]
+        return await self.decided(episodes, self._prompt, read, self._labelled)
 
     def _prompt(self, episode: Episode) -> Rendered:
         # made of the response and not of `turns` alone: the base asks with "-" what made a prompt too long
@@ -163,41 +132,24 @@ class TurnCriticScorer(TrajectoryModelScorer):
         values = {
             "question": episode.sample.prompt,
             "reference": "\n".join(self.gold(episode.sample)),
-            "trajectory": shown_turns(
-                turns, self.shape, thoughts=self.reasoning == "keep", characters=self.result_characters
-            ),
+            "trajectory": shown_turns(turns, self.shape, thoughts=self.reasoning == "keep"),
             "verdicts": "\n".join(f"{number}: good or bad" for number in episode.judged),
         }
         return self.render(self.templates()[0], values)
 
-    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
+    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]]) -> Score:
         worth = [_WORTH[label] for label in answer.value]
         good = sum(one > 0 for one in worth)
-        value = sum(worth) / len(worth) if self.value == "mean" else good / len(worth)
-        steps = tuple(
-            StepScore(value=one, label=label, start=turn.start, end=turn.end)
-            for turn, label, one in zip(episode.judged.values(), answer.value, worth, strict=True)
-        )
         return Score(
-            value=value,
+            value=sum(worth) / len(worth),
             reason="" if good == len(worth) else "wrong",
-            steps=steps,
+            steps=steps_at(episode.judged.values(), worth, answer.value),
             evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
-            cost=answer.cost,
         )
 
 
-def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool, characters: int) -> str:
-    """Return turns line by line, the agent's own with their numbers from 1.
-
-    Args:
-        turns: what is shown.
-        form: names the tag of thoughts.
-        thoughts: whether thoughts are shown.
-        characters: most characters of one text of a tool or a user; the rest is left out, and said to be.
-    """
+def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool) -> str:
+    """Return turns line by line, the agent's own with their numbers from 1."""
     lines: list[str] = []
     numbers = itertools.count(1)
     for turn in turns:
@@ -205,8 +157,8 @@ def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool, 
         lines += _lines("agent", turn.text if thoughts else without_thoughts(turn, form))
         lines += [f"agent| {call}" for call in calls_beside(turn, form)]
         for text in (*(result.text for result in turn.results), *turn.replies):
-            cut = len(text) - characters
-            lines += _lines("tool", text if cut <= 0 else f"{text[:characters]}\n({cut} characters are left out)")
+            cut = len(text) - _SHOWN
+            lines += _lines("tool", text if cut <= 0 else f"{text[:_SHOWN]}\n({cut} characters are left out)")
     return "\n".join(lines)
 
 

@@ -29,19 +29,19 @@ from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
+from adjudge.responses.trajectories.searches import Search, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Result, Trajectory
 from adjudge.verifiers.agents.scoring import TrajectoryModelScorer, Weight
-from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
-from adjudge.verifiers.agents.search.signals import identity, words
+from adjudge.verifiers.agents.search.signals import SearchReference, identity, read_answers, words
 
+_QUOTES = "evidence"
 _MIN_WORDS = 3  # of a quote; fewer words stand in a row anywhere
 _MAX_QUOTES = 200  # lines that are looked for; each is a search through all results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection(Case):
-    """A trajectory's answer and evidence; `response` is the evidence, and the only part that the model sees."""
+    """A trajectory's answer, and its evidence as the `response`, the only part that the model sees."""
 
     answer: str
     f1: float
@@ -56,7 +56,7 @@ class AnswerReader:
     form: str
 
     def __call__(self, text: str, nonce: str = "", /) -> str | None:
-        """Return the answer, or None."""
+        """Return the answer."""
         said = {answer for answer, _ in answers_in(text, self.form, nonce)}
         return said.pop() or None if len(said) == 1 else None
 
@@ -70,12 +70,9 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     Attributes:
         max_characters: a trajectory with more evidence or more text of the agent than so many characters gets 0
             (`too_complex`).
-        answer_weight: weight of the answer's F1 (ours).
-        evidence_weight: weight of the second model's F1 (ours).
+        answer_weight, evidence_weight: weights of the answer's F1 and of the second model's (ours).
         well_formed: what a trajectory earns that is not malformed (ours).
-        source: the evidence: all "results" of tools, or the agent's "quotes" from them.
-        evidence_tag: the tag of quotes.
-        several: "none": different answers are malformed; "last": the last one counts.
+        source: the evidence: all "results" of tools, or the agent's "quotes" from them in `<evidence>` blocks.
     """
 
     name: ClassVar[str] = "search_evidence"
@@ -88,13 +85,11 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     evidence_weight: Weight = 0.5
     well_formed: Weight = 0.1
     source: Literal["results", "quotes"] = "results"
-    evidence_tag: str = "evidence"
-    several: SeveralAnswers = "none"
 
     @property
     def more_tags(self) -> tuple[str, ...]:
         """The tag of quotes."""
-        return (self.evidence_tag,)
+        return (_QUOTES,)
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the accepted answers; `BadReferenceError` if there are none."""
@@ -104,7 +99,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
         """Return the evidence that is shown to the model, or the score of a sample that is not shown to it."""
         if trajectory.written > self.max_characters:
             return Score.scored(self.lowest, "too_complex")
-        answer = final_answer(trajectory, self.shape, several=self.several)
+        answer = final_answer(trajectory, self.shape)
         searches = searches_of(trajectory, self.shape)
         fault = answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else "")
         if fault or trajectory.forged():
@@ -112,7 +107,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
         if self.source == "results":
             evidence = _results(searches)
         else:
-            evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches, self.evidence_tag)))
+            evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches)))
         if len(evidence) > self.max_characters:
             return Score.scored(self.lowest, "too_complex", evidence=len(evidence))
         gold = self.gold(sample)
@@ -165,7 +160,7 @@ def _results(searches: Sequence[Search]) -> str:
     return "\n\n".join(filter(None, documents.values()))
 
 
-def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> list[str]:
+def _quotes(trajectory: Trajectory, searches: Sequence[Search]) -> list[str]:
     """The lines of evidence blocks that quote an earlier result."""
     quotes: list[str] = []
     results: defaultdict[int, list[Result]] = defaultdict(list)
@@ -173,7 +168,7 @@ def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> lis
         results[search.turn].extend(search.results)
     returned, looked = " ", 0
     for at, turn in enumerate(trajectory.turns):
-        for block in turn.tagged(tag):
+        for block in turn.tagged(_QUOTES):
             for line in block.text.splitlines():
                 said = words(line)
                 looked += 1

@@ -8,9 +8,7 @@ of pairs: of the findings that were matched, or of the queries that a tool answe
 and diversity count only where something is right (`gated`).
 
 Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
-embeddings.  Not taken over: splitting the answer at every hyphen, full marks of the format for ten findings whatever
-they say, weights by the number and the length of queries, and 0 where the similarity server is down, which here is a
-failed score.
+embeddings; docs/search_turns.md says what was not taken over.
 
 Not covered: closed questions, which `token_f1` judges, and lists inside lists.
 """
@@ -25,13 +23,21 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Count, Range
-from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.reading import read_trajectory
+from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, Value, Weight
-from adjudge.verifiers.agents.search.reference import folded, read_findings
-from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
+from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
+from adjudge.scoring.nested import asked_each, cost_of, without_number
+from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, Weight
+from adjudge.verifiers.agents.search.signals import (
+    Rule,
+    finding_f1,
+    folded,
+    likeness,
+    matched,
+    read_findings,
+    spread,
+    words_of,
+)
 
 _MAX_QUERIES = 20  # as released
 _BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
@@ -40,7 +46,7 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One finding: its text without the bullet, and the place of its line in the graded text."""
+    """A finding's text without the bullet, and the place of its line in the graded text."""
 
     text: str
     start: int
@@ -48,12 +54,7 @@ class Finding:
 
 
 def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
-    """Return the findings of an answer in order, and how many of its lines are none; blank lines do not count.
-
-    Args:
-        text: the answer.
-        offset: where it begins in the graded text.
-    """
+    """Return the findings of an answer that begins at `offset`, and how many lines with something else it has."""
     findings: list[Finding] = []
     others = 0
     at = offset
@@ -70,8 +71,6 @@ def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """One answer on its way to its score."""
-
     sample: Sample
     findings: list[Finding]
     others: int
@@ -83,7 +82,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingsScorer(NestedScorer):
+class FindingsScorer(TrajectoryNestedScorer):
     """A list of findings beside reference findings: format, F1 by one-to-one matching, diversity (O2-Searcher).
 
     The reference is `{"findings": ["..", ..]}` or a list of texts.
@@ -96,11 +95,9 @@ class FindingsScorer(NestedScorer):
         scale: what full marks are worth.
         lines: "all": the format is 1 if every line of the answer is a finding and none is repeated, else 0; "share":
             the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0.
-        repeat_cost: see `lines`; 3 as released.
         diverse: whose diversity counts: "findings" for those that were matched, or "queries".
         gated: whether format and diversity count only where the F1 is above 0.
-        max_findings: an answer with more scores 0 (`too_complex`).
-        max_characters: so does an answer of more characters.
+        max_findings, max_characters: an answer with more scores 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "findings"
@@ -120,7 +117,6 @@ class FindingsScorer(NestedScorer):
     max_characters: Count = 50_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         weights: Any = self.weights
         numbers = isinstance(weights, list | tuple) and [
@@ -136,9 +132,8 @@ class FindingsScorer(NestedScorer):
         """Return the reference findings; `BadReferenceError` if there are none that could be matched."""
         return read_findings(sample.reference)
 
-    def read(self, sample: Sample) -> _Work | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Work | Score:
         """Return the findings of a sample, or its score if it has none."""
-        trajectory = read_trajectory(sample, self.shape)
         answer = final_answer(trajectory, self.shape)
         if sample.finish_reason == "length":
             return Score.scored(0.0, "truncated")
@@ -167,7 +162,6 @@ class FindingsScorer(NestedScorer):
         return [self._scored(work) for work in read]
 
     async def _match(self, works: Sequence[_Work]) -> None:
-        """Find out which findings are which reference findings."""
         alike = await self._alike(
             works, [[(finding.text, gold) for finding in one.findings for gold in one.references] for one in works]
         )
@@ -177,7 +171,6 @@ class FindingsScorer(NestedScorer):
             work.pairs = matched(rows, self.threshold)
 
     async def _compare(self, works: Sequence[_Work]) -> None:
-        """Find out how alike the texts are whose diversity counts."""
         texts = [
             work.queries if self.diverse == "queries" else [work.findings[row].text for row, _ in work.pairs]
             for work in works
@@ -189,23 +182,19 @@ class FindingsScorer(NestedScorer):
     async def _alike(self, works: Sequence[_Work], asked_for: Sequence[Sequence[tuple[str, str]]]) -> list[list[float]]:
         """How alike the texts of each pair are, in [0, 1]; scores without a number are kept with the work."""
         if self.similarity is None:
-            return [self._by_rule(pairs) for pairs in asked_for]
+            words = {text: words_of(text) for pairs in asked_for for pair in pairs for text in pair}
+            return [[likeness(words[one], words[other], self.rule) for one, other in pairs] for pairs in asked_for]
         samples = [
-            replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
+            [
+                replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
+                for one, other in pairs
+            ]
             for work, pairs in zip(works, asked_for, strict=True)
-            for one, other in pairs
         ]
-        alike = iter(await asked(self.similarity, samples, called=f"the similarity of {self.name!r}"))
-        rows: list[list[float]] = []
-        for work, pairs in zip(works, asked_for, strict=True):
-            scores = [next(alike) for _ in pairs]
+        alike = await asked_each(self.similarity, samples, called=f"the similarity of {self.name!r}")
+        for work, scores in zip(works, alike, strict=True):
             work.given += scores
-            rows.append([min(max(score.value or 0.0, 0.0), 1.0) for score in scores])
-        return rows
-
-    def _by_rule(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        words = {text: words_of(text) for text in dict.fromkeys(itertools.chain.from_iterable(pairs))}
-        return [likeness(words[one], words[other], self.rule) for one, other in pairs]
+        return [[min(max(score.value or 0.0, 0.0), 1.0) for score in scores] for scores in alike]
 
     def _scored(self, work: _Work) -> Score:
         unknown = next((one for one in work.given if one.value is None), None)
@@ -217,20 +206,12 @@ class FindingsScorer(NestedScorer):
         form, diversity = self._form(work), spread(work.likeness)
         rewards = (form, factual, diversity) if factual or not self.gated else (0.0, 0.0, 0.0)
         weighed = sum(weight * reward for weight, reward in zip(self.weights, rewards, strict=True))
-        columns = dict(work.pairs)
-        steps = tuple(
-            StepScore(
-                value=float(at in columns),
-                label="matched" if at in columns else "unmatched",
-                start=finding.start,
-                end=finding.end,
-            )
-            for at, finding in enumerate(work.findings)
-        )
+        rows = {row for row, _ in work.pairs}
+        values = [float(at in rows) for at in range(count)]
         return Score(
             value=self.scale * weighed / sum(self.weights),
             reason="" if factual else "wrong",
-            steps=steps,
+            steps=steps_at(work.findings, values, ("matched" if value else "unmatched" for value in values)),
             evidence={
                 "format": form,
                 "factual": factual,
@@ -243,7 +224,6 @@ class FindingsScorer(NestedScorer):
         )
 
     def _form(self, work: _Work) -> float:
-        """How well the answer is a list, in [0, 1]."""
         count = len(work.findings)
         different = len({folded(finding.text) for finding in work.findings})
         if self.lines == "all":

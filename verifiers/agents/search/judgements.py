@@ -1,26 +1,12 @@
 """ReSeek's reward (`TencentBAC/ReSeek`): the answer, and whether the agent knew which results were of use.
 
-After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables:
-
-| case | by rule | with `relevance` |
-|---|---|---|
-| `yes_answered`: Yes, and the final answer is right | 0.4 | 0.1 |
-| `yes_relevant`: Yes, the result is relevant, the answer wrong | 0.3 | -0.025 |
-| `yes_irrelevant`: Yes, the result is not | -0.6 | -0.05 |
-| `no_relevant`: No, the result is relevant | -0.3 | -0.05 |
-| `no_irrelevant`: No, and it is not | 0.3 | 0.02 |
-| `no_irrelevant_answered`: the same, and the answer is right | 0.4 | 0.02 |
-
-By rule a result is relevant if it holds the gold answer as whole words (`signals.holds`); with `relevance`, a
-re-ranker, if that scores gold answer and result at `threshold` or above.
+After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables: `RULE`,
+where a result is relevant that holds the gold answer as whole words (`signals.holds`), or `RERANKED`, where it is one
+for which `relevance`, a re-ranker, gives gold answer and result `threshold` or more.
 
 A judgement is about what the searches of the turn before it returned.  Of each turn the first counts, if all of the
-turn's judgements say the same; what follows no result is about nothing.
-
-Where the released code differs: "no" is found in "know"; it reads results that the model wrote itself, judgements in
-thoughts, and one judgement for every result before it that has none of its own; the re-ranker sees the first accepted
-answer alone, here all; if it does not answer that is 0, here the score is failed; no answer is spared what wrong
-judgements cost, here it is not; and searching for nothing, to say No, pays without end (`max_paid`).
+turn's judgements say the same; what follows no result is about nothing.  docs/search_turns.md says where the released
+code differs.
 
 Not covered: the environment that takes a result away after a No.
 """
@@ -36,40 +22,24 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from adjudge.options import Count, Range, Share
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, Value, case_values
-from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
-from adjudge.verifiers.agents.search.signals import holds, identity
+from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, case_values
+from adjudge.verifiers.agents.search.signals import SearchReference, holds, identity, read_answers
 
-_CASES = (
-    "yes_answered",
-    "yes_relevant",
-    "yes_irrelevant",
-    "no_relevant",
-    "no_irrelevant",
-    "no_irrelevant_answered",
-)
+_CASES = "yes_answered yes_relevant yes_irrelevant no_relevant no_irrelevant no_irrelevant_answered".split()
 RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))
-"""The values of the rule version."""
-
 RERANKED: Mapping[str, float] = dict(zip(_CASES, (0.1, -0.025, -0.05, -0.05, 0.02, 0.02), strict=True))
-"""The values of the re-ranker version."""
 
 Standing: TypeAlias = Literal["counts", "repeated_result", "no_result", "again", "disagreeing", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One judgement.
+    """One judgement: whether it says Yes, None for neither, and the text of the results that it is about.
 
-    Attributes:
-        useful: whether it says Yes; None if it can say neither.
-        result: the text of the results that it is about; "" if there is none.
-        standing: "counts"; "repeated_result" if all those documents came before; else why it is worth nothing.
-        block: where it stands.
+    `standing` is "counts", "repeated_result" if all those documents came before, or why it is worth nothing.
     """
 
     useful: bool | None
@@ -112,8 +82,6 @@ def _word(block: Block) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Episode:
-    """A trajectory on its way to its score; `right` is whether its answer is."""
-
     answer: FinalAnswer
     right: bool
     judgements: tuple[Judgement, ...]
@@ -121,7 +89,7 @@ class _Episode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchJudgementsScorer(NestedScorer):
+class SearchJudgementsScorer(TrajectoryNestedScorer):
     """ReSeek: exact match of the answer, plus a value for each judgement of a result.
 
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
@@ -132,9 +100,8 @@ class SearchJudgementsScorer(NestedScorer):
         threshold: from which of its values on a result is relevant.
         values: values of the table that take the place of the published ones, by case.
         trust_yes: whether a Yes is right wherever the final answer is, as published; else the result is looked at.
-        several: what different answers are worth: "none", or "last" for the last one, as published.
-        many_answers: with "last", the number of answer tags beyond which a right answer is worth `many_value`.
-        many_value: see there.
+        several: "none": different answers are none; "last": the last one counts, as published, and beyond
+            `many_answers` answer tags a right one is worth `many_value`.
         max_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
             wrong answer (0.9) stay below a right answer (1).
         max_characters: most characters that the agent may write; more is worth 0 (`too_complex`).
@@ -154,7 +121,6 @@ class SearchJudgementsScorer(NestedScorer):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and values of cases that there are not."""
         super().__post_init__()
         object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
 
@@ -162,9 +128,8 @@ class SearchJudgementsScorer(NestedScorer):
         """Return the accepted answers; `BadReferenceError` if there are none."""
         return read_answers(sample.reference)
 
-    def read(self, sample: Sample) -> _Episode | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Episode | Score:
         """Return what is judged of a sample, or its score."""
-        trajectory = read_trajectory(sample, self.shape)
         if trajectory.written > self.max_characters:
             return Score.scored(0.0, "too_complex")
         gold = self.gold(sample)
@@ -181,14 +146,12 @@ class SearchJudgementsScorer(NestedScorer):
         return [self._scored(episode, verdicts) for episode in read]
 
     def _pairs(self, episode: _Episode) -> dict[tuple[str, str], None]:
-        """The gold answers and results that the re-ranker is asked about, each once."""
         if self.relevance is None:
             return {}
         looked_at = [judgement.result for judgement in episode.judgements if self._looks(episode, judgement)]
         return {(accepted, result): None for result in looked_at for accepted in episode.gold.answers}
 
     def _looks(self, episode: _Episode, judgement: Judgement) -> bool:
-        """Whether a judgement's value depends on its result."""
         if judgement.standing not in ("counts", "repeated_result"):
             return False
         return not (judgement.useful and episode.right and self.trust_yes)

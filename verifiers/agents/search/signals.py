@@ -1,5 +1,6 @@
-"""Signals of search agents' rewards: small functions of texts, documents and turns, which formulas are made of.
+"""Signals of search agents' rewards, and the references that they compare with.
 
+Signals are small functions of texts, documents and turns, which formulas are made of.
 Words are those of SQuAD's evaluation: small letters, without ASCII punctuation and articles.
 
 New evidence, and documents that came before (StepSearch, arXiv 2505.15107):
@@ -20,12 +21,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from adjudge.protocol import Message, content_text
 from adjudge.responses.phrases import found_in
+from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Document
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.agents.matching import max_pairs
+from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier, token_f1
 
 Rule: TypeAlias = Literal["token_f1", "cosine"]
@@ -67,14 +74,7 @@ def identity(document: Document) -> tuple[str, str]:
 
 
 def evidence_gains(similarities: Sequence[Sequence[float]]) -> list[float]:
-    """Return the gain of each turn, in [0, 1].
-
-    Args:
-        similarities: a row for each turn, in it a number for each gold document.
-
-    Raises:
-        ValueError: a row is empty or of another length than the first, or a number is outside [0, 1].
-    """
+    """Return the gain of each turn, in [0, 1], from its similarity, in [0, 1], with each gold document."""
     best = [0.0] * (len(similarities[0]) if similarities else 0)
     gains = []
     for at, row in enumerate(similarities):
@@ -102,16 +102,11 @@ def repeats(turns: Sequence[Sequence[Hashable]]) -> list[float]:
 
 
 def keyword_score(queries: Sequence[str], groups: Sequence[Sequence[str]], ignored: Collection[str] = ()) -> float:
-    """Return how well queries ask what each sub-question should be asked, in [0, 1].
+    """Return how well queries ask each sub-question, for which there is a group of ways to ask it, in [0, 1].
 
     A query counts for the one sub-question that it fits best, by token F1 with the ways to ask it; a sub-question keeps
     the best of its queries (StepSearch's code lets a later and worse one take its place); the score is their mean.
-
-    Args:
-        queries: what was asked.
-        groups: for each sub-question, the ways to ask it.
-        ignored: words that count on neither side; a sub-question of which nothing is left is left out, and without any
-            the score is 0.
+    Words that are `ignored` count on neither side; a sub-question of which nothing is left is left out.
     """
 
     def bag(text: str) -> Counter[str]:
@@ -174,11 +169,7 @@ def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
 def likeness(one: Counter[str], other: Counter[str], rule: Rule) -> float:
     """Return how alike two bags of words are, in [0, 1]; 0 where either is empty.
 
-    Args:
-        one: counted words.
-        other: counted words.
-        rule: "token_f1", where what one says beyond the other lowers it, or "cosine" of the counts, where saying the
-            same words twice changes nothing.
+    With "token_f1" what one says beyond the other lowers it; with "cosine" saying the same words twice changes nothing.
     """
     if rule == "token_f1":
         return token_f1(one, other)
@@ -196,14 +187,10 @@ def spread(similar: Sequence[float]) -> float:
 
 
 def matched(similar: Sequence[Sequence[float]], threshold: float) -> list[tuple[int, int]]:
-    """Return pairs of rows and columns, each in one pair at most, as many as there can be.
+    """Return pairs of rows and columns that are similar enough, each in one pair at most, as many as there can be.
 
     Rows come in their order, and each takes its most similar columns first, so that the result is always the same one.
     (O2-Searcher's code keeps for each column the most similar row alone, which can lose pairs.)
-
-    Args:
-        similar: for each row, its similarity with each column.
-        threshold: the least similarity of a pair.
     """
     allowed = [
         sorted((at for at, value in enumerate(row) if value >= threshold), key=lambda at: (-row[at], at))
@@ -217,3 +204,123 @@ def finding_f1(pairs: int, findings: int, references: int) -> tuple[float, float
     if not pairs:
         return 0.0, 0.0, 0.0
     return pairs / findings, pairs / references, 2 * pairs / (findings + references)
+
+
+_MAX_SHOWN = 4_000  # characters; an answer, not an essay
+_MAX_FINDINGS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchReference:
+    """The accepted answers, the texts of gold documents, and for each sub-question the ways to ask it."""
+
+    answers: tuple[str, ...]
+    documents: tuple[str, ...] = ()
+    keywords: tuple[tuple[str, ...], ...] = ()
+
+    def answer_f1(self, answer: str) -> float:
+        """Return the best token F1 of an answer over the accepted ones."""
+        given = Counter(words(answer))
+        return max(token_f1(given, Counter(words(accepted))) for accepted in self.answers)
+
+    def is_answer(self, answer: str) -> bool:
+        """Return whether an answer equals an accepted one once both are normalised."""
+        return any(words(answer) == words(accepted) for accepted in self.answers)
+
+
+def read_answers(reference: Any) -> SearchReference:
+    """Return the accepted answers of a text, a list of texts, or a mapping with `answer`; each must hold a word."""
+    if isinstance(reference, str) and isinstance(read_json(reference)[0], dict):
+        raise ReferenceFormError(
+            f"the reference is {shown(reference)}, a JSON text; give the object (score: --reference-json)"
+        )
+    given = reference.get("answer") if isinstance(reference, Mapping) else reference
+    return SearchReference(answers=_texts(alternatives(given, "the answer, or a list of accepted ones"), "answer"))
+
+
+def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> SearchReference:
+    """Return the reference `{"answer": .., LISTS: [..]}` of a scorer that needs gold texts, with `keywords` if read.
+
+    An entry of the list may be a mapping with a `text`, or a `paragraph_text` as MuSiQue has it.
+    """
+    give = f'{{"answer": .., "{lists}": [..]}}, not as text (score: --reference-json)'
+    reference = fields_of(reference, ("answer", lists), ("keywords",) if keywords else (), give=give)
+    groups = [] if reference.get("keywords") is None else _list(reference["keywords"], "keywords", least=0)
+    return SearchReference(
+        answers=read_answers(reference).answers,
+        documents=_texts([_text_of(entry) for entry in _list(reference[lists], lists)], lists),
+        keywords=tuple(
+            _texts([group] if isinstance(group, str) else _list(group, f"keywords[{at}]"), "keywords")
+            for at, group in enumerate(groups)
+        ),
+    )
+
+
+def answers_shown(reference: Any) -> list[str]:
+    """Return the accepted answers, texts or numbers, as texts that a model is shown; none may be empty or very long."""
+    several = reference if isinstance(reference, list | tuple) else [reference]
+    texts = [
+        str(one).strip()
+        for one in several
+        if isinstance(one, str) or (isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one))
+    ]
+    if not texts or len(texts) < len(several) or not all(texts):
+        raise BadReferenceError(f"the reference is {shown(reference)}; give the right answer, or a list of them")
+    if sum(map(len, texts)) > _MAX_SHOWN:
+        raise BadReferenceError(f"the reference has more than {_MAX_SHOWN} characters; give the answer alone")
+    return texts
+
+
+def read_findings(reference: Any) -> list[str]:
+    """Return the reference findings, each once: where one stood twice, a copy of it would be found twice."""
+    entries = reference.get("findings") if isinstance(reference, Mapping) else reference
+    if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
+        raise BadReferenceError(
+            f'the reference is {shown(reference)}; give {{"findings": ["..", ".."]}} or a list of texts, one at least'
+        )
+    for entry in entries:
+        if not isinstance(entry, str) or not words_of(entry):
+            raise BadReferenceError(f"the reference holds {shown(entry)}; a finding must be a text with words")
+    if len(entries) > _MAX_FINDINGS:
+        raise BadReferenceError(f"the reference has {len(entries)} findings; at most {_MAX_FINDINGS} are")
+    once: dict[str, str] = {}
+    for entry in entries:
+        once.setdefault(folded(entry), entry)
+    return list(once.values())
+
+
+def folded(text: str) -> str:
+    """Return a text without differences of case and blanks."""
+    return " ".join(text.casefold().split())
+
+
+def prompt_text(prompt: str | Sequence[Message]) -> str:
+    """Return all that a prompt tells the agent; `ValueError` if it is neither a text nor a list of chat turns."""
+    if isinstance(prompt, str):
+        return prompt
+    for turn in prompt:
+        if not isinstance(turn, Mapping):
+            raise ValueError(f"the prompt holds {turn!r}; give a text, or chat turns with role and content")
+    return "\n".join(content_text(turn.get("content")) for turn in prompt)
+
+
+def _text_of(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return next((entry[key] for key in ("text", "paragraph_text") if isinstance(entry.get(key), str)), entry)
+
+
+def _list(given: Any, where: str, least: int = 1) -> list[Any]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence) or len(given) < least:
+        what = "a list that is not empty" if least else "a list"
+        raise ReferenceFormError(f"the reference's {where} is {shown(given)}; give {what}")
+    return list(given)
+
+
+def _texts(given: Sequence[Any], where: str) -> tuple[str, ...]:
+    for text in given:
+        if not isinstance(text, str):
+            raise ReferenceFormError(f"the reference's {where} holds {shown(text)}; give texts")
+        if not words(text):
+            raise BadReferenceError(f"the reference's {where} holds {shown(text)}, which has no word")
+    return tuple(given)

@@ -4,26 +4,19 @@ The answer must stand, once, at the end.  An agent that gives different answers,
 none: nothing is earned then, and searches cost what they cost, or falling silent would be the way out of a bad
 trajectory.  Only what tools returned is evidence, and only queries that a tool answered are asked.
 
-StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`): new evidence in each turn, and the answer at the end.
+StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`; docs/search_turns.md says where its released code differs):
 
     turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
     value = answer F1 + key_weight * key-word score + the turns' values
 
-Where its released code differs: it reads results that the model wrote itself; it lets a later query take the place of
-a better one for a sub-question; a document counts as another one if a blank or the document after it differs; text
-after the answer spares what repeats cost; it rounds each F1 to four digits.  Its reward for single tags is left out;
-the scorer `format` says whether a response has its form.
-
-InForage: the outcome, the gold evidence that each turn finds first, and what turns cost.
+InForage, with coefficients of ours, since none were found in public text:
 
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
 
-The coefficients were not found in public text; the defaults are ours.  Evidence is covered where what a tool returned
-holds it (`how`), and it is covered once: no sum of gains passes 1.
+The answer is right by exact match.  Evidence is covered, once, where the words of it stand in a row in a document.
 
-Not covered: evidence that a page has in other words; PPO: the turns' values reach tokens by `Score.steps`
-(docs/credit.md).
+Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
 """
 
 from __future__ import annotations
@@ -35,37 +28,38 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Count, Range
-from adjudge.protocol import Sample, Score, StepScore
+from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
-from adjudge.responses.trajectories.trajectory import Trajectory
+from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, Value, Weight
-from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
+    SearchReference,
     best_similarities,
     evidence_gains,
     holds,
     identity,
     keyword_score,
+    prompt_text,
+    read_reference,
     repeats,
     words,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchTurnsVerifier(TrajectoryVerifier):
+class SearchTurnsVerifier(TrajectoryVerifier[SearchReference]):
     """Base of the verifiers that give each search a value.
 
     Attributes:
         malformed: the value of a trajectory without one answer at its end, less what its searches cost.
-        turns: what the value takes of the turns' values: their "sum", their "mean", or "none"; `Score.steps` has them
-            all the same.
+        turns: whether the value takes the "sum" of the turns' values or "none" of them; `Score.steps` has them anyway.
         several: "none": different answers are malformed; "last": the last one counts, as in released code.
         max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
     malformed: Value = 0.0
-    turns: Literal["sum", "mean", "none"] = "sum"
+    turns: Literal["sum", "none"] = "sum"
     several: SeveralAnswers = "none"
     max_characters: Count = 200_000
 
@@ -77,7 +71,7 @@ class SearchTurnsVerifier(TrajectoryVerifier):
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return the score of a trajectory with an answer, without the turns."""
 
-    def judged(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
         """Return the value of a trajectory; `Score.steps` has a value for each search."""
         if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
@@ -90,20 +84,14 @@ class SearchTurnsVerifier(TrajectoryVerifier):
         else:
             score = self.whole(sample, answer.text, searches, gold)
         values = [gain - cost for gain, cost in zip(gains, costs, strict=True)]
-        mixed = math.fsum(values) if self.turns != "none" else 0.0
-        if self.turns == "mean" and values:
-            mixed /= len(values)
         labels = [
             "unanswered" if not search.answered else "new" if gain else "nothing_new"
             for search, gain in zip(searches, gains, strict=True)
         ]
         return replace(
             score,
-            value=(score.value or 0.0) + mixed,
-            steps=tuple(
-                StepScore(value=value, label=label, start=search.start, end=search.end)
-                for value, label, search in zip(values, labels, searches, strict=True)
-            ),
+            value=(score.value or 0.0) + (math.fsum(values) if self.turns == "sum" else 0.0),
+            steps=steps_at(searches, values, labels),
             evidence={**score.evidence, "gains": gains, "costs": costs, "forged": len(trajectory.forged())},
         )
 
@@ -120,7 +108,6 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     without `keywords` the key-word score is left out.
 
     Attributes:
-        malformed: the value of a trajectory without one answer at its end, less what its repeats cost.
         key_weight: weight of the key-word score.
         repeat_weight: weight of the share of documents that were there before.
         prompt_words: "count" compares queries with key words as released; "ignore" leaves out the words that the
@@ -135,9 +122,9 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     repeat_weight: Weight = 1.0
     prompt_words: Literal["count", "ignore"] = "count"
 
-    def gold(self, sample: Sample) -> SearchReference:
-        """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference, lists="documents", keywords=True)
+    def read_reference(self, reference: Any) -> SearchReference:
+        """Return the answers, the gold documents and the key words."""
+        return read_reference(reference, lists="documents", keywords=True)
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's new evidence, and its share of repeated documents times their weight."""
@@ -162,47 +149,33 @@ class SearchGainVerifier(SearchTurnsVerifier):
     The reference is `{"answer": .., "evidence": [texts that must be found]}`.
 
     Attributes:
-        metric: what an answer is worth: "exact_match" 0 or 1, "f1" between them.
         outcome: weight of the answer (ours).
         gain: weight of the evidence (ours).
         cost: what each search beyond `free` costs (ours); attempts count, whether answered or not.
         free: how many searches cost nothing (ours).
-        how: "phrase": a result holds the evidence in its own words, in a row; "words": it holds at least `least` of the
-            evidence's different words.
-        threshold: the share of words that is enough for "words" (ours).
     """
 
     name: ClassVar[str] = "search_gain"
     version: ClassVar[str] = "1"
 
-    metric: Literal["exact_match", "f1"] = "exact_match"
     outcome: Weight = 1.0
     gain: Weight = 0.5
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
-    how: Literal["phrase", "words"] = "phrase"
-    threshold: Annotated[float, Range(gt=0, le=1)] = 0.8
 
-    def gold(self, sample: Sample) -> SearchReference:
-        """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference, lists="evidence")
+    def read_reference(self, reference: Any) -> SearchReference:
+        """Return the answers and the evidence."""
+        return read_reference(reference, lists="evidence")
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
-        covered = [[float(self._covers(search, text)) for text in gold.documents] for search in searches]
+        returned = [[f"{one.title}\n{one.text}" for one in search.documents()] for search in searches]
+        covered = [[float(any(holds(one, [text]) for one in texts)) for text in gold.documents] for texts in returned]
         gains = [self.gain * share for share in evidence_gains(covered)]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return what the answer is worth."""
-        right = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
-        evidence: dict[str, Any] = {"answer_value": right, "searches": len(searches)}
-        return Score.scored(self.outcome * right, "" if right else "wrong", answer=shorten(answer), **evidence)
-
-    def _covers(self, search: Search, evidence: str) -> bool:
-        texts = [f"{document.title}\n{document.text}" for document in search.documents()]
-        if self.how == "phrase":
-            return any(holds(text, [evidence]) for text in texts)
-        wanted = set(words(evidence))
-        enough = self.threshold * len(wanted) - 1e-9  # 0.56 * 25 is a little more than 14
-        return any(len(wanted & set(words(text))) >= enough for text in texts)
+        right = float(gold.is_answer(answer))
+        evidence: dict[str, Any] = {"answer": shorten(answer), "answer_value": right, "searches": len(searches)}
+        return Score.scored(self.outcome * right, "" if right else "wrong", **evidence)

@@ -26,7 +26,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.extras import install_hint
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import shown
 
 Strings: TypeAlias = Literal["exact", "normal"]
 
@@ -44,12 +45,9 @@ class NotDataError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equality:
-    """When two values are the same.
+    """When two values are the same: numbers may differ by the relative `tolerance` if one of them is a float.
 
-    Attributes:
-        tolerance: relative difference that numbers may have if one of them is a float.
-        typed: whether a schema has judged the types, so that 5 and 5.0 are the same number; without one, a whole number
-            is asked for where the expected value is one.
+    Where a schema has judged the types (`typed`), 5.0 is 5; else a whole number is asked for where one is expected.
     """
 
     tolerance: float = 0.0
@@ -139,11 +137,7 @@ def _pairs(name: str, expected: Any) -> list[tuple[str, Any] | tuple[()]]:
 
 
 def data(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON holds it, tuples as lists.
-
-    Raises:
-        NotDataError: it is no JSON data, not finite, nested too deeply, or a number beyond 1e300.
-    """
+    """Return a value as JSON holds it, tuples as lists, if it is finite, not nested too deeply, and within 1e300."""
     if depth > MAX_DEPTH:
         raise NotDataError(f"it is nested more than {MAX_DEPTH} levels deep")
     if value is None or isinstance(value, str | bool):
@@ -162,11 +156,7 @@ def data(value: Any, depth: int = 0) -> Any:
 
 
 def check_choices(expected: Any) -> None:
-    """Look at the choices in an expected value that is data.
-
-    Raises:
-        NotDataError: one offers nothing, or says neither true nor false to being optional.
-    """
+    """Raise `NotDataError` if a choice offers nothing, or says neither true nor false to being optional."""
     if is_choice(expected):
         options = expected["any_of"]
         if not isinstance(options, list) or not options:
@@ -199,7 +189,7 @@ class Tools:
         """Return why a call is not valid, or ""."""
         validator = self.validators.get(name)
         if validator is None:
-            return f"there is no tool {shorten(repr(name), 60)}"
+            return f"there is no tool {shown(name)}"
         try:
             error = next(validator.iter_errors(arguments), None)
         except (RecursionError, OverflowError):
@@ -208,27 +198,18 @@ class Tools:
 
 
 def read_tools(given: Any) -> Tools:
-    """Return the tools of a reference.
-
-    Raises:
-        BadReferenceError: they are malformed, or a schema is none.
-        NoSchemasError: `jsonschema` is not installed.
-    """
+    """Return the tools of a reference; `NoSchemasError` if `jsonschema` is not installed."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not given:
-        raise BadReferenceError('"tools" must be a list of tools that is not empty', mistake=True)
+        raise ReferenceFormError('"tools" must be a list of tools that is not empty')
     return _read(json_text(list(given), '"tools"'))
 
 
 def json_text(value: Any, what: str) -> str:
-    """Return a value as JSON.
-
-    Raises:
-        BadReferenceError: it is no JSON data; the message names it.
-    """
+    """Return a value as JSON; `what` it is, is told where that cannot be."""
     try:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadReferenceError(f"{what}: no JSON data: {error}", mistake=True) from error
+        raise ReferenceFormError(f"{what}: no JSON data: {error}") from error
 
 
 def _plain(value: Any) -> Any:
@@ -245,18 +226,18 @@ def _read(text: str) -> Tools:
         function = tool.get("function", tool) if isinstance(tool, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
         if not isinstance(function, dict) or not isinstance(name, str) or not name:
-            raise BadReferenceError(f'tool {at} needs a "name", and "parameters" as a JSON schema', mistake=True)
+            raise ReferenceFormError(f'tool {at} needs a "name", and "parameters" as a JSON schema')
         if name in validators:
-            raise BadReferenceError(f"two tools are named {name!r}; names tell them apart", mistake=True)
+            raise ReferenceFormError(f"two tools are named {name!r}; names tell them apart")
         schema = function.get("parameters") or {"type": "object", "properties": {}}
         if not isinstance(schema, dict):
-            raise BadReferenceError(f"the parameters of {name!r} are no JSON schema", mistake=True)
+            raise ReferenceFormError(f"the parameters of {name!r} are no JSON schema")
         schema = {"additionalProperties": False, **_standard(schema)}
         try:
             validators[name] = make(schema)
         except wrong as error:
-            raise BadReferenceError(
-                f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300], mistake=True
+            raise ReferenceFormError(
+                f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300]
             ) from error
     return Tools(validators)
 
@@ -334,7 +315,6 @@ def _whole(value: Any) -> Any:
 
 
 def _targets(schema: Any) -> Iterator[str]:
-    """Where the references in a schema lead."""
     if isinstance(schema, list):
         for item in schema:
             yield from _targets(item)

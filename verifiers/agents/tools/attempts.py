@@ -74,14 +74,10 @@ _VALUE: Final = re.compile(r"""[="'\d]""")  # a list of tools names parameters, 
 
 
 def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]:
-    """Return the attempts in a text as calls with a `fault`, in no order, at most eight times `MAX_CALLS` + 1.
+    """Return the attempts to call the tools named, in a text outside thoughts that begins at `offset`.
 
-    Their arguments are how they begin; "" for a name alone, as in "Action: book".
-
-    Args:
-        text: what the assistant wrote outside its thoughts.
-        offset: where it begins; added to all spans.
-        names: of the tools.
+    They are calls with a `fault`, in no order, at most eight times `MAX_CALLS` + 1, and their arguments how they begin;
+    "" for a name alone, as in "Action: book".
     """
     attempts: list[Call] = []
     for pattern in (_SHAPED, _MARKED, _BRACED, _WORDED, _LISTED_KEYS, _LINE, _LISTED, _IN_CODE):

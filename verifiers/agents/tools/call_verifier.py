@@ -17,22 +17,19 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
-from adjudge.protocol import Sample, Score, StepScore
+from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.trajectories.trajectory import Call
+from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.arguments import Equality, Strings, normal
-from adjudge.verifiers.agents.tools.reading import (
-    Called,
-    CallsVerifier,
-)
+from adjudge.verifiers.agents.tools.reading import Called, CallsVerifier
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
 
 _SHOWN = 8  # faults in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallVerifier(CallsVerifier):
+class ToolCallVerifier(CallsVerifier[CallReference]):
     """Are the tool calls of a response the wanted ones, each once and no others?
 
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
@@ -51,39 +48,30 @@ class ToolCallVerifier(CallsVerifier):
     strings: Strings = "exact"
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
 
-    def gold(self, sample: Sample) -> CallReference:
-        """Return what the reference asks for; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference)
+    def read_reference(self, reference: Any) -> CallReference:
+        """Return what the reference asks for."""
+        return read_reference(reference)
 
-    def judged(self, called: Called, gold: CallReference) -> Score:
-        """Return the score of the calls of a response beside the wanted ones."""
+    def judge(self, called: Called, gold: CallReference) -> Score:
+        """Return the score of the calls of a response beside the wanted ones; the steps are the calls."""
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
         verdicts = self._verdicts(called, gold)
-        steps = tuple(
-            StepScore(value=float(label == "right"), label=label, start=call.start, end=call.end)
-            for call, label, _ in verdicts
-        )
-        right, made = sum(label == "right" for _, label, _ in verdicts), len(called.calls)
-        wanted = gold.count if gold.turns is not None else made
-        evidence: dict[str, Any] = {"made": made, "wanted": wanted, "right": right}
-        if gold.turns is None:
-            del evidence["wanted"]
+        labels = [label for _, label, _ in verdicts]
+        steps = steps_at(called.calls, (float(label == "right") for label in labels), labels)
+        right, made = labels.count("right"), len(called.calls)
+        wanted = made if gold.turns is None else gold.count
+        evidence: dict[str, Any] = {"made": made, **({} if gold.turns is None else {"wanted": wanted}), "right": right}
         faults = [f"{call.name}: {why}" for call, _, why in verdicts if why]
         if faults:
             evidence["faults"] = [shorten(fault) for fault in faults[:_SHOWN]]
-        value, reason = self._value(called, gold, right, max(wanted, made))
+        if of := max(wanted, made):
+            value, reason = (1.0, "") if right == of else self.share(called, right, of)
+        else:
+            value, reason = (0.0, "no_answer") if gold.turns is None else (1.0, "")
         return Score(value=value, reason=reason, steps=steps, evidence=evidence)
 
-    def _value(self, called: Called, reference: CallReference, right: int, of: int) -> tuple[float, str]:
-        if not of:
-            return (1.0, "") if reference.turns is not None else (0.0, "no_answer")
-        if right == of:
-            return 1.0, ""
-        return self.share(called, right, of)
-
     def _verdicts(self, called: Called, reference: CallReference) -> list[tuple[Call, str, str]]:
-        """Return each call with its label and, where it has one, its fault."""
         tools = reference.tools
         faults = [
             [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]

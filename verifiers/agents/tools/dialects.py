@@ -38,8 +38,7 @@ from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.logic.literal import LiteralError, parse_python, value_of
 
-MAX_CALLS: Final = 256
-"""Calls of one response; one with more is not judged call by call."""
+MAX_CALLS: Final = 256  # of one response; one with more is not judged call by call
 
 _BEGINS: Final = re.compile(r"[\[(#]|[^\W\d][\w.]{0,200}\s{0,20}\(")  # else there is nothing to parse, as in prose
 _ATTEMPT: Final = re.compile(r"[\[(]\s{0,20}[^\W\d][\w.]{0,200}\(")  # but not "[see (1)]"
@@ -48,14 +47,10 @@ _LINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 def python_calls(text: str, offset: int = 0) -> list[Call]:
-    """Return the calls that a text consists of, at most `MAX_CALLS` + 1; none if it is something else.
+    """Return the calls that a text at `offset` consists of, at most `MAX_CALLS` + 1; none if it is something else.
 
     A text that begins as a list of calls and cannot be read is one call with a `fault`: whoever tried to call something
     has not refrained from it.
-
-    Args:
-        text: without blanks around it.
-        offset: where it begins; added to all spans.
     """
     if not _BEGINS.match(text):
         return []
@@ -118,7 +113,6 @@ def _has_look_alike(source: str) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """Return a name with dots, or "" for anything else that is called."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -170,13 +164,9 @@ _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
 
 
 def dialect_calls(text: str, offset: int) -> list[Call]:
-    """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MAX_CALLS`.
+    """Return the calls in a text outside thoughts that are marked in one of the ways above, with `offset` added.
 
-    The first call behind a mark begins with it.
-
-    Args:
-        text: what the assistant wrote outside its thoughts.
-        offset: where it begins; added to all spans.
+    The first call behind a mark begins with it; the mark that exceeds `MAX_CALLS` is the last.
     """
     made: list[Call] = []
     at = 0
@@ -200,11 +190,7 @@ def unwrapped(data: Any) -> Any:
 def named_call(item: Any, *, argued: bool = True) -> tuple[Any, Any] | None:
     """Return the name and the arguments of a call in JSON, whichever keys a model gives them; None if it is none.
 
-    What has two names, or two sets of arguments, is none.
-
-    Args:
-        item: the JSON data.
-        argued: whether a call must have arguments; those of one without are {}.
+    What has two names, or two sets of arguments, is none, and unless `argued` is false what has no arguments.
     """
     outer = item if isinstance(item, dict) else {}
     inner = outer["function"] if isinstance(outer.get("function"), dict) else outer
@@ -222,7 +208,7 @@ def _may_be_arguments(value: Any) -> bool:
 
 
 def json_call(item: Any, start: int, end: int) -> Call:
-    """Return the call that a JSON object is."""
+    """Return the call that JSON data is."""
     parts = named_call(item)
     if parts is None:
         return Call(name="", arguments="", start=start, end=end, fault="it is no call")
@@ -239,7 +225,7 @@ def json_call(item: Any, start: int, end: int) -> Call:
 def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
     """Return the call of a name with the arguments that begin at a place, and where they end."""
     if text[start : start + 1] == "{":
-        end = _json_end(text, start)
+        end = json_end(text, start)
         arguments, fault = read_json(text[start:end]) if end else (None, "its arguments cannot be read")
         return [Call(name=name, arguments=arguments, start=start, end=end or start + 1, fault=fault)], end or start + 1
     arguments, at = {}, start
@@ -258,7 +244,7 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     """Return the calls, in JSON or Python, that begin at a place, and where they end."""
     calls: list[Call] = []
     at = start
-    while text[at : at + 1] in ("{", "[") and len(calls) <= MAX_CALLS and (end := _json_end(text, at)):
+    while text[at : at + 1] in ("{", "[") and len(calls) <= MAX_CALLS and (end := json_end(text, at)):
         value, fault = read_json(text[at:end])
         value = unwrapped(value)
         items = value if isinstance(value, list) else [value]
@@ -273,7 +259,7 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     return [replace(call, name=call.name.removesuffix(".call")) for call in python_calls(source, start)], end
 
 
-def _json_end(text: str, start: int) -> int:
+def json_end(text: str, start: int) -> int:
     """Return where the JSON value ends that begins at a place; 0 where none does."""
     try:
         return _DECODER.raw_decode(text, start)[1]

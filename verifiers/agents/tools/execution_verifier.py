@@ -21,21 +21,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge import wire
 from adjudge.options import Range, Share
-from adjudge.protocol import Limits, Sample, Score, StepScore
-from adjudge.responses.trajectories.trajectory import Call
+from adjudge.protocol import Limits, Score, StepScore
+from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import match
-from adjudge.verifiers.agents.tools.reading import (
-    Called,
-    CallsVerifier,
-)
+from adjudge.verifiers.agents.tools.reading import Called, CallsVerifier
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
 from adjudge.verifiers.code.comparison import Rules, same_value
@@ -51,7 +47,7 @@ _kept: dict[tuple[object, ...], Played] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
+class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier):
     """Run the tool calls of a response against the task's own Python tools, and compare results and final state.
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
@@ -61,8 +57,7 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     Attributes:
         extra: what calls beyond the expected results cost: "cost", or "ignore" for nothing.
         tolerance: relative difference that numbers may have if one of them is a float.
-        seconds: seconds for one call.
-        total_seconds: for all calls of a response.
+        seconds, total_seconds: for one call, and for all calls of a response.
         memory_mb: MiB for the tools.
         isolation: "bubblewrap", or "none" for tools you trust with any arguments.
     """
@@ -77,47 +72,39 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     memory_mb: Annotated[int, Range(ge=32, unit="MiB")] = 512
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
     @property
     def limits(self) -> Limits:  # type: ignore[override]
         """What one call may use: the gold's session and the response's, each a second time if a sandbox is lost."""
         return Limits(seconds=4 * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
 
-    def gold(self, sample: Sample) -> ExecutionReference:
-        """Return what the reference says; `BadReferenceError` if it cannot be read."""
-        return read_execution_reference(sample.reference)
+    def read_reference(self, reference: Any) -> ExecutionReference:
+        """Return what the reference says."""
+        return read_execution_reference(reference)
 
-    def judged(self, called: Called, gold: ExecutionReference) -> Score:
+    def judge(self, called: Called, gold: ExecutionReference) -> Score:
         """Return the score of what the calls of a response give."""
-        try:
-            expected = gold.expecting(self._gold(gold))
-            played = self._played(gold.toolbox, () if called.fault else called.calls)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        expected = gold.expecting(self._gold(gold))
+        played = self._played(gold.toolbox, () if called.fault else called.calls)
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
         return self._score(called, expected, played)
 
     def _gold(self, reference: ExecutionReference) -> Played | None:
-        """Return what the gold calls give.
-
-        Raises:
-            BadReferenceError: a gold call fails, or what it gives is nothing that could be compared.
-        """
+        """Return what the gold calls give; `BadReferenceError` if one fails, or gives what cannot be compared."""
         if reference.gold is None:
             return None
         played = self._played(reference.toolbox, reference.gold)
         faults = [result.error for result in played.results if result.error]
         if played.lost or faults:
-            raise BadReferenceError(f"a gold call fails: {(faults or [played.lost])[0]}", mistake=False)
+            raise BadReferenceError(f"a gold call fails: {(faults or [played.lost])[0]}")
         compared = [] if reference.results is not None else [result.value for result in played.results]
         objects = [value for value in [*compared, played.state] if not is_data(value)]
         if objects:
             raise BadReferenceError(
                 f"gold calls give {shorten(objects[0], 60)}, which stands for an object; "
-                'let tools return plain data, or give "expected"',
-                mistake=False,
+                'let tools return plain data, or give "expected"'
             )
         return played
 
@@ -147,8 +134,13 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
         rules = Rules(tolerance=self.tolerance)
         matched: dict[tuple[int, int], tuple[int, int]] = {}
         if reference.results is not None:
-            returned = _in_turns(called.turns, played.results)
-            matched = match(reference.results, returned, partial(_gives, rules), reference.order)
+            rest = iter(played.results)
+            returned = [[result for _, result in zip(calls, rest, strict=False)] for calls in called.turns]
+
+            def gives(wanted: Any, got: Returned) -> bool:
+                return not got.error and same_value(wanted, got.value, rules)
+
+            matched = match(reference.results, returned, gives, reference.order)
         state = not reference.has_final or (not played.lost and same_value(reference.final, played.state, rules))
         evidence: dict[str, Any] = {
             "made": len(called.calls),
@@ -180,31 +172,18 @@ def _is_small(played: Played) -> bool:
         return False
 
 
-def _in_turns(turns: Sequence[Sequence[Call]], results: Sequence[Returned]) -> list[list[Returned]]:
-    rest = iter(results)
-    return [[result for _, result in zip(calls, rest, strict=False)] for calls in turns]
-
-
-def _gives(rules: Rules, wanted: Any, got: Returned) -> bool:
-    return not got.error and same_value(wanted, got.value, rules)
-
-
 def _steps(
     called: Called, played: Played, matched: Mapping[tuple[int, int], Any], reference: ExecutionReference
 ) -> tuple[StepScore, ...]:
-    """Return a step for each call; where a state alone is expected, none of them is judged but those that failed."""
-    places = [(turn, at, call) for turn, calls in enumerate(called.turns) for at, call in enumerate(calls)]
-    steps = []
-    for number, (turn, at, call) in enumerate(places):
-        label, value = "lost", 0.0
-        if number < len(played.results):
-            if played.results[number].error:
-                label = "error"
-            elif reference.results is None:
-                steps.append(StepScore(value=None, label="returned", start=call.start, end=call.end))
-                continue
-            else:
-                label = "right" if (turn, at) in matched else "other_result"
-                value = float(label == "right")
-        steps.append(StepScore(value=value, label=label, start=call.start, end=call.end))
-    return tuple(steps)
+    """A step for each call; where a state alone is expected, none of them is judged but those that failed."""
+    labels = []
+    for number, place in enumerate((turn, at) for turn, calls in enumerate(called.turns) for at in range(len(calls))):
+        if number >= len(played.results):
+            labels.append("lost")
+        elif played.results[number].error:
+            labels.append("error")
+        elif reference.results is None:
+            labels.append("returned")
+        else:
+            labels.append("right" if place in matched else "other_result")
+    return steps_at(called.calls, (None if one == "returned" else float(one == "right") for one in labels), labels)

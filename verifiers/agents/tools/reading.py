@@ -8,7 +8,7 @@
 
 Calls inside thoughts, comments and texts are none.  An attempt that cannot be read is a call with a `fault`: a
 `<tool_call>` that is never closed, say, or a call of a known tool in another form (`attempts`).  So is a call that the
-turn takes back (`claims`).
+turn takes back.
 
 Not covered: calls in running text.
 """
@@ -16,17 +16,16 @@ Not covered: calls in running text.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from adjudge.protocol import Sample, Score, Verifier, split_reasoning
+from adjudge.protocol import Sample, Score, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.rendering import without_hidden
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
-from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.responses.trajectories.trajectory import Block, Call, TrajectoryForm, Turn
+from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.agents.scoring import ReadsTrajectories
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
@@ -35,6 +34,7 @@ from adjudge.verifiers.agents.tools.dialects import (
     bare_calls,
     dialect_calls,
     json_call,
+    json_end,
     named_call,
     python_calls,
     unwrapped,
@@ -44,7 +44,7 @@ Bare: TypeAlias = Literal["auto", "json", "python", "none"]
 
 _MAX_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
 _FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+_APART: Final = re.compile(r"[\s,]*")
 _MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
 _SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MAX_CALLS + 2)))  # one for each call, as what stands there
 _SIGN: Final = re.compile(r"[\U000f0000-\U000f1000]")
@@ -53,22 +53,24 @@ _JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What a response calls.
-
-    Attributes:
-        turns: the calls of each turn that makes any; the arguments of those without a fault are JSON data.
-        trajectory: the response.
-        fault: why the response is worth nothing whatever it calls, a code of `adjudge.reasons`; "" otherwise.
-    """
+    """The calls of each turn that makes any, and why the response is worth nothing whatever it calls, "" otherwise."""
 
     turns: tuple[tuple[Call, ...], ...]
-    trajectory: Trajectory
     fault: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """All calls, in order."""
         return tuple(call for turn in self.turns for call in turn)
+
+
+class _Names(Protocol):
+    @property
+    def names(self) -> Container[str]: ...
+
+
+Wants = TypeVar("Wants", bound=_Names)
+"""What a reference asks for; it says which tools there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +80,6 @@ class ReadsCalls(ReadsTrajectories):
     Attributes:
         bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
             "none".
-        form: names of tags, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them; results stand in
-            `tool_response`.
     """
 
     result_tag: ClassVar[str] = "tool_response"
@@ -88,7 +88,7 @@ class ReadsCalls(ReadsTrajectories):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallsVerifier(ReadsCalls, Verifier):
+class CallsVerifier(ReadsCalls, ReferenceVerifier[Wants, Called], Generic[Wants]):
     """Base of the verifiers that compare calls, or what they give, with wanted ones.
 
     Attributes:
@@ -99,32 +99,19 @@ class CallsVerifier(ReadsCalls, Verifier):
     credit: Literal["all", "fraction"] = "all"
     truncated: Literal["zero", "grade"] = "zero"
 
-    @abstractmethod
-    def judged(self, called: Called, gold: Any) -> Score:
-        """Return the score of the calls of a response beside what the reference asks for."""
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (NoSchemasError,)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference, or what the rollout recorded, is malformed; nothing is run."""
         super().validate(sample)
-        try:
-            self.gold(sample)
-        except (BadReferenceError, NoSchemasError) as error:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
         check_response(sample, self.shape)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score; the steps are the calls, 1 for each that is right."""
+    def find(self, sample: Sample, gold: Wants) -> Called | Score:
+        """Return the calls of a response."""
         try:
-            gold = self.gold(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except NoSchemasError as error:
-            return Score.failed("engine_unavailable", error=str(error))
-        try:
-            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=gold.names)
+            return read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=gold.names)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
-        return self.judged(called, gold)
 
     def share(self, called: Called, right: int, of: int) -> tuple[float, str]:
         """Return value and reason of a response of which not all is right."""
@@ -156,15 +143,7 @@ def read_calls(
 ) -> Called:
     """Return what a response calls; a result that the assistant wrote itself is `tampering`.
 
-    Args:
-        sample: with the response.
-        form: the tags.
-        bare: how a turn that is nothing but calls may be written.
-        truncated: what becomes of a response that was cut off.
-        names: the tools that are known; attempts to call these count.
-
-    Raises:
-        ValueError: as `check_response` says.
+    Attempts to call tools of the `names` count.  Raises `ValueError` as `check_response` does.
     """
     trajectory = read_trajectory(with_spans(sample), form)
     by_turn, made, made_up = [], set[str](), False
@@ -189,11 +168,10 @@ def read_calls(
         fault = "truncated"
     elif trajectory.turns and form.think and _still_thinking(trajectory.turns[-1], form.think):
         fault = "unfinished_reasoning"
-    return Called(turns=turns, trajectory=trajectory, fault=fault)
+    return Called(turns=turns, fault=fault)
 
 
 def _still_thinking(turn: Turn, tag: str) -> bool:
-    """Return whether a turn ends within its thoughts."""
     last = max((block.end for block in turn.tagged(tag)), default=-1)
     return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith(f"</{tag}>"))
 
@@ -269,7 +247,6 @@ def _seen(calls: list[Call], turn: Turn) -> list[Call]:
 
 
 def _said(turn: Turn, form: TrajectoryForm) -> list[tuple[int, str]]:
-    """Return the parts of a turn outside its thoughts, each with where it begins."""
     thoughts = _thoughts(turn, form)
     starts, ends = [turn.start, *(end for _, end in thoughts)], [*(start for start, _ in thoughts), turn.end]
     return [(start, turn.text[start - turn.start : end - turn.start]) for start, end in zip(starts, ends, strict=True)]
@@ -298,7 +275,6 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
 
 
 def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
-    """Return the calls of a turn whose text, behind its thoughts, is nothing else."""
     raw = turn.text[start - turn.start :]
     text, inside = _unfenced(raw)
     start += inside
@@ -339,24 +315,11 @@ def _json_calls(text: str, start: int) -> list[Call] | None:
 
 
 def _item_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the items of a JSON list stand; the text is one, so brackets match."""
-    depth, begin, spans = 0, 1, []
-    for token in _TOKEN.finditer(text):
-        sign = token[0]
-        if sign in "[{":
-            depth += 1
-        elif depth == 1 and sign in ",]":
-            spans.append((begin, token.start()))
-            begin = token.end()
-            depth -= sign == "]"
-        elif sign in "]}":
-            depth -= 1
-    return [_trimmed(text, *span) for span in spans]
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), end - (len(inside) - len(inside.rstrip()))
+    spans, at = [], 1
+    while text[at := _APART.match(text, at).end()] != "]":  # type: ignore[union-attr]  # it matches the empty text
+        spans.append((at, json_end(text, at)))
+        at = spans[-1][1]
+    return spans
 
 
 def _checked(call: Call) -> Call:

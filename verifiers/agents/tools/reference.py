@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.sandbox import codec
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
     MAX_ALLOWED,
@@ -48,12 +49,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReference:
-    """A reference of `tool_calls`.
+    """A reference of `tool_calls`: the wanted calls, and the tools there are, None where nothing is said of them.
 
-    Attributes:
-        turns: the wanted calls of each turn, one turn unless the order is "turns"; None if any valid calls are right.
-        order: see `matching.match`.
-        tools: the tools there are; None where nothing is said of them.
+    There is one turn unless the order is "turns"; None if any valid calls are right.
     """
 
     turns: tuple[tuple[Wanted, ...], ...] | None
@@ -74,12 +72,7 @@ class CallReference:
 
 
 def read_reference(reference: Any) -> CallReference:
-    """Return what a reference asks for.
-
-    Raises:
-        BadReferenceError: it is malformed, or a wanted call is none that its own tools allow.
-        NoSchemasError: it has tools, and `jsonschema` is not installed.
-    """
+    """Return what a reference asks for; its own tools must allow each wanted call, which needs `jsonschema`."""
     return _read(json_text(unpacked(reference), "the reference"))
 
 
@@ -90,8 +83,8 @@ def unpacked(reference: Any) -> Any:
     try:
         return json.loads(reference)
     except (ValueError, RecursionError) as error:
-        raise BadReferenceError(
-            f"the reference is the text {shorten(reference, 60)}, which is no JSON: {str(error)[:80]}", mistake=True
+        raise ReferenceFormError(
+            f"the reference is the text {shorten(reference, 60)}, which is no JSON: {str(error)[:80]}"
         ) from error
 
 
@@ -101,18 +94,15 @@ def _read(text: str) -> CallReference:
     if isinstance(reference, list):
         reference = {"calls": reference}
     if not isinstance(reference, Mapping) or not reference or not reference.keys() <= _FIELDS:
-        raise BadReferenceError(
+        raise ReferenceFormError(
             f'the reference is {shorten(reference, 80)}; give {{"calls": [{{"name": .., "arguments": {{..}}}}, ..]}}, '
-            '"tools", or both',
-            mistake=True,
+            '"tools", or both'
         )
     tools = read_tools(reference["tools"]) if reference.get("tools") is not None else None
-    order = read_order(reference.get("order", "any"))
+    order = read_order(reference)
     if reference.get("calls") is None:
         if tools is None:
-            raise BadReferenceError(
-                f'the reference is {shorten(reference, 80)}; it needs "calls" or "tools"', mistake=True
-            )
+            raise ReferenceFormError(f'the reference is {shorten(reference, 80)}; it needs "calls" or "tools"')
         return CallReference(turns=None, order=order, tools=tools)
     turns = tuple(
         tuple(read_wanted(call, f"call {at} of turn {turn}") for at, call in enumerate(calls))
@@ -131,38 +121,30 @@ def _check_valid(call: Wanted, tools: Tools) -> None:
         return
     faults = [tools.fault(call.name, way) for way in ways]
     if all(faults):
-        raise BadReferenceError(
-            f'the "tools" allow no wanted call of {call.name!r}: {faults[0]}; correct the call or the schema',
-            mistake=True,
+        raise ReferenceFormError(
+            f'the "tools" allow no wanted call of {call.name!r}: {faults[0]}; correct the call or the schema'
         )
 
 
-def read_order(order: Any) -> Order:
-    """Return an order by its name.
-
-    Raises:
-        BadReferenceError: there is none of that name.
-    """
+def read_order(reference: Mapping[str, Any]) -> Order:
+    """Return the order that a reference names."""
+    order = reference.get("order", "any")
     for known in ORDERS:
         if order == known:
             return known
-    raise BadReferenceError(f'"order" is {shorten(order, 40)}; give one of {", ".join(ORDERS)}', mistake=True)
+    raise ReferenceFormError(f'"order" is {shorten(order, 40)}; give one of {", ".join(ORDERS)}')
 
 
 def by_turns(given: Any, order: Order, field: str) -> Sequence[Sequence[Any]]:
-    """Return the lists of a field, one for each turn if the order is "turns", else one.
-
-    Raises:
-        BadReferenceError: it is no list, no list of lists, or too long.
-    """
+    """Return the lists of a field, one for each turn if the order is "turns", else one."""
     turns = given if order == "turns" else [given]
     if not _is_list(turns) or not all(map(_is_list, turns)):
         shape = "a list of lists, one for each turn" if order == "turns" else "a list"
-        raise BadReferenceError(f'"{field}" is {shorten(given, 60)}; give {shape}', mistake=True)
+        raise ReferenceFormError(f'"{field}" is {shorten(given, 60)}; give {shape}')
     if order == "turns" and not all(turns):
-        raise BadReferenceError(f'a turn of "{field}" is empty; only turns with calls are counted', mistake=True)
+        raise ReferenceFormError(f'a turn of "{field}" is empty; only turns with calls are counted')
     if sum(map(len, turns)) > MAX_CALLS:
-        raise BadReferenceError(f'"{field}" has more than {MAX_CALLS} entries', mistake=True)
+        raise ReferenceFormError(f'"{field}" has more than {MAX_CALLS} entries')
     return list(turns)
 
 
@@ -171,16 +153,12 @@ def _is_list(value: Any) -> bool:
 
 
 def read_wanted(call: Any, where: str) -> Wanted:
-    """Return a call of a reference.
-
-    Raises:
-        BadReferenceError: it is none; the message names it as `where`.
-    """
+    """Return a call of a reference, which errors name as `where`."""
     if not isinstance(call, Mapping) or not {"name"} <= call.keys() <= {"name", "arguments"}:
-        raise BadReferenceError(f'{where} is {shorten(call, 60)}; give "name" and "arguments"', mistake=True)
+        raise ReferenceFormError(f'{where} is {shorten(call, 60)}; give "name" and "arguments"')
     name = call["name"]
     if not isinstance(name, str) or not name:
-        raise BadReferenceError(f"{where} has the name {shorten(name, 40)}; give a text", mistake=True)
+        raise ReferenceFormError(f"{where} has the name {shorten(name, 40)}; give a text")
     try:
         arguments = data(call.get("arguments", {}))
         if not isinstance(arguments, dict):
@@ -188,28 +166,20 @@ def read_wanted(call: Any, where: str) -> Wanted:
         for value in arguments.values():
             check_choices(value)
     except NotDataError as error:
-        raise BadReferenceError(f"the arguments of {where}: {error}", mistake=True) from error
+        raise ReferenceFormError(f"the arguments of {where}: {error}") from error
     return Wanted(name, arguments)
 
 
 def bfcl_reference(functions: Sequence[Mapping[str, Any]], ground_truth: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reference of one row.
-
-    Args:
-        functions: the row's "function": names, with parameters as BFCL writes them.
-        ground_truth: its "ground_truth": `[{"name": {"argument": [accepted, ..]}}, ..]`; empty for irrelevance.
-
-    Raises:
-        BadReferenceError: the row is malformed, or calls a function that it does not have.
-    """
+    """Return the reference of a row of BFCL by its "function" and its "ground_truth", empty for irrelevance."""
     known = {function.get("name"): function.get("parameters") or {} for function in functions}
     calls = []
     for call in ground_truth:
         if not isinstance(call, Mapping) or len(call) != 1:
-            raise BadReferenceError(f"a call is {shorten(call, 60)}; give one name with arguments", mistake=True)
+            raise ReferenceFormError(f"a call is {shorten(call, 60)}; give one name with arguments")
         ((name, arguments),) = call.items()
         if name not in known or not isinstance(arguments, Mapping):
-            raise BadReferenceError(f"{name!r} is no function of the row, or has no arguments", mistake=True)
+            raise ReferenceFormError(f"{name!r} is no function of the row, or has no arguments")
         calls.append({"name": name, "arguments": _mapping(arguments, known[name])})
     return {"calls": calls, "tools": [dict(function) for function in functions], "order": "any"}
 
@@ -224,7 +194,7 @@ def _mapping(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[st
 
 def _choice(accepted: Any, schema: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
     if not isinstance(accepted, list) or not accepted:
-        raise BadReferenceError(f"accepted values are {shorten(accepted, 40)}; give a list", mistake=True)
+        raise ReferenceFormError(f"accepted values are {shorten(accepted, 40)}; give a list")
     optional = "" in accepted and not required
     values = [_value(one, schema) for one in accepted if not (optional and one == "")]
     return {"any_of": values or [""], "optional": optional}
@@ -240,7 +210,7 @@ def _value(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-_EXECUTION_FIELDS: Final = frozenset({"tools_source", "setup", "state", "expected", "final", "calls", "order"})
+_OPTIONAL: Final = ("setup", "state", "expected", "final", "calls", "order")
 _kept_toolbox = lru_cache(maxsize=256)(make_toolbox)
 
 
@@ -249,13 +219,9 @@ class ExecutionReference:
     """Tools, and what is expected of calling them.
 
     Attributes:
-        toolbox: the tools.
-        order: how results are matched with calls; see `matching.match`.
-        results: expected results of each turn, one turn unless the order is "turns"; None if they do not matter.
-        final: the expected state.
-        has_final: whether the state matters.
-        gold: calls that give what is expected; None where it is given.
-        turns: how many gold calls each turn has.
+        results: of each turn, one turn unless the order is "turns"; None if they do not matter.
+        final: the state, if `has_final`.
+        gold: calls that give what is expected, and in `turns` how many each turn has; None where it is given.
     """
 
     toolbox: Toolbox
@@ -291,36 +257,23 @@ class ExecutionReference:
 
 
 def read_execution_reference(reference: Any) -> ExecutionReference:
-    """Return what a reference says.
-
-    Raises:
-        BadReferenceError: a field is missing, unknown or malformed.
-    """
-    reference = unpacked(reference)
-    if (
-        not isinstance(reference, Mapping)
-        or "tools_source" not in reference
-        or not reference.keys() <= _EXECUTION_FIELDS
-    ):
-        raise BadReferenceError(
-            f'the reference is {shorten(reference, 80)}; give {{"tools_source": .., "expected": [..]}}; '
-            f"its fields are {', '.join(sorted(_EXECUTION_FIELDS))}",
-            mistake=True,
-        )
+    """Return what a reference says; `BadReferenceError` if a field is missing, unknown or malformed."""
+    give = f'{{"tools_source": .., "expected": [..]}}; it may have {", ".join(_OPTIONAL)}'
+    reference = fields_of(unpacked(reference), ("tools_source",), _OPTIONAL, give=give)
     source, setup, state = (_text(reference, name) for name in ("tools_source", "setup", "state"))
     toolbox = _kept_toolbox(source, setup, state)
-    order = read_order(reference.get("order", "any"))
+    order = read_order(reference)
     made = ExecutionReference(toolbox=toolbox, order=order)
     if not reference.keys() & {"expected", "final", "calls"}:
-        raise BadReferenceError('give "expected" results, a "final" state, or gold "calls"', mistake=True)
+        raise ReferenceFormError('give "expected" results, a "final" state, or gold "calls"')
     if state and not reference.keys() & {"final", "calls"}:
-        raise BadReferenceError('"state" needs "final", its expected value, or gold "calls"', mistake=True)
+        raise ReferenceFormError('"state" needs "final", its expected value, or gold "calls"')
     if reference.get("expected") is not None:
         results = by_turns(reference["expected"], order, "expected")
         made = replace(made, results=tuple(tuple(map(_plain, turn)) for turn in results))
     if "final" in reference:
         if not state:
-            raise BadReferenceError('"final" needs "state", the expression whose value it is', mistake=True)
+            raise ReferenceFormError('"final" needs "state", the expression whose value it is')
         made = replace(made, final=_plain(reference["final"]), has_final=True)
     if reference.get("calls") is not None:
         return _with_gold(made, by_turns(reference["calls"], order, "calls"))
@@ -333,7 +286,7 @@ def _with_gold(made: ExecutionReference, turns: Sequence[Sequence[Any]]) -> Exec
         for at, call in enumerate(calls):
             wanted = read_wanted(call, f"call {at} of turn {turn}")
             if wanted.name not in made.toolbox.names:
-                raise BadReferenceError(f"a gold call is of {wanted.name!r}, which is no tool", mistake=True)
+                raise ReferenceFormError(f"a gold call is of {wanted.name!r}, which is no tool")
             gold.append(Call(name=wanted.name, arguments=wanted.arguments, start=0, end=0))
     return replace(made, gold=tuple(gold), turns=tuple(map(len, turns)))
 
@@ -343,7 +296,7 @@ def _text(reference: Mapping[str, Any], name: str) -> str:
     if value is None:
         value = ""
     if not isinstance(value, str) or (name == "tools_source" and not value.strip()):
-        raise BadReferenceError(f'"{name}" is {shorten(value, 40)}; give Python source as a text', mistake=True)
+        raise ReferenceFormError(f'"{name}" is {shorten(value, 40)}; give Python source as a text')
     return value
 
 
@@ -352,5 +305,5 @@ def _plain(value: Any) -> Any:
     try:
         codec.dumps(value)
     except codec.CodecError as error:
-        raise BadReferenceError(f"an expected value is no data: {error}", mistake=True) from error
+        raise ReferenceFormError(f"an expected value is no data: {error}") from error
     return value

@@ -19,10 +19,10 @@ from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
-from adjudge.sandbox.zygote import ZygoteLostError
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
+from adjudge.verifiers.code.sandboxed import tried_twice
 
 _STATE: Final = "adjudge_final_state"
 _PROCESSES: Final = 16
@@ -30,13 +30,7 @@ _PROCESSES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """Tools, and how to see their state.
-
-    Attributes:
-        source: a program that defines them, its state, and how to read that.
-        names: the functions that may be called.
-        has_state: whether there is a state to read.
-    """
+    """A program that defines tools and how to read their state, and the functions that may be called."""
 
     source: str
     names: tuple[str, ...]
@@ -55,12 +49,7 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What one call gave: a value, or why there is none.
-
-    Attributes:
-        value: what came back; see `is_data`.
-        error: the exception that the tool raised, or why it was not called; "" with a value.
-    """
+    """What one call gave: a value (see `is_data`), or the exception of the tool, or why it was not called."""
 
     value: Any = None
     error: str = ""
@@ -68,13 +57,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of all calls.
-
-    Attributes:
-        results: one for each call; fewer if the session was lost.
-        state: the final state; None without one.
-        lost: why the session was lost, a code of `adjudge.reasons`; "" otherwise.
-    """
+    """What came of all calls: results, fewer than calls if the session was `lost` (a reason), and the final state."""
 
     results: tuple[Returned, ...]
     state: Any = None
@@ -82,15 +65,9 @@ class Played:
 
 
 def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
-    """Return the public functions that a source defines at its top level.
+    """Return the public functions that a Python source defines at its top level.
 
-    Args:
-        source: Python.
-        setup: Python that runs after it, once for each session.
-        state: an expression whose value is the state; "" for none.
-
-    Raises:
-        BadReferenceError: one of them is no Python, or there is no function.
+    `setup` runs after it, once for each session; `state` is an expression whose value is the state, "" for none.
     """
     tree = _parsed(source, "tools_source")
     _parsed(setup, "setup")
@@ -99,9 +76,9 @@ def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
     functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
     names = tuple(dict.fromkeys(name for name in functions if not name.startswith("_")))
     if not names:
-        raise BadReferenceError('"tools_source" defines no function whose name begins without "_"', mistake=True)
+        raise ReferenceFormError('"tools_source" defines no function whose name begins without "_"')
     if _STATE in names:
-        raise BadReferenceError(f"{_STATE} is a name that the verifier uses; rename that tool", mistake=True)
+        raise ReferenceFormError(f"{_STATE} is a name that the verifier uses; rename that tool")
     look = f"def {_STATE}():\n    return (\n{state}\n    )\n" if state else ""
     return Toolbox(source=f"{source}\n\n{setup}\n\n{look}", names=names, has_state=bool(state))
 
@@ -110,34 +87,20 @@ def _parsed(source: str, what: str, mode: Literal["exec", "eval"] = "exec") -> A
     try:
         return ast.parse(source, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadReferenceError(f'"{what}" is not Python: {error}', mistake=True) from error
+        raise ReferenceFormError(f'"{what}" is not Python: {error}') from error
 
 
 def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
-    """Return what calls give, in order, in a fresh session.
+    """Return what calls give, in order, in a fresh session; `BadReferenceError` if the tools or their state fail."""
 
-    Raises:
-        BadReferenceError: the tools do not load, or their state cannot be read before any call.
-        SandboxUnavailableError: this host cannot isolate.
-    """
-    warm = shared(limits.isolation)
-    with warm.lock:
-        for last in (False, True):
-            try:
-                return _play(toolbox, calls, limits)
-            except ZygoteLostError as error:
-                if last:
-                    warm.script("print()", b"", RunLimits())  # raises if it is not the session
-                    return Played((), lost=_crash(toolbox, calls, limits, error))
-    raise AssertionError("both tries ended without an outcome")
+    def broken(error: str) -> Played:
+        if not calls:
+            raise BadReferenceError(f"the tools break the sandbox: {error}")
+        play(toolbox, (), limits)  # raises where the tools break it without any call
+        return Played((), lost="candidate_crash")
 
-
-def _crash(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits, error: ZygoteLostError) -> str:
-    """Say whose fault it is that sandboxes are lost: the tools' if they are without any call."""
-    if not calls:
-        raise BadReferenceError(f"the tools break the sandbox: {error}", mistake=False) from error
-    play(toolbox, (), limits)
-    return "candidate_crash"
+    with shared(limits.isolation).lock:
+        return tried_twice(limits.isolation, lambda: _play(toolbox, calls, limits), broken)
 
 
 def _play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
@@ -148,7 +111,7 @@ def _play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Pla
         with Candidate(warm, toolbox.source, run, flavour_of(toolbox.source), wanted) as loaded:
             return _Session(loaded, toolbox, limits).played(calls)
     except NotLoadedError as error:
-        raise BadReferenceError(f"the tools do not load: {error}", mistake=False) from error
+        raise BadReferenceError(f"the tools do not load: {error}") from error
 
 
 class _LostError(Exception):
@@ -156,8 +119,6 @@ class _LostError(Exception):
 
 
 class _Session:
-    """One loaded set of tools."""
-
     def __init__(self, loaded: Candidate, toolbox: Toolbox, limits: SessionLimits) -> None:
         self._loaded = loaded
         self._toolbox = toolbox
@@ -165,7 +126,7 @@ class _Session:
         self._peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
 
     def played(self, calls: Sequence[Call]) -> Played:
-        """Call what is called, and read the state before and after."""
+        """Make the calls, and read the state before and after."""
         results: list[Returned] = []
         for name in self._toolbox.names:
             self._handle(name)
@@ -173,13 +134,12 @@ class _Session:
             try:
                 before = self._ask(_STATE, {})
             except _LostError as error:
-                raise BadReferenceError(f"reading the state loses the tools: {error}", mistake=False) from error
+                raise BadReferenceError(f"reading the state loses the tools: {error}") from error
             if isinstance(before, Raised):
-                raise BadReferenceError(f'"state" raises {_said(before)}', mistake=False)
+                raise BadReferenceError(f'"state" raises {_said(before)}')
             if not is_data(before):
                 raise BadReferenceError(
-                    f'"state" is {shorten(before, 60)}, which stands for an object; give an expression of plain data',
-                    mistake=False,
+                    f'"state" is {shorten(before, 60)}, which stands for an object; give an expression of plain data'
                 )
         try:
             for call in calls:
@@ -200,7 +160,6 @@ class _Session:
         return Returned(error=_said(answer)) if isinstance(answer, Raised) else Returned(answer)
 
     def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Return what a function gives: a value, or a `Raised`."""
         handle = self._handle(name)
         self._loaded.limit.restart(self._limits.seconds, within=self._limits.total_seconds)
         self._peer.deadline = self._loaded.limit.left
@@ -214,7 +173,7 @@ class _Session:
     def _handle(self, name: str) -> codec.Handle:
         handle = self._loaded.names.get(name, ("", None))[1]
         if type(handle) is not codec.Handle:
-            raise BadReferenceError(f"{name!r} is no function once the tools are loaded", mistake=False)
+            raise BadReferenceError(f"{name!r} is no function once the tools are loaded")
         return handle
 
 

@@ -23,24 +23,23 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
-from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range
-from adjudge.protocol import Provenance, Sample, Score, StepScore
+from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.responses.trajectories.trajectory import Turn
+from adjudge.responses.trajectories.trajectory import Turn, steps_at
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import cost_of, options_of, part_of
+from adjudge.scoring.nested import HasInnerScorers
 from adjudge.verifiers.agents.scoring import Weight
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
 from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, with_spans
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolTreeScorer(ReadsCalls):
+class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     """The outcome of each response of a group, with steps that say what each turn added.
 
     The reference is what the `outcome` scorer takes; `Sample.extra["tools"]` may hold the JSON schemas of the tools.
@@ -58,6 +57,7 @@ class ToolTreeScorer(ReadsCalls):
     version: ClassVar[str] = "3"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
+    inner: ClassVar[tuple[str, ...]] = ("outcome",)
 
     outcome: Any
     discount: Annotated[float, Range(ge=1e-6, le=1)] = 0.9
@@ -65,21 +65,10 @@ class ToolTreeScorer(ReadsCalls):
     blend: Weight = 1.0
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and an outcome that is no scorer of single responses."""
+        HasInnerScorers.__post_init__(self)
         super().__post_init__()
-        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
         if self.outcome is None:
             raise ValueError(f"{self.name}: outcome is None; give a scorer of whole responses")
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `outcome` may be a spec itself, such as `tool_calls`."""
-        return cls(**options_of(cls, body, loader, ("outcome",)))
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, version, options and the outcome's fingerprint, as 16 hex digits after the name."""
-        return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group is missing, or what the outcome or the reading of turns needs."""
@@ -105,9 +94,9 @@ class ToolTreeScorer(ReadsCalls):
         for members in groups.values():
             of_group = self._of_group([samples[at] for at in members], [outcomes[at] for at in members])
             scores.update(zip(members, of_group, strict=True))
-        who = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        origin = self.origin
         return [
-            replace(scores[at], parts={"outcome": outcome}, provenance=who, cost=cost_of([outcome]))
+            replace(scores[at], parts={"outcome": outcome}, provenance=origin, cost=outcome.cost)
             for at, outcome in enumerate(outcomes)
         ]
 
@@ -138,7 +127,8 @@ class ToolTreeScorer(ReadsCalls):
 
     def _compared(self, ready: Sequence[tuple[Sample, Score, list[_Move]]]) -> list[Score]:
         rewards = [outcome.value or 0.0 for _, outcome, _ in ready]
-        paths = prefix_paths([[move.key for move in moves] for *_, moves in ready], [_prompt(one) for one, *_ in ready])
+        keys = [[move.key for move in moves] for *_, moves in ready]
+        paths = prefix_paths(keys, [repr(sample.prompt) for sample, *_ in ready])
         values = node_values(paths, rewards, self.discount)
         for path, (*_, moves) in zip(paths, ready, strict=True):
             for node, move in zip(path[1:], moves, strict=True):
@@ -151,14 +141,10 @@ class ToolTreeScorer(ReadsCalls):
             Score(
                 value=reward,
                 reason=outcome.reason,
-                steps=tuple(
-                    StepScore(
-                        value=siblings[move.node] + self.blend * whole,
-                        label="shared" if users[move.node] > 1 else "own",
-                        start=move.start,
-                        end=move.end,
-                    )
-                    for move in moves
+                steps=steps_at(
+                    moves,
+                    (siblings[move.node] + self.blend * whole for move in moves),
+                    ("shared" if users[move.node] > 1 else "own" for move in moves),
                 ),
                 evidence={"values": [values[move.node] for move in moves], "trajectory": whole},
             )
@@ -189,10 +175,6 @@ class _Move:
     start: int
     end: int
     node: int = -1
-
-
-def _prompt(sample: Sample) -> str:
-    return repr(sample.prompt)
 
 
 def _tools(sample: Sample) -> Tools | None:

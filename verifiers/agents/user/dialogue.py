@@ -50,13 +50,12 @@ class Emotion:
     value: float = START
 
     def __post_init__(self) -> None:
-        """Reject what is no feeling."""
         if not (math.isfinite(self.value) and 0 <= self.value <= TOP):
             raise ValueError(f"a feeling is {self.value!r}; it must be a number from 0 to 100")
 
     @property
     def band(self) -> Band:
-        """Where it lies."""
+        """Return where it lies."""
         if self.value >= TOP:
             return "happy"
         if self.value >= 70:
@@ -67,7 +66,7 @@ class Emotion:
 
     @property
     def over(self) -> bool:
-        """Whether the conversation has ended with it."""
+        """Return whether the conversation has ended with it."""
         return self.band in ("happy", "angry")
 
     @property
@@ -76,11 +75,7 @@ class Emotion:
         return self.value / TOP
 
     def after(self, change: float, most: float = MAX_CHANGE) -> Emotion:
-        """Return the feeling after a change, clipped to `most` to either side.
-
-        Raises:
-            ValueError: the change is no number, or the conversation is over.
-        """
+        """Return the feeling after a change, clipped to `most` to either side; `ValueError` once it is over."""
         if not math.isfinite(change):
             raise ValueError(f"a change of feeling is {change!r}; it must be a finite number")
         if self.over:
@@ -93,14 +88,7 @@ _FIELDS = ("persona", "background", "goal", "start")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person.
-
-    Attributes:
-        persona: who they are.
-        background: what happened to them; None if nothing is told.
-        goal: what they hope for; None if nothing is told.
-        start: their feeling at first; None for the scorer's own.
-    """
+    """Who somebody is, what happened to them, what they hope for, and their feeling at first, None for the scorer's."""
 
     persona: str
     background: str | None = None
@@ -113,11 +101,7 @@ class Person:
 
 
 def read_person(reference: Any) -> Person:
-    """Return the person of a reference: a text, or `{"persona": .., "background": .., "goal": .., "start": ..}`.
-
-    Raises:
-        BadReferenceError: a field is missing, unknown or malformed.
-    """
+    """Return the person of a reference: a text, or `{"persona": .., "background": .., "goal": .., "start": ..}`."""
     given = {"persona": reference} if isinstance(reference, str) else reference
     where = "the simulated user's reference"
     if not isinstance(given, Mapping):
@@ -150,14 +134,9 @@ _LONGEST = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What the assistant says at one time.
+    """What is heard of what the assistant says at one time, and where in `response_text` that stands.
 
-    Attributes:
-        history: all turns of the user and the assistant, the same object for all turns of a dialogue.
-        place: where in it this turn is.
-        text: what is heard of it.
-        start: first character of it in `response_text` of the sample.
-        end: one past the last.
+    `history` is the same object for all turns of a dialogue, and `place` where this turn is in it.
     """
 
     history: Sequence[Message]
@@ -180,13 +159,8 @@ class Turn:
 def turns_of(sample: Sample, reasoning: Literal["strip", "keep"]) -> list[Turn]:
     """Return the assistant's turns in a response, in order; those in the prompt are only heard.
 
-    Args:
-        sample: its prompt opens the dialogue.
-        reasoning: "strip" leaves out what stands before an end-of-thinking tag, and all of a turn that never stops
-            thinking.
-
-    Raises:
-        ValueError: a message is none, or its content is neither text nor a list of parts.
+    With "strip" nobody hears what stands before an end-of-thinking tag, nor a turn that never stops thinking.  Raises
+    `ValueError` if a message is none, or its content is neither text nor a list of parts.
     """
     heard: list[Message] = list(_opening(sample.prompt, reasoning))
     if isinstance(sample.response, str):
@@ -231,11 +205,6 @@ def _opening(prompt: str | Sequence[Message], reasoning: Literal["strip", "keep"
 
 
 def _read(message: Any) -> tuple[Any, str]:
-    """Return the role and the text of a message.
-
-    Raises:
-        ValueError: it is no message.
-    """
     content = message.get("content") if isinstance(message, Mapping) else 0
     parts = content if isinstance(content, Sequence) else ()
     if not isinstance(message, Mapping) or not all(isinstance(part, str | Mapping) for part in parts):
@@ -244,7 +213,7 @@ def _read(message: Any) -> tuple[Any, str]:
 
 
 def audible(text: str, reasoning: Literal["strip", "keep"]) -> str:
-    """Return what is heard of a message."""
+    """Return what is heard of a text."""
     if reasoning == "keep":
         return text.strip()
     _, aloud, unfinished = split_reasoning(text)

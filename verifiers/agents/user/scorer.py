@@ -4,7 +4,10 @@ A model is asked after each turn of the assistant's by how much the user's feeli
 rest.  The calls of one dialogue come one after the other, since each needs the feeling before it; the dialogues of a
 batch go side by side.  A change that cannot be read is no change that is known: the whole has no number.
 
-Not covered: writing the user's own turns; `adjudge.verifiers.agents.user.session` does that while a dialogue goes on.
+`UserSession` is for rollouts of several turns: it says what they feel, and writes what they say, while a dialogue goes
+on.  The finished dialogue, scored afterwards, has the same changes and the same reward.
+
+Not covered: policies.  The loop that lets one speak is the caller's; docs/simulated_user.md shows it.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, Value, load_template
-from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore, split_reasoning
+from adjudge.responses.trajectories.trajectory import steps_at
 from adjudge.verifiers.agents.user.dialogue import (
     LEAST,
     MANNERS,
     MAX_CHANGE,
     START,
     TOP,
+    Band,
     Emotion,
     Person,
     Turn,
@@ -38,9 +43,12 @@ from adjudge.verifiers.agents.user.dialogue import (
     turns_of,
 )
 
-_SHOWN = 600  # characters of what a model says about one turn
-_UNHEARD = "unheard"
-_UNJUDGED = "unjudged"
+_CHANGE: Final = "verifiers/agents/user/change"
+_REPLY: Final = "verifiers/agents/user/reply"
+_LONGEST: Final = 4_000  # characters of a user's turn
+_SHOWN: Final = 600  # characters of what a model says about one turn
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +64,14 @@ class Moment(Case):
     emotion: Emotion
     most: int
 
-    def shown(self) -> tuple[Message, ...]:
-        """Return the dialogue that is shown."""
-        if self.response == spoken(self.dialogue):
-            return self.dialogue
-        return tuple(
-            turn if turn["role"] == "user" else {"role": "assistant", "content": self.response}
-            for turn in self.dialogue
-        )
+    def values(self) -> dict[str, Value]:
+        """Return what a prompt says of the person, the dialogue and the feeling."""
+        shown = self.dialogue
+        if self.response != spoken(shown):
+            own: Message = {"role": "assistant", "content": self.response}
+            shown = tuple(turn if turn["role"] == "user" else own for turn in shown)
+        feeling = {"emotion": f"{self.emotion.value:g}", "band": MANNERS[self.emotion.band]}
+        return {**self.person.texts(), "dialogue": shown, **feeling}
 
 
 def spoken(dialogue: Sequence[Message]) -> str:
@@ -73,13 +81,9 @@ def spoken(dialogue: Sequence[Message]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Felt:
-    """What one turn did.
+    """By how much a turn changed the feeling, clipping done, the feeling after it, and the model's reasons.
 
-    Attributes:
-        change: by how much the feeling changed, clipping done.
-        emotion: the feeling after it.
-        said: the change that the model named; None for a silent turn, about which nobody is asked.
-        text: the model's reasons.
+    `said` is the change that the model named; None for a silent turn, about which nobody is asked.
     """
 
     change: float
@@ -87,16 +91,13 @@ class Felt:
     said: float | None = None
     text: str = ""
 
-    def told(self) -> dict[str, Any]:
-        """Return it as evidence."""
-        told: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
+    def evidence(self) -> dict[str, Any]:
+        """Return plain data."""
+        step: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
         if self.said is None:
-            return {**told, "silent": True}
-        return {
-            **told,
-            "said": self.said,
-            "text": f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text,
-        }
+            return {**step, "silent": True}
+        text = f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text
+        return {**step, "said": self.said, "text": text}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,21 +152,16 @@ class Course:
 
     def steps(self, all_turns: Sequence[Turn]) -> tuple[StepScore, ...]:
         """Return what each turn did to the feeling; None for those that do not count, behind the last that does."""
-        steps = []
-        for number, turn in enumerate(all_turns):
-            known = number < len(self.felt)
-            label = self.felt[number].emotion.band if known else _UNJUDGED if self.fault else _UNHEARD
-            value = self.felt[number].change if known else None
-            steps.append(StepScore(value=value, label=label, start=turn.start, end=turn.end))
-        return tuple(steps)
+        rest = len(all_turns) - len(self.felt)
+        changes = [*(felt.change for felt in self.felt), *[None] * rest]
+        bands = [*(felt.emotion.band for felt in self.felt), *["unjudged" if self.fault else "unheard"] * rest]
+        return steps_at(all_turns, changes, bands)
 
     def evidence(self) -> dict[str, Any]:
-        """Return plain data that lets a person check the course."""
+        """Return plain data."""
         end = "unknown" if self.fault else self.emotion.band if self.emotion.over else "open"
-        return {"emotion": self.emotion.value, "end": end, "turns": [felt.told() for felt in self.felt]}
+        return {"emotion": self.emotion.value, "end": end, "turns": [felt.evidence() for felt in self.felt]}
 
-
-T = TypeVar("T")
 
 _FARTHEST: Final = 1000  # a change beyond it is no change but noise
 
@@ -195,13 +191,9 @@ class SimulatedUserScorer(ModelScorer):
     max_turns: Count = 20
     truncated: Literal["zero", "grade"] = "grade"
 
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-
     def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("verifiers/agents/user/change"),)
+        """Return the prompt for changes."""
+        return (load_template(_CHANGE),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if nobody can be made of the reference, or the prompt is no dialogue."""
@@ -248,14 +240,7 @@ class SimulatedUserScorer(ModelScorer):
         read = NumberReader(form=template.form, low=-_FARTHEST, high=_FARTHEST)
 
         def prompt(moment: Moment) -> Rendered:
-            values: dict[str, Value] = {
-                **moment.person.texts(),
-                "dialogue": moment.shown(),
-                "emotion": f"{moment.emotion.value:g}",
-                "band": MANNERS[moment.emotion.band],
-                "most": str(moment.most),
-            }
-            return self.render(template, values)
+            return self.render(template, {**moment.values(), "most": str(moment.most)})
 
         return await self.seeded(moments, prompt, read)
 
@@ -286,3 +271,116 @@ def seed_of(seed: int, moment: Moment) -> int:
     turns = [[turn["role"], turn["content"]] for turn in moment.dialogue]
     text = wire.dumps([seed, moment.person.texts(), moment.emotion.value, turns])
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """What a turn of the assistant's does to the user.
+
+    Attributes:
+        text: the user's next words; "" where the conversation is over.
+        change, emotion, band: by how much the feeling changed, where it is now, from 0 to 100, and in which band.
+        over: whether the user leaves, content or not.
+        analysis: the model's reasons.
+        cost: of both calls.
+    """
+
+    text: str
+    change: float
+    emotion: float
+    band: Band
+    over: bool
+    analysis: str = ""
+    cost: Cost = NO_COST
+
+
+class UserSession:
+    """One conversation.
+
+    Args:
+        user: the scorer that plays the user.
+        reference: who the user is, as for the scorer.
+        prompt: what the user said first, or the turns until now.
+
+    Raises:
+        ValueError: nobody can be made of the reference.
+    """
+
+    def __init__(self, user: SimulatedUserScorer, reference: Any, prompt: str | Sequence[Message]) -> None:
+        self._user = user
+        self._opened = Sample(prompt=prompt, response="", reference=reference)
+        self._said: list[Message] = []
+        self._turns = 0
+        self.emotion = user.course(self._opened, ()).emotion
+
+    @property
+    def revision(self) -> str:
+        """The scorer's fingerprint and the second prompt: they change when the same words could get other reactions."""
+        return f"{self._user.fingerprint} {load_template(_REPLY).digest}"
+
+    @property
+    def over(self) -> bool:
+        """Whether the user has left, or hears no more turns."""
+        return self.emotion.over or self._turns >= self._user.max_turns
+
+    @property
+    def reward(self) -> float:
+        """What the conversation is worth as it stands, in [0, 1]."""
+        return self.emotion.reward
+
+    def sample(self) -> Sample:
+        """Return the conversation so far, to be scored or kept."""
+        return replace(self._opened, response=tuple(self._said))
+
+    async def hear(self, text: str) -> Reaction | Fault:
+        """Return what the assistant's words do; a fault leaves everything as it was, so that they can be said again.
+
+        Raises:
+            ValueError: the conversation is over.
+        """
+        if self.over:
+            raise ValueError("the conversation is over; begin another session")
+        turns = (*self._said, {"role": "assistant", "content": text})
+        turn = turns_of(replace(self._opened, response=turns), self._user.reasoning)[-1]
+        course = self._user.course(self._opened, [turn], self.emotion)
+        moment = course.next()
+        if moment is not None:
+            course.take((await self._user.changes([moment]))[0])
+        if course.fault is not None:
+            return course.fault
+        (felt,) = course.felt
+        words, cost = "", course.cost
+        if not felt.emotion.over and self._turns + 1 < self._user.max_turns:
+            answer = await self._reply(course.moment(turn), felt.text)
+            cost += cost_of([answer])
+            if isinstance(answer, Fault):
+                return answer
+            words = answer.value
+        self._said = [*turns, *([{"role": "user", "content": words}] if words else [])]
+        self._turns += 1
+        self.emotion = felt.emotion
+        return Reaction(
+            text=words,
+            change=felt.change,
+            emotion=felt.emotion.value,
+            band=felt.emotion.band,
+            over=self.over,
+            analysis=felt.text,
+            cost=cost,
+        )
+
+    async def _reply(self, moment: Moment, analysis: str) -> Answer[str] | Fault:
+        template = load_template(_REPLY)
+
+        def prompt(moment: Moment) -> Rendered:
+            return self._user.render(template, {**moment.values(), "analysis": analysis or "They were told nothing."})
+
+        return (await self._user.seeded([moment], prompt, read_words))[0]
+
+
+def read_words(text: str, nonce: str = "") -> str | None:
+    """Return what a model wrote as the user's next words, or None where there are none, or far too many."""
+    del nonce
+    _, words, unfinished = split_reasoning(text)
+    words = words.strip()
+    return words if words and not unfinished and len(words) <= _LONGEST else None

@@ -26,14 +26,10 @@ MIN_AGREEMENT = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Whether a checker may judge, and why.
+    """Whether a checker may judge, and the share of answers on which checker and judge agree, in [0, 1].
 
-    Attributes:
-        admitted: the decision.
-        agreement: share of answers on which checker and judge agree, in [0, 1].
-        on_right: the same among answers the judge calls right; None if there are none.
-        on_wrong: the same among the others; None if there are none.
-        silent: share of answers on which the checker gave no verdict; each counts as a disagreement.
+    `on_right` and `on_wrong` are that share among answers the judge calls right, and among the others; None if there
+    are none.  `silent` is the share on which the checker gave no verdict; each counts as a disagreement.
     """
 
     admitted: bool
@@ -50,16 +46,9 @@ def admission(
     least: float = MIN_AGREEMENT,
     balanced: bool = True,
 ) -> Admission:
-    """Return whether a checker agrees with a judge often enough.
+    """Return whether a checker agrees with a judge often enough, by the verdicts of both, None where it gave none.
 
-    Args:
-        verdicts: the checker's verdict on each answer; None where it gave none.
-        judged: the judge's verdict on each.
-        least: the agreement that must be exceeded.
-        balanced: whether it must be exceeded on right and on wrong answers alike, and both must be there.
-
-    Raises:
-        ValueError: the lists are empty or differ in length, or `least` is outside [0, 1).
+    `least` must be exceeded; where `balanced`, on right and on wrong answers alike, and both must be there.
     """
     if not judged or len(verdicts) != len(judged):
         raise ValueError(f"{len(verdicts)} verdicts for {len(judged)} judged answers; give one for each, at least one")
@@ -80,16 +69,10 @@ def admission(
 
 
 def agreed_keyword(references: Sequence[str], keyword: str | Sequence[str], *, least: int = 2) -> bool:
-    """Return whether a keyword stands in enough models' reference answers, and in more than half of them.
-
-    Args:
-        references: the answers of several models to the same question.
-        keyword: the keyword somebody took from one of them, or several ways to write it.
-        least: how many must hold it at least.
-    """
+    """Return whether a keyword, in one of its ways, stands in `least` models' answers, and in more than half."""
     ways = [keyword] if isinstance(keyword, str) else keyword
-    found = sum(any(affirmed_in(way, text) for way in ways) for text in references)
-    return found >= least and 2 * found > len(references)
+    holding = sum(any(affirmed_in(way, text) for way in ways) for text in references)
+    return holding >= least and 2 * holding > len(references)
 
 
 def _share(hits: Sequence[bool]) -> float | None:
@@ -111,23 +94,15 @@ def try_checker(
     balanced: bool = True,
     seconds: float = 60.0,
 ) -> Admission:
-    """Return whether a checker agrees with a judge on labelled answers.
+    """Return whether a checker agrees with a judge on answers to a prompt that the judge calls good, and bad.
 
-    Args:
-        source: Python that defines `check(prompt, response)`.
-        prompt: what the answers answer.
-        good: those the judge calls right.
-        bad: those it calls wrong.
-        runner: the sandbox and its limits; None for the usual ones.
-        least: the agreement that must be exceeded.
-        balanced: whether on right and on wrong answers alike.
-        seconds: of wall time for all answers together.
+    The source is Python that defines `check(prompt, response)`; `runner` is the sandbox and its limits, `seconds` the
+    wall time for all answers together, and the rest as for `admission`.
 
     Raises:
         BadReferenceError: it is no such program, or does what checkers may not.
         SandboxUnavailableError: there is no sandbox on this machine.
         TrialTimeoutError: the time is over.
-        ValueError: there are no answers, or `least` is outside [0, 1).
     """
     run = runner or ProgramVerifier()
     run.validate(Sample(prompt=prompt, response="", reference=source))
@@ -141,7 +116,6 @@ def try_checker(
 
 
 def _verdict(run: ProgramVerifier, sample: Sample) -> bool | None:
-    """What a checker says of one answer; None if it says nothing."""
     score = run.verify(sample)
     if score.reason in ("engine_unavailable", "overloaded"):
         raise SandboxUnavailableError(str(score.evidence.get("error", "")))

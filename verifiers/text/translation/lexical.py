@@ -31,11 +31,11 @@ _KANA: Final = frozenset({"HIRAGANA", "KATAKANA"})
 
 def scripts_of(text: str) -> Counter[str]:
     """Return how many letters of a text belong to each script: "LATIN", "CYRILLIC", "CJK", "KANA", "HANGUL", ..."""
-    found: Counter[str] = Counter()
+    letters: Counter[str] = Counter()
     for char, count in Counter(text if text.isascii() else unicodedata.normalize("NFKC", text)).items():
         if char.isalpha():
-            found[_script(char)] += count
-    return found
+            letters[_script(char)] += count
+    return letters
 
 
 def in_their_script(text: str, references: Sequence[str], *, language: str = "") -> bool:
@@ -59,7 +59,6 @@ def _script(char: str) -> str:
 
 
 Tokenizer: TypeAlias = Literal["13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "none"]
-TOKENIZERS: tuple[Tokenizer, ...] = ("13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "none")
 
 REMEDY: Final = f"BLEU and chrF are computed by sacrebleu, which is not installed; {install_hint('translation')}"
 
@@ -88,12 +87,12 @@ def tokenizer_for(language: str, references: Sequence[str]) -> Tokenizer:
     """
     if language:
         return _BY_LANGUAGE.get(language, "char" if language in ("th", "lo", "km", "my", "bo") else "13a")
-    found = scripts_of("".join(references))
-    if not found:
+    letters = scripts_of("".join(references))
+    if not letters:
         return "13a"
-    if found["KANA"]:
+    if letters["KANA"]:
         return "ja-mecab"
-    most = found.most_common(1)[0][0]
+    most = letters.most_common(1)[0][0]
     return "zh" if most == "CJK" else "char" if most in _SPACELESS else "13a"
 
 

@@ -13,21 +13,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Share
-from adjudge.protocol import NO_COST, Provenance, Sample, Score
+from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import options_of, part_of
-from adjudge.verifiers.text.translation.options import Fault, TranslationOptions, TranslationReference
-from adjudge.verifiers.text.translation.verifier import Lexical, TranslationVerifier, lexical_of
+from adjudge.scoring.nested import HasInnerScorers
+from adjudge.verifiers.text.translation.verifier import (
+    Lexical,
+    TranslationOptions,
+    TranslationReference,
+    TranslationVerifier,
+    lexical_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationScorer(TranslationOptions):
+class TranslationScorer(TranslationOptions, HasInnerScorers):
     """A translation behind a format gate: BLEU, chrF, a model's metric or a mix; -3 to 3 as in MT-R1-Zero, or 0 to 1.
 
     The reference is a translation, a list of accepted ones, or `{"references": [..], "source": .., "language": ..}`.
@@ -37,13 +42,13 @@ class TranslationScorer(TranslationOptions):
             the unit scale; with "discrete" both must be above their thresholds).
         lexical: "bleu" or "chrf": the other metric of a mix.
         semantic: the scorer of meaning; "semantic" and "mix" need one.
-        semantic_range: its values for the worst and the best translation; what lies outside counts as the end.
+        semantic_range: its values for the worst and the best translation.
         semantic_above: its threshold for "discrete", in [0, 1] after `semantic_range`.
     """
 
     name: ClassVar[str] = "translation"
     version: ClassVar[str] = "2"
-    needs_reference: ClassVar[bool] = True
+    inner: ClassVar[tuple[str, ...]] = ("semantic",)
 
     metric: Literal["bleu", "chrf", "semantic", "mix"] = "bleu"
     lexical: Lexical = "bleu"
@@ -53,7 +58,7 @@ class TranslationScorer(TranslationOptions):
     _lexical: VerifierScorer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        TranslationOptions.__post_init__(self)
         self._check_range()
         if self._asks and self.semantic is None:
             raise ValueError(f'translation: metric="{self.metric}" needs the option semantic, a scorer')
@@ -61,7 +66,7 @@ class TranslationScorer(TranslationOptions):
             raise ValueError(
                 f'translation: metric="{self.metric}" does not ask the semantic scorer; give metric="mix" or "semantic"'
             )
-        object.__setattr__(self, "semantic", part_of(self.semantic, "translation: semantic"))
+        HasInnerScorers.__post_init__(self)
         if self.reward == "discrete":
             for option in ("lexical_above",) * (self.metric != "semantic") + ("semantic_above",) * self._asks:
                 if getattr(self, option) is None:
@@ -70,16 +75,11 @@ class TranslationScorer(TranslationOptions):
                     )
         object.__setattr__(self, "_lexical", VerifierScorer(self._words()))
 
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `semantic` is a spec itself."""
-        return cls(**options_of(cls, body, loader, ("semantic",)))
-
     @property
     def verifier(self) -> TranslationVerifier | None:
         """The verifier that does all the work, or None where a model is asked too."""
-        found = None if self._asks else self._lexical.verifier
-        return found if isinstance(found, TranslationVerifier) else None
+        verifier = None if self._asks else self._lexical.verifier
+        return verifier if isinstance(verifier, TranslationVerifier) else None
 
     @property
     def fingerprint(self) -> str:
@@ -104,29 +104,26 @@ class TranslationScorer(TranslationOptions):
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; with a model, `parts` has what each metric says."""
-        found = await self._lexical.score(samples)
+        lexical = await self._lexical.score(samples)
         if not self._asks:
-            return found
+            return lexical
         places, asked = [], []
-        for place, (sample, score) in enumerate(zip(samples, found, strict=True)):
+        for place, (sample, score) in enumerate(zip(samples, lexical, strict=True)):
             if "lexical" in score.evidence:
                 reference = self.read_reference(sample.reference)
-                text = self.translation_of(sample, reference)
-                assert not isinstance(text, Fault)  # the verifier has measured it
                 places.append(place)
-                asked.append(_asked(sample, text, reference))
+                asked.append(_asked(sample, self.translation_of(sample, reference), reference))
         called = f"the semantic scorer {self.semantic.name!r} of 'translation'"
         said = dict(zip(places, await score_checked(self.semantic, asked, called=called), strict=True))
-        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        origin = self.origin
         return [
             replace(self._mixed(score, said[place]) if place in said else score, provenance=origin)
-            for place, score in enumerate(found)
+            for place, score in enumerate(lexical)
         ]
 
     def _mixed(self, words: Score, meaning: Score) -> Score:
-        """Return the reward of a translation that both have looked at."""
         parts = {"lexical": words, "semantic": meaning}
-        cost = sum((part.cost for part in parts.values()), NO_COST)
+        cost = words.cost + meaning.cost
         if meaning.value is None:
             error = f"semantic: {meaning.status}: {meaning.reason}"
             return replace(Score.failed("part_failed", error=error), parts=parts, cost=cost)
@@ -168,7 +165,6 @@ class TranslationScorer(TranslationOptions):
 
 
 def _asked(sample: Sample, text: str, reference: TranslationReference) -> Sample:
-    """Return what the semantic scorer sees of a sample."""
     accepted: Any = reference.texts[0] if len(reference.texts) == 1 else list(reference.texts)
     return replace(
         sample, prompt=reference.source or sample.prompt, response=text, reference=accepted, finish_reason=None

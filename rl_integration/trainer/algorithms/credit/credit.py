@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 import numpy as np
 
 from adjudge.options import Options, Range, Share, named
+from adjudge.responses.aggregate import TEMPERATURE
 from adjudge.responses.refine import Refinement, refine
-from adjudge.responses.step_values import TEMPERATURE
 from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     Answers,
     at_last_tokens,

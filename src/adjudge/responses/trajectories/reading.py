@@ -14,7 +14,20 @@ it forbids, NaN and the infinities, a key that stands twice in one object, and n
 reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly is a
 `ValueError`.
 
-Not covered: trajectories whose earlier turns stand in the prompt; attributes, entities and other spellings of a tag,
+The documents that a tool's output lists:
+
+| output | documents |
+|---|---|
+| JSON list of objects with `text`, `content`, `contents`, `snippet` or `document` | one each, with `title` if given |
+| JSON object with such a list as `results`, `documents`, `result` or `data` | the list's |
+| lines `Doc 1(Title: "Name") text`, numbered from 1 (Search-R1) | one each |
+| texts behind `<##Title: Name##>`, with or without a `Doc 1` before it (StepSearch) | one each |
+| anything else that is not blank | one without a title |
+
+`contents` whose first line stands in quotes is a title and a text, as in the Wikipedia dump that Search-R1 serves.
+
+Not covered: trajectories whose earlier turns stand in the prompt; addresses of pages
+(`adjudge.judges.items.citation_pages` reads those); attributes, entities and other spellings of a tag,
 which are ordinary text; whether a tool has such arguments.
 """
 
@@ -25,13 +38,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from adjudge.protocol import Sample, content_text, response_text
-from adjudge.responses.trajectories.documents import documents_of
-from adjudge.responses.trajectories.trajectory import Block, Call, Result, Trajectory, TrajectoryForm, Turn
+from adjudge.responses.trajectories.trajectory import Block, Call, Document, Result, Trajectory, TrajectoryForm, Turn
 
 
 def read_json(text: str) -> tuple[Any, str]:
@@ -186,59 +198,43 @@ def read_trajectory(sample: Sample, form: TrajectoryForm) -> Trajectory:
     Raises:
         ValueError: as `check_trajectory` says; never for what the assistant or a tool wrote.
     """
-    turns: list[_Open] = []
-    for piece in _pieces(sample, form):
-        if isinstance(piece, _Written):
-            if not turns or turns[-1].followed:
-                turns.append(_Open(start=piece.start, end=piece.start))
-            turns[-1].end = piece.end
-            turns[-1].calls.extend(piece.calls)
-            continue
-        if not turns:
-            turns.append(_Open(start=0, end=0))
-        turns[-1].followed = True
-        if isinstance(piece, Result):
-            turns[-1].results.append(replace(piece, documents=documents_of(piece.text)))
-        else:
-            turns[-1].replies.append(piece)
     text = response_text(sample)
-    return Trajectory(turns=tuple(_closed(turn, text, form) for turn in turns), text=text)
+    turns: list[Turn] = []
+    written: list[_Written] = []
+    heard: list[Result | str] = []
+    for piece in _pieces(sample, form):
+        if not isinstance(piece, _Written):
+            heard.append(piece)
+            continue
+        if heard:
+            turns.append(_turn(written, heard, text, form))
+            written, heard = [], []
+        written.append(piece)
+    if written or heard:
+        turns.append(_turn(written, heard, text, form))
+    return Trajectory(turns=tuple(turns), text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """What the assistant wrote in one go."""
-
     start: int
     end: int
     calls: tuple[Call, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Open:
-    """A turn that is still being read; `followed` once a tool or a user has spoken."""
-
-    start: int
-    end: int
-    calls: list[Call] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-    replies: list[str] = field(default_factory=list)
-    followed: bool = False
-
-
-def _closed(turn: _Open, text: str, form: TrajectoryForm) -> Turn:
-    written = text[turn.start : turn.end]
-    blocks = blocks_of(written, form, offset=turn.start)
-    calls = [call_in(block) for block in blocks if block.tag == form.tool_call]
+def _turn(written: Sequence[_Written], heard: Sequence[Result | str], text: str, form: TrajectoryForm) -> Turn:
+    start, end = (written[0].start, written[-1].end) if written else (0, 0)
+    blocks = blocks_of(text[start:end], form, offset=start)
+    calls = [call for piece in written for call in piece.calls]
     return Turn(
-        text=written,
-        start=turn.start,
-        end=turn.end,
+        text=text[start:end],
+        start=start,
+        end=end,
         blocks=tuple(block for block in blocks if block.tag != form.result),
-        calls=(*turn.calls, *calls),
-        results=tuple(turn.results),
+        calls=(*calls, *(call_in(block) for block in blocks if block.tag == form.tool_call)),
+        results=tuple(replace(one, documents=documents_of(one.text)) for one in heard if isinstance(one, Result)),
         forged=tuple(block for block in blocks if block.tag == form.result),
-        replies=tuple(turn.replies),
+        replies=tuple(one for one in heard if isinstance(one, str)),
     )
 
 
@@ -282,15 +278,12 @@ def _flat(text: str, spans: Sequence[tuple[int, int]], form: TrajectoryForm) -> 
     for start, stop in spans:
         if text[end:start].strip():
             yield _Written(start=end, end=start)
-        yield Result(text=_unwrapped(text[start:stop], form.result))
+        tag = form.result  # which may stand around it
+        inside = text[start:stop].strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>")
+        yield Result(text=inside.strip())
         end = stop
     if text[end:].strip():
         yield _Written(start=end, end=len(text))
-
-
-def _unwrapped(text: str, tag: str) -> str:
-    """A tool's text without the result tags that stand around it."""
-    return text.strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>").strip()
 
 
 def _spans(sample: Sample, form: TrajectoryForm) -> list[tuple[int, int]]:
@@ -332,3 +325,85 @@ def _tagged_spans(text: str, tag: str) -> list[tuple[int, int]]:
         end = len(text) if close < 0 else close + len(tag) + 3
         spans.append((start, end))
     return spans
+
+
+_TEXT_KEYS = ("text", "content", "contents", "snippet", "document")
+_LIST_KEYS = ("results", "documents", "result", "data")
+_MARKED = re.compile(r"(?:^[ \t]{0,8}Doc ?\d{1,4} ?)?<##([^\n<>]{0,1000}?)##>", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t]{0,8}Doc ?(\d{1,4}) ?\(Title: ?", re.MULTILINE)
+
+
+def documents_of(output: str) -> tuple[Document, ...]:
+    """Return the documents of a tool's output, in order; none if it is blank."""
+    text = output.strip()
+    if not text:
+        return ()
+    listed = _from_json(text)
+    if listed is None:
+        listed = _numbered(text) or _marked(text) or [Document(text=text)]
+    return tuple(listed)
+
+
+def _from_json(text: str) -> list[Document] | None:
+    if text[0] not in "[{":
+        return None
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(data, Mapping):
+        data = next((data[key] for key in _LIST_KEYS if isinstance(data.get(key), list)), None)
+    if not isinstance(data, list):
+        return None
+    listed = [document for entry in data if (document := _entry(entry)) is not None]
+    return [document for document in listed if document.text or document.title] if listed or not data else None
+
+
+def _entry(entry: Any) -> Document | None:
+    if isinstance(entry, str):
+        return Document(text=entry.strip())
+    if isinstance(entry, Mapping) and isinstance(entry.get("document"), Mapping):
+        entry = entry["document"]
+    if not isinstance(entry, Mapping):
+        return None
+    key = next((key for key in _TEXT_KEYS if isinstance(entry.get(key), str)), "")
+    title = entry.get("title")
+    if not key:
+        return None
+    text = entry[key].strip()
+    if isinstance(title, str):
+        return Document(title=title.strip(), text=text)
+    first, _, rest = text.partition("\n")
+    if key == "contents" and len(first) > 2 and first[0] == first[-1] == '"':
+        return Document(title=first[1:-1].strip(), text=rest.strip())
+    return Document(text=text)
+
+
+def _numbered(text: str) -> list[Document]:
+    """The numbered documents, as long as their numbers count up: a document's text brings in none of its own."""
+    heads: list[re.Match[str]] = []
+    for head in _NUMBERED.finditer(text):
+        if int(head[1]) == len(heads) + 1:
+            heads.append(head)
+    if not heads:
+        return []
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    return [_titled(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)]
+
+
+def _marked(text: str) -> list[Document]:
+    """The documents behind marked titles; what stands before the first title belongs to none."""
+    heads = list(_MARKED.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    return [
+        Document(title=head[1].strip().removeprefix("Title:").strip(), text=text[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=False)
+    ]
+
+
+def _titled(text: str) -> Document:
+    line = text.partition("\n")[0]
+    close = line.find('")') + 1 if line.startswith('"') else line.find(")")
+    if close <= 0:
+        return Document(text=text.strip())
+    return Document(title=line[:close].strip().strip('"').strip(), text=text[close + 1 :].strip())

@@ -27,14 +27,7 @@ SeveralAnswers: TypeAlias = Literal["none", "last"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalAnswer:
-    """The answer, or why there is none.
-
-    Attributes:
-        text: the answer, "" without one.
-        reason: "" with one, else `no_answer` or `several_answers`.
-        end: one past its closing tag; 0 without an answer block.
-        blocks: how many answer blocks there are.
-    """
+    """The answer, or "" and the reason, `no_answer` or `several_answers`; one past its closing tag; how many blocks."""
 
     text: str
     reason: str
@@ -43,13 +36,7 @@ class FinalAnswer:
 
 
 def final_answer(trajectory: Trajectory, form: TrajectoryForm, *, several: SeveralAnswers = "none") -> FinalAnswer:
-    """Return the answer of a trajectory.
-
-    Args:
-        trajectory: its answer blocks are looked at.
-        form: names the tag.
-        several: what different answers are worth: "none", or "last" for the last one, as in released code.
-    """
+    """Return the answer of a trajectory; of different ones there is "none", or the "last", as in released code."""
     blocks = trajectory.blocks(form.answer)
     end = blocks[-1].end if blocks else 0
     offered = {" ".join(block.text.split()) for block in blocks}
@@ -69,14 +56,9 @@ _QUERY_KEYS = ("query", "queries", "query_list", "q")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One search.
+    """One search: its query, on one line for each query of a call, the place of its block or call, and its results.
 
-    Attributes:
-        query: what was asked, on one line for each query of a call; "" for an empty search.
-        start: first character of the block or call.
-        end: one past the last.
-        turn: the number of its turn, from 0.
-        results: what tools returned for it.
+    `turn` is the number of its turn, from 0.
     """
 
     query: str
@@ -161,5 +143,5 @@ def _query(arguments: Any) -> str:
 
 
 def _line(query: str) -> str:
-    """A query is one, however many lines it was written on."""
+    """One query, however many lines it was written on."""
     return " ".join(query.split())

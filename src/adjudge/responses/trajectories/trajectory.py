@@ -10,9 +10,11 @@ Not covered: the order of tags, and what a turn is worth, which scorers say.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
+
+from adjudge.protocol import StepScore
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,40}")
 
@@ -46,7 +48,6 @@ class TrajectoryForm:
     tool_text: Literal["spans", "tags"] = "spans"
 
     def __post_init__(self) -> None:
-        """Reject names that are no tag names, and a name that stands for two tags."""
         for name in ("more", "search_tools"):
             given = getattr(self, name)
             if not isinstance(given, list | tuple) or not all(isinstance(one, str) and one for one in given):
@@ -72,11 +73,7 @@ class TrajectoryForm:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Return the form that an option gives: a form, or a mapping of its fields.
-
-        Raises:
-            ValueError: it is neither, or has a field that no form has.
-        """
+        """Return the form that an option gives: a form, or a mapping of its fields."""
         if isinstance(given, cls):
             return given
         if not isinstance(given, Mapping):
@@ -89,11 +86,7 @@ class TrajectoryForm:
 
 
 def plain_form(given: Any, name: str) -> dict[str, Any]:
-    """Return the form that an option gives as plain data with every field.
-
-    Raises:
-        ValueError: it is none; the message begins with the scorer's name.
-    """
+    """Return the form that an option of the scorer `name` gives as plain data with every field."""
     try:
         return asdict(TrajectoryForm.of(given))
     except ValueError as error:
@@ -102,13 +95,9 @@ def plain_form(given: Any, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One tagged block that the assistant wrote, such as `<search>..</search>`.
+    """One tagged block that the assistant wrote, such as `<search>..</search>`, and its place with the tags.
 
-    Attributes:
-        tag: its name, without brackets.
-        text: what stands inside, without blanks around it.
-        start: first character of the opening tag.
-        end: one past the closing tag.
+    The tag is without brackets, and the text without blanks around it.
     """
 
     tag: str
@@ -119,14 +108,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One tool call of an assistant turn.
+    """One tool call of an assistant turn, and the place of its block, or of the message that carries it.
 
     Attributes:
         name: the tool's name; "" if it cannot be read.
         arguments: the parsed JSON object; the text as it was written if there is a `fault`.
         id: the call's id, "" without one.
-        start: first character of the block, or of the message that carries the call outside its text.
-        end: one past the last.
         fault: why the call cannot be read; "" if it can.
     """
 
@@ -148,13 +135,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one tool call returned.
+    """What one tool call returned, without the result tags of flat text, and the documents that it lists.
 
-    Attributes:
-        text: all of it, without the result tags of flat text.
-        name: the tool's name, "" if unknown.
-        call_id: the id of the call that it answers, "" if unknown.
-        documents: what it lists; one without a title where no list can be read; none if the text is blank.
+    The tool's name and the id of the call are "" if unknown.  There is one document without a title where no list can
+    be read, and none if the text is blank.
     """
 
     text: str
@@ -165,12 +149,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """An assistant's text up to where a tool or a user speaks, and what followed it.
+    """An assistant's text up to where a tool or a user speaks, its place, and what followed it.
 
     Attributes:
         text: what the assistant wrote; "" for tool output before any of it.
-        start: its first character.
-        end: one past its last.
         blocks: the tagged blocks outside thoughts, and the thoughts themselves, in order.
         calls: its tool calls outside thoughts, in order.
         results: what tools returned, in order.
@@ -229,3 +211,25 @@ class Trajectory:
     def written_after(self, position: int) -> str:
         """Return what the assistant wrote from `position` on; text of tools is left out."""
         return "".join(turn.text[max(0, position - turn.start) :] for turn in self.turns if turn.end > position)
+
+
+class Place(Protocol):
+    """Something that stands in the assistant's text, such as a turn, a block or a call."""
+
+    @property
+    def start(self) -> int:
+        """Its first character."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """One past its last."""
+        ...
+
+
+def steps_at(places: Iterable[Place], values: Iterable[float | None], labels: Iterable[str]) -> tuple[StepScore, ...]:
+    """Return a step for each place, with its value and its label."""
+    return tuple(
+        StepScore(value=value, label=label, start=place.start, end=place.end)
+        for place, value, label in zip(places, values, labels, strict=True)
+    )

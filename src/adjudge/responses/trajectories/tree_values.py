@@ -21,12 +21,7 @@ _EPS: Final = 1e-6  # what rounding leaves between equal values is not blown up 
 
 
 def prefix_paths(keys: Sequence[Sequence[Hashable]], roots: Sequence[Hashable]) -> list[list[int]]:
-    """Return the nodes of each path from its root, numbered from 0 in the order in which they first occur.
-
-    Args:
-        keys: n rows, what each path is made of.
-        roots: n roots; the node of a root stands first in its paths.
-    """
+    """Return the nodes of each path of keys, its root's first, numbered from 0 as they first occur."""
     nodes: dict[tuple[int, Hashable], int] = {}
     paths = []
     for row, root in zip(keys, roots, strict=True):
@@ -40,13 +35,7 @@ def prefix_paths(keys: Sequence[Sequence[Hashable]], roots: Sequence[Hashable]) 
 
 
 def node_values(paths: Sequence[Sequence[int]], rewards: Sequence[float], discount: float = 1.0) -> dict[int, float]:
-    """Return the value of every node; see the module.
-
-    Args:
-        paths: n paths as `prefix_paths` gives them.
-        rewards: n rewards at their ends.
-        discount: gamma, in (0, 1].
-    """
+    """Return the value of every node of paths with such rewards at their ends; the discount is in (0, 1]."""
     below: defaultdict[int, list[float]] = defaultdict(list)
     for path, reward in zip(paths, rewards, strict=True):
         for depth, node in enumerate(path):

@@ -306,7 +306,8 @@ def test_no_reference_raises_anything_but_a_mistake(reference: Any) -> None:
 @given(st.text(alphabet="I don'tknow我不知道\u200b<answer>/\ud800{}\\", max_size=40))
 def test_no_text_raises(text: str) -> None:
     assert KNOWN.whole(text) <= (KNOWN.inside(text) or len(text) < 40)
-    assert AbstentionScorer()._says_so(text) in (True, False)
+    one = Sample(prompt="q", response=text, reference={"answer": "42"}, extra={"confidence": 1})
+    assert asyncio.run(AbstentionScorer(answer=Said()).score([one]))[0].status == "scored"
 
 
 @pytest.mark.parametrize("piece", ["I don't know. ", "我", "'", "<answer>", "\u200b", "z\u0301"])

@@ -240,7 +240,7 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
         ({"form": {"query": "q"}}, "no field 'query'"),
         ({"tools": "python"}, "tools is 'python'; give a list"),
         ({"tools": [""]}, "give a list"),
-        ({"policy": "adasearch", "decision": "<d>"}, "tag name"),
+        ({"tools": ["<d>"]}, "tag name"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complaint: str) -> None:
@@ -252,11 +252,11 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complain
     ("reference", "complaint"),
     [
         (None, "reference"),
-        ({"answer": "b", "gold": 1}, "key 'gold'"),
+        ({"answer": "b", "gold": 1}, "give .*direct"),
         ({"answer": "b"}, "asks whether the answer without a search is right"),
         ({"answer": "b", "direct": 1}, "direct is 1"),
         ({"answer": "b", "direct": "False"}, "direct is the text 'False'; give true or false"),
-        ({"answer": 3, "direct": True}, "compares texts"),
+        ({"answer": 3, "direct": True}, "give texts"),
     ],
 )
 def test_references_that_cannot_be_used_are_refused(reference: Any, complaint: str) -> None:

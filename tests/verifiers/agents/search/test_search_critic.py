@@ -11,7 +11,8 @@ from tests.engines import scripted
 
 from adjudge.protocol import Cost, Sample, Score, response_text
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.agents.search.critic import TurnCriticScorer, TurnLabels
+from adjudge.verifiers.agents.scoring import KeyedLabels
+from adjudge.verifiers.agents.search.critic import TurnCriticScorer
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 ASKS = "<think>I need the capital.</think><search>capital of France</search>"
@@ -64,8 +65,6 @@ def test_turns_are_labelled_and_their_mean_is_the_value() -> None:
     assert score.value == pytest.approx(1 / 3)
     assert [(step.value, step.label) for step in score.steps] == [(1.0, "good"), (-1.0, "bad"), (1.0, "good")]
     assert [response_text(asked)[step.start : step.end] for step in score.steps] == [ASKS, AGAIN, ENDS]
-    (share,) = run(TurnCriticScorer(engine=says("good", "bad", "good"), value="share"), asked)
-    assert share.value == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(("right", "share", "value"), [(1.0, 0.25, 0.75), (0.0, 0.25, 0.0), (1.0, 0.0, 1.0)])
@@ -159,15 +158,15 @@ def test_calls_and_long_results_are_shown_shortly() -> None:
     call = {"id": "1", "function": {"name": "search", "arguments": '{"query": "two\\nlines"}'}}
     episode = [
         {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "x" * 50},
+        {"role": "tool", "tool_call_id": "1", "content": "x" * 2_040},
         {"role": "assistant", "content": f"So <think>secret</think> it is {ENDS}"},
     ]
-    scorer = TurnCriticScorer(engine=engine, reasoning="strip", result_characters=10)
+    scorer = TurnCriticScorer(engine=engine, reasoning="strip")
     (score,) = run(scorer, sample(episode))
     assert scripted.field_of(engine.asked[0], "trajectory").splitlines() == [
         "turn 1",
         'agent| calls search: {"query": "two\\nlines"}',
-        "tool| xxxxxxxxxx",
+        f"tool| {'x' * 2_000}",
         "tool| (40 characters are left out)",
         "turn 2",
         f"agent| So  it is {ENDS}",
@@ -206,14 +205,6 @@ def test_a_call_is_shown_once_wherever_it_stands() -> None:
 def calling(query: str, content: str = "") -> list[dict[str, Any]]:
     call = {"id": "1", "function": {"name": "search", "arguments": {"query": query}}}
     return [{"role": "assistant", "content": content, "tool_calls": [call]}]
-
-
-def test_searching_turns_can_be_labelled_alone() -> None:
-    engine = says("good", "bad", names=(1, 2))
-    (score,) = run(TurnCriticScorer(engine=engine, judged="search"), sample())
-    assert (score.value, len(score.steps), score.evidence["turns"]) == (0.0, 2, [1, 2])
-    (idle,) = run(TurnCriticScorer(engine=engine, judged="search"), sample(turns(f"Surely it is: {ENDS}")))
-    assert (idle.value, idle.steps) == (0.0, ())
 
 
 @pytest.mark.parametrize(
@@ -255,7 +246,7 @@ def test_options_that_mean_nothing_are_refused() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"share": 1.5}, "share=1.5"),
         ({"share": float("nan")}, "share=nan"),
-        ({"judged": "some"}, "judged='some'"),
+        ({"reasoning": "some"}, "reasoning='some'"),
         ({"max_turns": 0}, "max_turns=0"),
         ({"outcome": 3}, "outcome is 3"),
         ({"form": 3}, "form is 3"),
@@ -272,7 +263,7 @@ def test_the_cost_of_critic_and_outcome_is_added() -> None:
 
 
 def test_labels_are_read_whatever_stands_around_them() -> None:
-    read = TurnLabels(names=("1", "2"))
+    read = KeyedLabels(("1", "2"), ("good", "bad"))
     assert read("So:\n- **ab12 2: BAD**\nab12 1: good.", "ab12") == ("good", "bad")
     assert read("ab12 1: good\nab12 1: bad\nab12 2: good", "ab12") is None
     assert read("ab12 1: good or bad\nab12 2: good", "ab12") is None

@@ -165,7 +165,7 @@ def test_a_page_cannot_write_the_models_line() -> None:
     assert "<|im_end|>" not in text
 
 
-@pytest.mark.parametrize("options", [{"source": "all"}, {"evidence_weight": -1}, {"evidence_tag": "a b"}, {"form": 1}])
+@pytest.mark.parametrize("options", [{"source": "all"}, {"evidence_weight": -1}, {"form": 1}])
 def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="search_evidence"):
         SearchEvidenceScorer(engine=says("x"), **options)

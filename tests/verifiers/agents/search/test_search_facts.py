@@ -19,9 +19,9 @@ from adjudge.engines.interface import Fault, Prompt, TextLogprobs
 from adjudge.protocol import Cost, Sample, Score, response_text
 from adjudge.scoring.attacks import shipped_cases
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.agents.search.facts import FactGainScorer
-from adjudge.verifiers.agents.search.facts_worth import (
+from adjudge.verifiers.agents.search.facts import (
     MAX_REPLY,
+    FactGainScorer,
     newly_known,
     orders_of,
     paid,
@@ -134,7 +134,6 @@ def test_asking_everything_in_one_turn_is_worth_less_than_asking() -> None:
 def test_what_the_prompt_tells_pays_nothing() -> None:
     told = "I have a fever. What is it?"
     assert gain("A fever?", "A fever, and Kenya.", prompt=told).value == pytest.approx(0.5)
-    assert gain("A fever?", "A fever.", prompt=told, prompt_facts="pay").value == pytest.approx(0.3)
 
 
 def test_a_reply_is_read_up_to_its_limit() -> None:
@@ -148,15 +147,6 @@ def test_the_heaviest_pay_and_ties_go_by_number() -> None:
     assert paid([0, 1], [0.1, 0.2], 0) == [0, 1]
     assert newly_known([[True, False], [True, True]], [False, False]) == [[0], [1]]
     assert newly_known([[True, False], [True, True]], [True, False]) == [[], [1]]
-
-
-def test_a_table_of_values_is_taken_as_it_is() -> None:
-    # v = 0.1, with the first 0.5, with the second 0.3, with both 0.9: phi = (0.4 + 0.6) / 2 and (0.2 + 0.4) / 2
-    values = [[[], 0.1], [[0], 0.5], [[1], 0.3], [[1, 0], 0.9]]
-    reference = {"facts": FACTS[:2], "answer": "malaria", "values": values}
-    score = gain("A fever?", "A fever.", reference=reference, normalize="none")
-    assert score.evidence["shapley"] == pytest.approx([0.5, 0.3])
-    assert score.value == pytest.approx(0.5)
 
 
 class Right:
@@ -279,8 +269,6 @@ def test_a_model_measures_what_facts_are_worth_once_for_all_responses() -> None:
     assert scores[1].evidence["shapley"] == pytest.approx([0.4, 0.4, 0.0])
     assert len(engine.asked) == 8
     assert [score.cost.prompt_tokens for score in scores] == [8, 0, 0]
-    (mean,) = run(FactGainScorer(engine=Doctor(), normalize="none", pooling="exp_mean_logp"), samples[0])
-    assert mean.evidence["shapley"][0] == pytest.approx((0.5**0.5 - 0.1**0.5 + 0.9**0.5 - 0.5**0.5) / 2)
 
 
 @pytest.mark.parametrize("logprobs", [(), (math.nan, 0.0)])
@@ -334,13 +322,8 @@ def test_no_attack_gets_through_and_no_honest_consultation_is_refused() -> None:
         ({"facts": [{"text": "a", "keys": "b"}], "shapley": [1]}, "list of phrases"),
         ({"facts": ["a"], "shapley": [1, 2]}, "one finite number for each"),
         ({"facts": ["a"], "shapley": [float("nan")]}, "one finite number for each"),
-        ({"facts": ["a"], "shapley": [1], "values": []}, "give one of them"),
-        ({"facts": ["a", "b"], "values": [[[], 0], [[0], 1], [[0, 1], 1]]}, r"none for the facts \[1\]"),
-        ({"facts": ["a"], "values": [[[1], 0]]}, "the fact 1; there are 0 to 0"),
-        ({"facts": ["a"], "values": [[[0], 0], [[0, 0], 1]]}, "twice"),
-        ({"facts": ["a"], "values": [[[0], "1"]]}, "value '1'"),
-        ({"facts": ["a"], "values": {"0": 1}}, "list of"),
-        ({"facts": ["a"], "answer": "b"}, "give values, shapley, or an engine"),
+        ({"facts": ["a"], "shapley": [1], "values": []}, "the key 'values'"),
+        ({"facts": ["a"], "answer": "b"}, "give shapley, or an engine"),
         ({"facts": ["a"] * 65, "shapley": [1] * 65}, "at most 64"),
     ],
 )

@@ -40,23 +40,12 @@ def test_the_value_is_outcome_gain_and_cost() -> None:
     dear = judged(*texts, "<answer>Rome</answer>", gain=1.0, cost=0.5, free=0, outcome=2.0)
     assert dear.value == pytest.approx(1.0 - 1.5)
     assert dear.reason == "wrong"
-    assert judged(*texts, "<answer>Tacoma city</answer>", metric="f1", turns="none").value == pytest.approx(2 / 3)
+    assert judged(*texts, "<answer>Tacoma</answer>", turns="none").value == 1.0
 
 
-def test_evidence_may_be_found_by_its_words() -> None:
+def test_evidence_in_other_words_is_not_found() -> None:
     texts = ("<search>a</search>", "Herbert, Frank: by him is Dune.", "<answer>x</answer>")
-    assert judged(*texts, how="words").evidence["gains"] == [0.25]
     assert judged(*texts).evidence["gains"] == [0.0]
-    less = judged("<search>a</search>", "Dune by Herbert", "<answer>x</answer>", how="words", threshold=0.6)
-    assert less.evidence["gains"] == [0.25]
-
-
-def test_a_share_of_words_that_is_reached_exactly_is_enough() -> None:
-    reference = {"answer": "x", "evidence": [" ".join(f"w{at}" for at in range(25))]}
-    found = " ".join(f"w{at}" for at in range(14))
-    sample = Sample(prompt="", response=turns("<search>a</search>", found, "<answer>x</answer>"), reference=reference)
-    assert SearchGainVerifier(how="words", threshold=0.56).verify(sample).evidence["gains"] == [0.5]
-    assert SearchGainVerifier(how="words", threshold=0.57).verify(sample).evidence["gains"] == [0.0]
 
 
 def test_who_does_not_answer_pays_for_the_searches_all_the_same() -> None:
@@ -89,10 +78,7 @@ def test_calls_of_a_search_tool_are_searches() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"metric": "em"},
-        {"how": "x"},
-        {"threshold": 0.0},
-        {"threshold": 2.0},
+        {"turns": "x"},
         {"free": -1},
         {"cost": -1.0},
         {"gain": "x"},

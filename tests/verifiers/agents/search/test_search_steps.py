@@ -38,7 +38,6 @@ def test_the_value_is_answer_key_words_and_turns() -> None:
     assert [step.value for step in score.steps] == pytest.approx([0.5, 0.5])
     # F1 of "tacoma city" is 2 / 3, of "herbert city" with "herbert birthplace" 1 / 2.
     assert score.value == pytest.approx(2 / 3 + 0.618 * (1 + 0.5) / 2 + 1.0)
-    assert judged(*found, "<answer>Tacoma</answer>", turns="mean").value == pytest.approx(1 + 0.618 * 0.75 + 0.5)
     assert judged(*found, "<answer>Tacoma</answer>", turns="none", key_weight=0.0).value == 1.0
     text = "\n".join(found[::2])
     assert [text[step.start : step.end] for step in score.steps] == list(found[::2])
@@ -103,7 +102,6 @@ def test_released_code_spares_the_repeats_of_who_writes_on_after_the_answer() ->
         assert [step.value for step in silent.steps] == [0.0, -1.0, -1.0]
         assert silent.value == -3.0
     assert honest.value == pytest.approx(0.5 - 2.0)
-    assert judged(*found, "I give up.", turns="mean").value == pytest.approx(-1 - 2 / 3)
 
 
 def test_released_code_takes_a_document_at_another_rank_for_a_new_one() -> None:
@@ -160,9 +158,9 @@ def test_released_code_reads_results_that_the_model_wrote() -> None:
         (None, "reference"),
         ("Tacoma", "give"),
         (json.dumps(REFERENCE), "not as text"),
-        ({"answer": "x"}, "no field 'documents'"),
+        ({"answer": "x"}, "give .*documents"),
         ({"answer": "x", "documents": []}, "documents is"),
-        ({"answer": "x", "documents": ["a b"], "keyword": []}, "unknown field 'keyword'"),
+        ({"answer": "x", "documents": ["a b"], "keyword": []}, "give .*documents"),
         ({"answer": 3, "documents": ["a b"]}, "answer holds 3"),
         ({"answer": [], "documents": ["a b"]}, "empty list"),
         ({"answer": "x", "documents": [3]}, "documents holds 3"),

@@ -21,8 +21,7 @@ from adjudge.protocol import Sample, Score, response_text
 from adjudge.scoring.attacks import AttackCase
 from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.user.dialogue import turns_of
-from adjudge.verifiers.agents.user.scorer import SimulatedUserScorer
-from adjudge.verifiers.agents.user.session import Reaction, UserSession, read_words
+from adjudge.verifiers.agents.user.scorer import Reaction, SimulatedUserScorer, UserSession, read_words
 
 PERSON = {"persona": "Mina, a nurse.", "goal": "To be heard."}
 CASES = list(attack_cases())

@@ -18,9 +18,9 @@ from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.text.persona import raiden
+from adjudge.verifiers.text.persona import verifier as raiden
 from adjudge.verifiers.text.persona.admission import TrialTimeoutError, try_checker
-from adjudge.verifiers.text.persona.raiden import RaidenVerifier
+from adjudge.verifiers.text.persona.verifier import RaidenVerifier
 
 KEYS = {"keys": [["Ron", "Ronald"]], "excluded": ["Percy"]}
 SURE = ["It is Ron.", "Ronald, his brother.", "Percy"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adjudge.verifiers.text.translation import lexical
 from adjudge.verifiers.text.translation.lexical import bleu, chrf, in_their_script, tokenizer_for
-from adjudge.verifiers.text.translation.options import copied_share, is_copy
+from adjudge.verifiers.text.translation.verifier import copied_share, is_copy
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_no_reference_raises_anything_but_a_mistake(reference: Any) -> None:
 
 
 def test_a_tokenizer_that_is_not_installed_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjudge.verifiers.text.translation.options.missing_modules", lambda name: ("MeCab",))
+    monkeypatch.setattr("adjudge.verifiers.text.translation.verifier.missing_modules", lambda name: ("MeCab",))
     sample = Sample(prompt="", response=in_tags("私は"), reference={"references": ["私は"], "language": "ja"})
     with pytest.raises(ValueError, match="sacrebleu\\[ja\\]"):
         TranslationVerifier().validate(sample)
@@ -179,7 +179,7 @@ def test_a_tokenizer_that_is_not_installed_is_said_before_any_work(monkeypatch: 
 
 
 def test_a_missing_sacrebleu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjudge.verifiers.text.translation.options.installed", lambda: False)
+    monkeypatch.setattr("adjudge.verifiers.text.translation.verifier.installed", lambda: False)
     with pytest.raises(ValueError, match="adjudge\\[translation\\]"):
         TranslationVerifier()
 
