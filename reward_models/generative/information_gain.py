@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from adjudge.options import Count, options_of
+from adjudge.options import Count
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.responses.aggregate import Pooling
 from adjudge.reward_models.generative.assistant_turn import policy_turn

@@ -85,8 +85,8 @@ class LengthPenalty(Verifier):
         least = -1.0 if self.kind == "overlong" else min(self.at_zero, self.at_max, *wrong)
         if self.outside > least:
             raise ValueError(
-                f"length option outside={self.outside}; it must be at most {least}, the least value inside the limits, or "
-                "breaking them would pay"
+                f"length option outside={self.outside}; it must be at most {least}, the least value inside the "
+                "limits, or breaking them would pay"
             )
 
     def verify(self, sample: Sample) -> Score:

@@ -134,8 +134,8 @@ class NestedScorer(HasInnerScorers, ABC):
         ready = [self._ready(sample) for sample in samples]
         work = [one for one in ready if not isinstance(one, Score)]
         judged = iter(await self.judge(work) if work else [])
-        origin = self.origin if ready else None
         scores = [one if isinstance(one, Score) else next(judged) for one in ready]
+        origin = self.origin
         return [dataclasses.replace(score, provenance=origin) for score in scores]
 
     def _ready(self, sample: Sample) -> Any:

@@ -150,8 +150,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         if final is not None:
             if final.reason:
                 return final.reason
-            acts = (*trajectory.calls(), *searches)
-            if any(act.end >= final.end for act in acts):
+            ends = [*(call.end for call in trajectory.calls()), *(search.end for search in searches)]
+            if any(end >= final.end for end in ends):
                 return "bad_format"  # it went on; a call beside a message's text ends where that does
         return "bad_format" if self.thought and not _has_thought(trajectory, self.shape) else ""
 
