@@ -25,7 +25,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.labels import CALLED, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import CALLED, Labelled, labelled_case, truth_of
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 
@@ -127,7 +127,7 @@ class Bird(Labelled):
 
     def _label(self, row: Row) -> str | None:
         name = self.label_column or fields.first_of(row, _LABELS)
-        return Truth().of(fields.field(row, name)) if name and fields.has(row, name) else None
+        return truth_of(fields.field(row, name)) if name and fields.has(row, name) else None
 
     def _reference(self, gold: Any, database: str, stored: Stored | None) -> dict[str, Any] | None:
         if not self.db_root:

@@ -250,12 +250,6 @@ def stored_column(row: Row, column: str) -> Stored | None:
     return score(field(row, column), column) if has(row, column) else NOTHING_SAID
 
 
-def one_score(row: Row, column: str) -> tuple[Stored, ...]:
-    """Return `stored_column` as what a case of one sample stores."""
-    stored = stored_column(row, column)
-    return () if stored is None else (stored,)
-
-
 def case_of(
     *,
     id: str,

@@ -23,7 +23,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, labelled_case, truth_of
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 
@@ -136,7 +136,7 @@ class InstructionsFollowed(Labelled):
 
     def _verdict(self, cell: Any, column: str) -> Stored:
         if isinstance(cell, bool | str):
-            return Stored(value=self.threshold + (1.0 if Truth().of(cell) == RIGHT else -1.0))
+            return Stored(value=self.threshold + (1.0 if truth_of(cell) == RIGHT else -1.0))
         return fields.score(cell, column)
 
     @cached_property

@@ -21,15 +21,15 @@ label is empty is no part of it.
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import AnyFile, Benchmark, RowPlace, random_share
-from adjudge.evals.benchmarks.case import NO_VERDICT, Case, Outcome, Stored
+from adjudge.evals.benchmarks.case import NOTHING_SAID, Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.reports.figures import Figure, confusion_grid
 from adjudge.evals.reports.result import Measure
@@ -58,38 +58,19 @@ NO_ANSWER: Final = frozenset({INVALID, "no_answer", "truncated", "unfinished_rea
 """Reasons by which a scorer says that there is no answer to judge; each comes with a value that is not right."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Truth:
-    """What the words of a label column mean.
+def truth_of(label: Any, words: Mapping[str, str] = USUAL) -> str:
+    """Return what a label means, by what the words mean that there are.
 
-    Attributes:
-        right: words for a right response; where any of the three is given, the usual words are not known.
-        more: further words and what they mean, beside the usual ones.
+    Raises:
+        ValueError: it is none of the words.
     """
-
-    right: Sequence[str] = ()
-    wrong: Sequence[str] = ()
-    invalid: Sequence[str] = ()
-    more: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    def of(self, label: Any) -> str:
-        """Return what a label means."""
-        own = ((self.right, RIGHT), (self.wrong, WRONG), (self.invalid, INVALID))
-        words = {_as_word(word): meaning for words, meaning in own for word in words} or {**USUAL, **self.more}
-        meaning = words.get(_as_word(label))
-        if meaning is None:
-            raise ValueError(
-                f"the label {shown(label)} is none of {', '.join(words)}; say what labels mean with --right-label, "
-                "--wrong-label and --invalid-label"
-            )
-        return meaning
-
-
-def value_of(said: str | None, threshold: float) -> tuple[float | None, str]:
-    """Return a value and a reason that `called` takes for this verdict, whatever the threshold is."""
-    if said is None:
-        return None, ""
-    return (threshold + 1.0, "") if said == RIGHT else (threshold - 1.0, INVALID if said == INVALID else "")
+    meaning = words.get(_as_word(label))
+    if meaning is None:
+        raise ValueError(
+            f"the label {shown(label)} is none of {', '.join(words)}; say what labels mean with --right-label, "
+            "--wrong-label and --invalid-label"
+        )
+    return meaning
 
 
 def _as_word(label: Any) -> str:
@@ -114,8 +95,6 @@ class LabelledVerdict(NamedTuple):
     cluster: str
 
 
-_Hit: TypeAlias = Callable[[LabelledVerdict], bool]
-
 ACCURACY: Final = "accuracy"
 CALLED: Final = "called right"
 LABELLED: Final = "labelled right"
@@ -123,13 +102,47 @@ BY_LABELS: Final = " by labels"
 _MAX_ROWS: Final = 20_000  # of an AUROC with bounds; each resample sorts nothing, but walks all rows
 
 
+_Picks: TypeAlias = Callable[[LabelledVerdict], bool]
+
+_SHARES: Final[Mapping[str, tuple[_Picks, _Picks, str]]] = {
+    ACCURACY: (lambda one: one.gold is not None, lambda one: one.said == one.gold, "high"),
+    "false accepts": (lambda one: one.gold not in (None, RIGHT), lambda one: one.said == RIGHT, "low"),
+    "false rejects": (lambda one: one.gold == RIGHT, lambda one: one.said not in (None, RIGHT), "low"),
+    "accuracy where judged": (lambda one: None not in (one.gold, one.said), lambda one: one.said == one.gold, "high"),
+    CALLED: (lambda one: True, lambda one: one.said == RIGHT, "none"),
+    "abstained": (lambda one: True, lambda one: one.status == "abstained", "low"),
+    "failed": (lambda one: True, lambda one: one.status == "failed", "low"),
+    LABELLED: (lambda one: one.gold is not None, lambda one: one.gold == RIGHT, "none"),
+    "not labelled": (lambda one: True, lambda one: one.gold is None, "none"),
+}
+"""Shares of responses: of which responses, what is counted, and which end is good."""
+
+
 def rate_measures(judged: Sequence[LabelledVerdict], classes: Sequence[str], draws: Draws) -> list[Measure]:
     """Return the rates of all responses, and some of each part."""
     known = [one for one in judged if one.gold is not None]
-    measures = [*_of_labels(known, classes, draws), *_beside(judged, known, draws)] if known else _plain(judged, draws)
+    plain = [CALLED, "abstained", "failed"]
+    if known:
+        rest = ["not labelled"] if len(known) < len(judged) else []
+        names = ["accuracy where judged", *plain, LABELLED, *rest]
+        measures = [*_of_labels(known, classes, draws), *_shares(names, judged, draws)]
+    else:
+        measures = _shares(plain, judged, draws)
     for part in dict.fromkeys(one.part for one in judged if one.part):
         own = [one for one in judged if one.part == part]
-        measures += _of_part(part, own, draws)
+        labelled = any(one.gold is not None for one in own)
+        names = [ACCURACY, "false accepts", "false rejects", CALLED, LABELLED] if labelled else [CALLED]
+        measures += _shares(names, own, draws, part)
+    return measures
+
+
+def _shares(names: Sequence[str], judged: Sequence[LabelledVerdict], draws: Draws, part: str = "") -> list[Measure]:
+    measures = []
+    for name in names:
+        counts, hits, better = _SHARES[name]
+        rows = [one for one in judged if counts(one)]
+        clusters = [one.cluster for one in rows]
+        measures.append(Measure.mean(name, [hits(one) for one in rows], clusters, draws, part, better))
     return measures
 
 
@@ -140,52 +153,9 @@ def _of_labels(known: Sequence[LabelledVerdict], classes: Sequence[str], draws: 
     if INVALID in classes:
         names.insert(1, "macro-F1")
     measures = [Measure(name=name, interval=rates[name]) for name in names]
-    measures[1:1] = _mistakes(known, draws)
+    measures[1:1] = _shares(["false accepts", "false rejects"], known, draws)
     area = _area(known, draws)
     return measures if area is None else [*measures, Measure(name="AUROC", interval=area)]
-
-
-def _mistakes(known: Sequence[LabelledVerdict], draws: Draws, part: str = "") -> list[Measure]:
-    accepts = [one for one in known if one.gold != RIGHT]
-    rejects = [one for one in known if one.gold == RIGHT]
-    return [
-        _share("false accepts", accepts, draws, _accepted, part, "low"),
-        _share("false rejects", rejects, draws, _rejected, part, "low"),
-    ]
-
-
-def _beside(judged: Sequence[LabelledVerdict], known: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
-    beside = [
-        _share("accuracy where judged", [one for one in known if one.said is not None], draws, _agrees),
-        *_plain(judged, draws),
-        _share(LABELLED, known, draws, lambda one: one.gold == RIGHT, better="none"),
-    ]
-    if len(known) < len(judged):
-        beside.append(_share("not labelled", judged, draws, lambda one: one.gold is None, better="none"))
-    return beside
-
-
-def _plain(judged: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
-    return [
-        _share(CALLED, judged, draws, _accepted, better="none"),
-        _share("abstained", judged, draws, lambda one: one.status == "abstained", better="low"),
-        _share("failed", judged, draws, lambda one: one.status == "failed", better="low"),
-    ]
-
-
-def _of_part(part: str, own: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
-    known = [one for one in own if one.gold is not None]
-    called = _share(CALLED, own, draws, _accepted, part, "none")
-    if not known:
-        return [called]
-    labelled = _share(LABELLED, known, draws, lambda one: one.gold == RIGHT, part, "none")
-    return [_share(ACCURACY, known, draws, _agrees, part), *_mistakes(known, draws, part), called, labelled]
-
-
-def _share(
-    name: str, rows: Sequence[LabelledVerdict], draws: Draws, hit: _Hit, part: str = "", better: str = "high"
-) -> Measure:
-    return Measure.mean(name, [hit(one) for one in rows], [one.cluster for one in rows], draws, part, better)
 
 
 def _area(known: Sequence[LabelledVerdict], draws: Draws) -> Interval | None:
@@ -199,18 +169,6 @@ def _area(known: Sequence[LabelledVerdict], draws: Draws) -> Interval | None:
     drawn = draws if len(rows) <= _MAX_ROWS else NO_DRAWS
     clusters = [one.cluster for one in rows]
     return weighted_bootstrap(clusters, lambda weights: np.array([area(weights)]), drawn)[0]
-
-
-def _agrees(one: LabelledVerdict) -> bool:
-    return one.said == one.gold
-
-
-def _accepted(one: LabelledVerdict) -> bool:
-    return one.said == RIGHT
-
-
-def _rejected(one: LabelledVerdict) -> bool:
-    return one.said is not None and one.said != RIGHT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +197,7 @@ class Labelled(Benchmark):
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1 for the verdict that the label says, else 0; None without a verdict or without a label."""
         judged = self.judged(outcome)
-        return None if judged.said is None or judged.gold is None else float(_agrees(judged))
+        return None if judged.said is None or judged.gold is None else float(judged.said == judged.gold)
 
     def called_right(self, outcomes: Sequence[Outcome]) -> dict[str, list[bool]]:
         """Return which responses the scorer calls right, and, where all have labels, which those do: `BY_LABELS`."""
@@ -307,14 +265,12 @@ def labelled_case(
     )
 
 
-def stored_verdict(cell: Any, truth: Truth, threshold: float) -> Stored:
+def stored_verdict(cell: Any, threshold: float, words: Mapping[str, str] = USUAL) -> Stored:
     """Return a stored verdict in the words of labels; words that are none, as judges write them, are no verdict."""
-    try:
-        said = None if cell is None else truth.of(cell)
-    except ValueError:
-        said = None
-    value, reason = value_of(said, threshold)
-    return Stored(value=value, reason=reason or (NO_VERDICT if value is None else ""))
+    said = None if cell is None else words.get(_as_word(cell))
+    if said is None:
+        return NOTHING_SAID
+    return Stored(value=threshold + (1.0 if said == RIGHT else -1.0), reason=INVALID if said == INVALID else "")
 
 
 def unread(outcomes: Sequence[Outcome], threshold: float) -> Mapping[str, Sequence[Outcome]]:
@@ -388,9 +344,7 @@ class Labels(Labelled, AnyFile):
         given = fields.labelled_by(row, self.label_column, _LABELS, "label")
         if given is None:
             return
-        label = Truth(right=self.right_label, wrong=self.wrong_label, invalid=self.invalid_label).of(
-            fields.field(row, given)
-        )
+        label = truth_of(fields.field(row, given), self._words)
         prompt_column = self.prompt_column or fields.first_of(row, GUESSES["prompt"])
         response_column = self.response_column or fields.first_of(row, GUESSES["response"])
         stored = self._stored(row)
@@ -408,6 +362,11 @@ class Labels(Labelled, AnyFile):
             cluster=cluster or ("" if prompt_column else fields.case_id(place)),
             stored=stored,
         )
+
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        own = {RIGHT: self.right_label, WRONG: self.wrong_label, INVALID: self.invalid_label}
+        return {_as_word(word): meaning for meaning, words in own.items() for word in words} or USUAL
 
     def _reference(self, row: Row, label_column: str) -> Any:
         name = self.reference_column or fields.first_of(

@@ -19,7 +19,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, Labelled, labelled_case, truth_of
 
 _CALCULATED: Final = re.compile(r"<<[^<>]*>>")
 _ANSWER: Final = re.compile(r"^\s*(?:####|A:)\s*(\S.*?)\s*$", re.MULTILINE)
@@ -67,7 +67,7 @@ class Gsm8k(Labelled):
             "": {"solution": fields.field(row, "response"), "is_correct": fields.field(row, "is_correct")}
         }
         return [
-            (str(name), _solution(cell, str(name)), Truth().of(cell.get("is_correct"))) for name, cell in cells.items()
+            (str(name), _solution(cell, str(name)), truth_of(cell.get("is_correct"))) for name, cell in cells.items()
         ]
 
 
@@ -150,14 +150,14 @@ class Math(Labelled):
         labelled_by = fields.first_of(row, _LABELS) or _LABELS[0]
         label = fields.field(row, labelled_by)
         if not isinstance(label, Sequence) or isinstance(label, str):
-            return [fields.text(row, name)], [Truth().of(label)]
+            return [fields.text(row, name)], [truth_of(label)]
         responses = fields.texts(row, name)
         if len(responses) != len(label):
             raise ValueError(
                 f"the column {name!r} holds {len(responses)} responses, and {labelled_by!r} {len(label)} labels; "
                 "give one for each"
             )
-        return responses, [Truth().of(one) for one in label]
+        return responses, [truth_of(one) for one in label]
 
     def _stored(self, row: Row, count: int) -> list[Stored]:
         if not self.value_column or not fields.has(row, self.value_column):

@@ -284,10 +284,8 @@ def prediction_of(outcome: Outcome, threshold: float) -> int | None:
     known = known_values(outcome)
     if known is None:
         return None
-    for at, value in enumerate(known):
-        if value < threshold:
-            return at
-    return NO_ERROR if len(known) == outcome.gold["steps"] else None
+    (place,) = first_errors([known], threshold)
+    return None if place == NO_ERROR and len(known) < outcome.gold["steps"] else place
 
 
 def _step(place: int) -> str:

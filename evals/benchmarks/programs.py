@@ -24,13 +24,14 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, USUAL, WRONG, Labelled, labelled_case, truth_of
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 from adjudge.statistics.subsets import pass_at_k
 
 _PROGRAMS: Final = ("program", "solution", "code", "response")
 _PASSED: Final = ("passed", "label", "is_correct")
+_RUNS: Final[Mapping[str, str]] = {**USUAL, "timeout": WRONG, "timed out": WRONG}
 _FENCE: Final = "````"  # one more than a program's own text is likely to hold
 
 
@@ -126,9 +127,7 @@ class HumanEval(Programs):
 
     def _program(self, row: Row, prompt: str) -> tuple[str, str | None]:
         label = fields.first_of(row, _PASSED)
-        truth = (
-            None if label is None else Truth(more={"timeout": WRONG, "timed out": WRONG}).of(fields.field(row, label))
-        )
+        truth = None if label is None else truth_of(fields.field(row, label), _RUNS)
         if fields.has(row, "completion"):
             return prompt + fields.text_of(row, "completion"), truth
         if fields.first_of(row, _PROGRAMS) is not None:
@@ -154,6 +153,7 @@ _DESIGNS: Final = ("response", "source", "completion", "code")
 _LABELS: Final = ("status", "passed", "label", "is_correct")
 _PROMPTS: Final = ("prompt", "description")
 _FAILURES: Final = ("compile", "timeout", "runtime", "syntax", "error")
+_VERDICTS: Final[Mapping[str, str]] = {**USUAL, **dict.fromkeys(_FAILURES, WRONG)}
 _REFERENCE: Final = "RefModule"
 _TOP: Final = "TopModule"
 
@@ -223,4 +223,4 @@ def _fenced(design: str) -> str:
 
 def _label(row: Row) -> str | None:
     name = fields.first_of(row, _LABELS)
-    return None if name is None else Truth(more=dict.fromkeys(_FAILURES, WRONG)).of(fields.field(row, name))
+    return None if name is None else truth_of(fields.field(row, name), _VERDICTS)

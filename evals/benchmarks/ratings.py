@@ -320,14 +320,14 @@ class Ratings(AnyFile):
             return
         sample = self._sample(row)
         name, part, cluster = fields.named_case(self, row, place, sample.prompt)
-        usual = fields.first_of(row, _PARTS)
+        usual, stored = fields.first_of(row, _PARTS), fields.stored_column(row, self.score_column)
         yield Case(
             id=name,
             samples=(sample,),
             gold={"rating": self._rating(fields.field(row, column), column)},
             cluster=cluster,
             part=fields.word(row, usual) if usual and not self.part_column else part,
-            stored=fields.one_score(row, self.score_column),
+            stored=() if stored is None else (stored,),
             texts=bool(sample.response) or not self.score_column,
         )
 

@@ -50,7 +50,8 @@ class RmBench(Benchmark):
     )
 
     domain: Literal["chat", "code", "math", "safety-refuse", "safety-response"] | None = None
-    """The domain of all rows, where neither a column nor the file's name says it."""
+    """The domain of all rows, where neither a column nor the file's name says it:
+    chat, code, math, safety-refuse or safety-response."""
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the six responses of a row, chosen ones first; the gold is `{"styles": 3}`."""

@@ -49,8 +49,8 @@ class Rmb(ChoiceBenchmark):
     alone: ClassVar[bool] = True
 
     goal: Literal["Helpfulness", "Harmlessness"] | None = None
-    """The goal of rows without a category_path; the name of their file is the
-    category."""
+    """Helpfulness or Harmlessness: the goal of rows without a category_path; the
+    name of their file is the category."""
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair or the list of a row, its best response first."""

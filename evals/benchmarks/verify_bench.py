@@ -25,12 +25,13 @@ from adjudge.evals.benchmarks.labels import (
     ACCURACY,
     INVALID,
     RIGHT,
+    USUAL,
     WRONG,
     Labelled,
     LabelledVerdict,
-    Truth,
     labelled_case,
     stored_verdict,
+    truth_of,
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.bootstrap import evenly, weighted_means
@@ -38,7 +39,7 @@ from adjudge.statistics.confusion import confusion_intervals
 from adjudge.statistics.intervals import Draws
 
 LETTERS: Final[Mapping[str, str]] = {"a": RIGHT, "b": WRONG, "c": INVALID}
-_TRUTH: Final = Truth(more=LETTERS)
+_WORDS: Final[Mapping[str, str]] = {**USUAL, **LETTERS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class VerifierBench(Labelled):
             id=case_id(place),
             prompt=text(row, "question"),
             response=text(row, "llm_response"),
-            label=_TRUTH.of(field(row, "gold_judgment")),
+            label=truth_of(field(row, "gold_judgment"), _WORDS),
             reference=field(row, "gold_answer"),
             part=optional_word(row, self.part_column),
             stored=self._stored(row),
@@ -95,7 +96,7 @@ class VerifierBench(Labelled):
     def _stored(self, row: Row) -> Stored | None:
         if self.verdict_column not in row:
             return None
-        return stored_verdict(row[self.verdict_column], _TRUTH, self.threshold)
+        return stored_verdict(row[self.verdict_column], self.threshold, _WORDS)
 
 
 def _two(one: LabelledVerdict) -> LabelledVerdict:
@@ -127,7 +128,7 @@ class VerifyBench(Labelled):
             id=case_id(place),
             prompt=text(row, "question"),
             response=text(row, "completion"),
-            label=Truth().of(field(row, "gold_correct")),
+            label=truth_of(field(row, "gold_correct")),
             reference=field(row, "answer"),
             part=optional_word(row, self.part_column),
             stored=self._stored(row),
@@ -152,4 +153,4 @@ class VerifyBench(Labelled):
         value = row[self.verdict_column]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return score(value, self.verdict_column)
-        return stored_verdict(value, Truth(), self.threshold)
+        return stored_verdict(value, self.threshold)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
@@ -67,39 +67,32 @@ def spots(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[Spot]:
             place += 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
-    """Columns that say something of responses.
+def columns_named(names: str, seen: Glance, flag: str, *, responses: int) -> tuple[Column, ...]:
+    """Return columns that say something of responses, named with commas: one for all of a row, or one for each column.
 
-    Attributes:
-        columns: one for all responses of a row, or one for each response column.
+    Raises:
+        ValueError: a column is not there, or there are neither one nor as many as response columns.
     """
+    columns = tuple(Column(name.strip()) for name in names.split(",") if name.strip())
+    if len(columns) not in (1, max(responses, 1)):
+        raise ValueError(
+            f"{flag} names {len(columns)} columns for {responses} response columns; give one, or one for each"
+        )
+    choice = Choice(seen.columns, seen.rows, flag=lambda role: flag)
+    for column in columns:
+        choice.given("", column.name)
+    return columns
 
-    columns: tuple[Column, ...]
 
-    @classmethod
-    def named(cls, names: str, seen: Glance, flag: str, *, responses: int) -> Self:
-        """Return the cells of columns, named with commas."""
-        columns = tuple(Column(name.strip()) for name in names.split(",") if name.strip())
-        if len(columns) not in (1, max(responses, 1)):
-            raise ValueError(
-                f"{flag} names {len(columns)} columns for {responses} response columns; give one, or one for each"
-            )
-        choice = Choice(seen.columns, seen.rows, flag=lambda role: flag)
-        for column in columns:
-            choice.given("", column.name)
-        return cls(columns=columns)
-
-    def cell(self, row: Mapping[str, Any], spot: Spot) -> Any:
-        """Return what a row says of a response: its own item where the cell holds one for each; MISSING if nothing."""
-        first, *others = self.columns
-        if others:
-            value = self.columns[spot.column].of(row)
-            return value if spot.at is None else _item(value, spot.at)
-        value = first.of(row)
-        if spot.at is None and spot.count == 1:
-            return value
-        return _item(value, spot.place) if isinstance(value, list) and len(value) == spot.count else MISSING
+def cell_of(columns: Sequence[Column], row: Mapping[str, Any], spot: Spot) -> Any:
+    """Return what a row says of a response: its own item where the cell holds one for each; MISSING if nothing."""
+    if len(columns) > 1:
+        value = columns[spot.column].of(row)
+        return value if spot.at is None else _item(value, spot.at)
+    value = columns[0].of(row)
+    if spot.at is None and spot.count == 1:
+        return value
+    return _item(value, spot.place) if isinstance(value, list) and len(value) == spot.count else MISSING
 
 
 def _item(value: Any, at: int) -> Any:
@@ -125,7 +118,7 @@ class ScoreSource:
         stored: scores by id and response column.
     """
 
-    cells: Cells | None = None
+    cells: tuple[Column, ...] | None = None
     stored: Mapping[tuple[str, str], Said] | None = None
     scorer: Scorer | None = None
 
@@ -165,7 +158,7 @@ def load_candidates(
         source,
         Sampler(columns=columns),
         who={name: _asked(spec, seen, f"--{name}", count) for name, spec in specs.items()},
-        answers=Cells.named(answers, seen, "--answers", responses=count) if answers else None,
+        answers=columns_named(answers, seen, "--answers", responses=count) if answers else None,
         progress=progress,
     )
     groups = reader.groups()
@@ -206,7 +199,7 @@ def _columns(config: CandidatesConfig, seen: Glance, *, texts: bool) -> tuple[Co
 
 def _asked(spec: str, seen: Glance, flag: str, responses: int) -> ScoreSource:
     if spec.startswith(COLUMN):
-        return ScoreSource(cells=Cells.named(spec.removeprefix(COLUMN), seen, flag, responses=responses))
+        return ScoreSource(cells=columns_named(spec.removeprefix(COLUMN), seen, flag, responses=responses))
     if is_file_of_scores(spec):
         return ScoreSource(stored=read_scores(spec))
     try:
@@ -223,7 +216,7 @@ class _Reader:
         sampler: Sampler,
         *,
         who: Mapping[str, ScoreSource],
-        answers: Cells | None,
+        answers: tuple[Column, ...] | None,
         progress: JobProgress | None,
     ) -> None:
         self._progress, self._pace = progress, Pace(source, config.limit or None, Cursor())
@@ -319,7 +312,7 @@ class _Reader:
 
     def _fill(self, candidate: Candidate, data: Mapping[str, Any], column: str, spot: Spot) -> None:
         if self._answers is not None:
-            candidate.answer = _answer(self._answers.cell(data, spot))
+            candidate.answer = _answer(cell_of(self._answers, data, spot))
         if self._stored:
             key = (candidate.id, column)
             if key in self._ids:
@@ -330,7 +323,7 @@ class _Reader:
             self._ids.add(key)
         for name, one in self.who.items():
             if one.cells is not None:
-                said = said_in(one.cells.cell(data, spot))
+                said = said_in(cell_of(one.cells, data, spot))
                 candidate.said[name] = said.by("") if name == "gold" else said
             elif one.stored is not None:
                 stored = one.stored.get((candidate.id, column)) or one.stored.get((candidate.id, ""))

@@ -114,16 +114,15 @@ _READ = 6  # solutions of a problem that are shown
 
 def measures_of(choices: Sequence[MethodWorth], config: SearchConfig) -> Iterator[Measure]:
     """Yield how often each method is right, and then what it spent."""
-    for method in config.method:
-        mine = [one for one in choices if one.method == method]
+    by_method = _by_method(choices, config)
+    for method, mine in by_method.items():
         yield Measure(
             name="right",
             part=method,
             interval=_mean(mine, [one.right for one in mine], config),
             baselines={"random": _plain([one.random for one in mine])},
         )
-    for method in config.method:
-        mine = [one for one in choices if one.method == method]
+    for method, mine in by_method.items():
         oracle = _mean(mine, [one.oracle for one in mine], config)
         yield Measure(name="a right one was found", part=method, interval=oracle, better="none")
         spent = {
@@ -141,9 +140,7 @@ def comparisons_of(choices: Sequence[MethodWorth], config: SearchConfig) -> list
     """Return every method against best-of-n, problem by problem; none where that was not asked for."""
     if BASE not in config.method:
         return []
-    right: dict[str, list[float]] = {method: [] for method in config.method}
-    for one in choices:
-        right[one.method].append(one.right)
+    right = {method: [one.right for one in mine] for method, mine in _by_method(choices, config).items()}
     problems = [one.problem for one in choices if one.method == BASE]
     return paired(right, BASE, problems, config.draws, of="problems")
 
@@ -151,8 +148,7 @@ def comparisons_of(choices: Sequence[MethodWorth], config: SearchConfig) -> list
 def figures_of(choices: Sequence[MethodWorth], config: SearchConfig) -> list[Bars | Curves]:
     """Return how often methods are right, and what they would have chosen with less to spend."""
     bars, lines = [], []
-    for method in config.method:
-        mine = [one for one in choices if one.method == method]
+    for method, mine in _by_method(choices, config).items():
         baselines = {"oracle": _plain([one.oracle for one in mine]), "random": _plain([one.random for one in mine])}
         right = _mean(mine, [one.right for one in mine], config)
         bars.append(Bar(name=method, interval=right, baselines=baselines))
@@ -206,6 +202,10 @@ def worst_of(
             ),
             gold="" if problem.reference is None else cut(str(problem.reference)),
         )
+
+
+def _by_method(choices: Sequence[MethodWorth], config: SearchConfig) -> dict[str, list[MethodWorth]]:
+    return {method: [one for one in choices if one.method == method] for method in config.method}
 
 
 def _mean(mine: Sequence[MethodWorth], numbers: Sequence[float], config: SearchConfig) -> Interval:

@@ -29,15 +29,10 @@ def checks_table(checks: Sequence[Check]) -> Markup:
     rows = []
     for check in sorted(checks, key=lambda one: _ORDER.index(one.passed)):
         word, icon = _WORDS[check.passed]
-        kind = word.replace(" ", "-")
-        state = element(
-            "td",
-            {"class": "state", "data-sort": word},
-            element("span", {"class": "icon", "aria-hidden": "true"}, icon),
-            f" {word}",
-        )
+        mark = element("span", {"class": "icon", "aria-hidden": "true"}, icon)
+        state = element("td", {"class": "state", "data-sort": word}, mark, f" {word}")
         name = element("th", {"scope": "row", "data-sort": check.name}, check.name)
-        rows.append(element("tr", {"class": kind}, state, name, element("td", {"class": "detail"}, check.detail)))
+        rows.append(element("tr", {"class": word.replace(" ", "-")}, state, name, cell(check.detail, "detail")))
     heads = [heading("state", sort="text"), heading("check", sort="text"), heading("what was seen")]
     return _table("checks", heads, rows)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn import metrics
 from tests.evals.benchmarks.judging.made import numbers
 
-from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, LabelledVerdict, Truth, rate_measures
+from adjudge.evals.benchmarks.benchmark import RowPlace
+from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, LabelledVerdict, Labels, rate_measures, truth_of
 from adjudge.protocol import Status
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
@@ -121,14 +122,20 @@ def test_any_table_has_rates_in_their_range_or_none(pairs: list[tuple[str, str |
      ("FAIL", WRONG), ("invalid", INVALID)],
 )  # fmt: skip
 def test_usual_words(label: Any, meaning: str) -> None:
-    assert Truth().of(label) == meaning
+    assert truth_of(label) == meaning
 
 
 def test_own_words_replace_the_usual_ones() -> None:
-    truth = Truth(right=("good", "fine"), wrong=("1",))
-    assert [truth.of("Fine"), truth.of(1)] == [RIGHT, WRONG]
+    labels = Labels(right_label=("good", "fine"), wrong_label=("1",))
+
+    def told(label: Any) -> str | None:
+        (case,) = labels.cases({"prompt": "p", "response": "r", "label": label}, RowPlace(number=0))
+        meaning: str | None = case.gold["label"]
+        return meaning
+
+    assert [told("Fine"), told(1)] == [RIGHT, WRONG]
     with pytest.raises(ValueError, match=r"the label 'true' is none of good, fine, 1; say what labels mean"):
-        truth.of("true")
+        told("true")
     for hostile in (None, 2, 0.5, float("nan"), "\ud800", ["1"], 10**400):
         with pytest.raises(ValueError, match=r"is none of"):
-            Truth().of(hostile)
+            truth_of(hostile)
