@@ -10,7 +10,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
@@ -190,7 +192,7 @@ class Lane:
         if request.expires is not None:
             timer = self._loop.call_later(request.expires - time.monotonic(), self._expire, request, tickets)
         self._open[request] = timer
-        request.future.add_done_callback(lambda future: future.cancelled() and self._hear_of(tickets))
+        request.future.add_done_callback(partial(self._hear_of, tickets))
         if self._groups:
             self._enter_groups(tickets)
         else:
@@ -266,10 +268,11 @@ class Lane:
         waited = round(time.monotonic() - tickets[0].entered, 3)
         self._fail(request, late, Score.failed("expired", waited=waited))
 
-    def _hear_of(self, tickets: list[Ticket]) -> None:
-        """A caller left; told on its thread."""
-        with suppress(RuntimeError):  # the loop is closed, and nothing waits in it
-            self._loop.call_soon_threadsafe(self._forsake, tickets)
+    def _hear_of(self, tickets: list[Ticket], future: Future[list[Score]]) -> None:
+        """A request ended; where its caller left, this is told on the caller's thread."""
+        if future.cancelled():
+            with suppress(RuntimeError):  # the loop is closed, and nothing waits in it
+                self._loop.call_soon_threadsafe(self._forsake, tickets)
 
     def _forsake(self, tickets: list[Ticket]) -> None:
         """Take off the queue what nobody waits for any more; a unit that others share stays."""

@@ -145,10 +145,10 @@ class AtomJudge(TrajectoryModelScorer):
         return self.render(self.templates()[0], values)
 
 
-def _judged(thoughts: Thoughts, answer: Answer[tuple[str, ...]]) -> Score:
-    said = iter(answer.value)
+def _judged(thoughts: Thoughts, answers: list[Answer[tuple[str, ...]]]) -> Score:
+    said = iter(answers[0].value)
     worth = [0.0 if atom.fault else int(next(said)) / _BEST for atom in thoughts.atoms]
-    return replace(_mean(thoughts.atoms, worth), evidence={"text": shortened(answer.text)})
+    return replace(_mean(thoughts.atoms, worth), evidence={"text": shortened(answers[0].text)})
 
 
 def _mean(atoms: Sequence[Atom], worth: Sequence[float], cost: Cost = NO_COST) -> Score:

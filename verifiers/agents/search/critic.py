@@ -137,14 +137,14 @@ class TurnCriticScorer(TrajectoryModelScorer):
         }
         return self.render(self.templates()[0], values)
 
-    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]]) -> Score:
-        worth = [_WORTH[label] for label in answer.value]
+    def _labelled(self, episode: Episode, answers: list[Answer[tuple[str, ...]]]) -> Score:
+        worth = [_WORTH[label] for label in answers[0].value]
         good = sum(one > 0 for one in worth)
         return Score(
             value=sum(worth) / len(worth),
             reason="" if good == len(worth) else "wrong",
-            steps=steps_at(episode.judged.values(), worth, answer.value),
-            evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
+            steps=steps_at(episode.judged.values(), worth, answers[0].value),
+            evidence={"turns": list(episode.judged), "text": shortened(answers[0].text)},
         )
 
 
