@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.scoring import registry
+from adjudge.scoring import builtin, registry
 from adjudge.scoring.builtin import BUILTIN, preset_names
 from adjudge.scoring.compose import Cascade, Gate, Transform, Weighted
 
@@ -122,6 +122,18 @@ def value_of(scorer: Scorer, response: str = "LOUD") -> float | None:
 def test_names_come_without_importing_any_scorer(plugins: Path) -> None:
     assert {"math", "weighted", "shout", "broken"} <= set(registry.names())
     assert "loud_plugin" not in sys.modules
+
+
+def test_a_verifier_that_no_family_lists_is_found_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert builtin.unlisted() == {}, "each one that ships is published"
+    monkeypatch.delitem(BUILTIN, "exact")
+    builtin.unlisted.cache_clear()
+    try:
+        assert builtin.unlisted() == {"exact": "adjudge.verifiers.text.exact:ExactVerifier"}
+        assert "exact" in registry.names()
+        assert registry.load("exact").name == "exact"
+    finally:
+        builtin.unlisted.cache_clear()
 
 
 def test_a_plug_in_is_imported_when_it_is_asked_for(plugins: Path) -> None:

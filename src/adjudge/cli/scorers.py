@@ -15,17 +15,18 @@ import tyro
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
 from adjudge.scoring import registry
-from adjudge.scoring.builtin import FAMILIES, preset_names
+from adjudge.scoring.builtin import FAMILIES, preset_names, unlisted
 from adjudge.scoring.registry import Listing
 from adjudge.training.config_keys import attribute_docs
 
 PUBLISHED: Final = "published scorers"
+NEW: Final = "not published yet"
 OTHERS: Final = "plug-ins"
 
 
 def family_of(name: str) -> str:
-    """Return the family of a scorer; what is not built in is a published scorer, that is a preset, or a plug-in."""
-    others = PUBLISHED if name in preset_names() else OTHERS
+    """Return the family of a scorer; what is in none is a published scorer, that is a preset, new, or a plug-in."""
+    others = PUBLISHED if name in preset_names() else NEW if name in unlisted() else OTHERS
     return next((family for family, members in FAMILIES.items() if name in members), others)
 
 
@@ -85,7 +86,7 @@ def _has_to_do(name: str, word: str) -> bool:
 
 
 def _print_families(names: Sequence[str]) -> None:
-    families = [*FAMILIES, PUBLISHED, OTHERS]
+    families = [*FAMILIES, PUBLISHED, NEW, OTHERS]
     left = max(map(len, families)) + 2
     width = min(console().width, 100)
     for family in families:

@@ -1,8 +1,12 @@
-"""The scorers that ship: code by what it is for, and presets, which are files in `adjudge/presets`."""
+"""The scorers that ship: code by what it is for, and presets, which are files in `adjudge/presets`.
+
+A new verifier is found by its file; a line in `FAMILIES` publishes it, which the documentation then has to follow.
+"""
 
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 FAMILIES: dict[str, dict[str, str]] = {
@@ -139,6 +143,19 @@ FAMILIES: dict[str, dict[str, str]] = {
 BUILTIN: dict[str, str] = {name: f"adjudge.{home}" for members in FAMILIES.values() for name, home in members.items()}
 
 PRESETS = Path(__file__).parent.parent / "presets"
+VERIFIERS = PRESETS.parent / "verifiers"
+
+
+@functools.cache
+def unlisted() -> dict[str, str]:
+    """Return names and homes of verifiers that `FAMILIES` lacks: files `verifiers/KIND/NAME.py` with a class NAME."""
+    homes = {}
+    for file in sorted(VERIFIERS.glob("*/*.py")):
+        head, named, _ = file.read_text(encoding="utf-8").partition(f'\n    name: ClassVar[str] = "{file.stem}"\n')
+        if named and file.stem not in BUILTIN:
+            (*_, its_class) = re.findall(r"^class (\w+)", head, re.MULTILINE)
+            homes[file.stem] = f"adjudge.verifiers.{file.parent.name}.{file.stem}:{its_class}"
+    return homes
 
 
 @functools.cache

@@ -38,7 +38,7 @@ from adjudge.protocol import Scorer, Verifier
 from adjudge.runtime.contract import lacking_of
 from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring
 from adjudge.runtime.python_files import module_of
-from adjudge.scoring.builtin import BUILTIN, preset_names
+from adjudge.scoring.builtin import BUILTIN, preset_names, unlisted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -83,7 +83,7 @@ class Listing:
 
 def names() -> list[str]:
     """Return all names, classes first, then presets, then plug-ins, without importing any scorer."""
-    own = [*BUILTIN, *preset_names()]
+    own = [*BUILTIN, *unlisted(), *preset_names()]
     return [*own, *sorted(set(_plugins()) - set(own))]
 
 
@@ -239,7 +239,7 @@ class _SpecLoader:
 
     def _model(self, name: str, options: Any) -> dict[str, Any] | None:
         """The spec for a trained model: a folder, or a name on the hub; None if the name is of neither."""
-        if _FILE_OBJECT.fullmatch(name) or _OBJECT.fullmatch(name) or name in names():
+        if _FILE_OBJECT.fullmatch(name) or _OBJECT.fullmatch(name) or name in BUILTIN or name in names():
             return None
         folder = self.file(os.path.expanduser(name))
         if os.path.isdir(folder):  # unlike Path.is_dir, it takes any text
@@ -274,7 +274,7 @@ def _home(name: str) -> str:
     if _OBJECT.fullmatch(name):
         return name
     entries = _plugins().get(name, [])
-    built_in = BUILTIN.get(name, f"{_PRESETS}:{name}" if name in preset_names() else "")
+    built_in = BUILTIN.get(name) or unlisted().get(name) or f"{_PRESETS}:{name}" * (name in preset_names())
     if entries and built_in:
         raise ValueError(
             f"the plug-in {_owner(entries[0])} registers the name {name!r}, which is built in and cannot be replaced. "
