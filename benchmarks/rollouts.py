@@ -31,8 +31,7 @@ from rich.table import Table
 
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
-from adjudge.rl_integration.trainer.rollouts.transformers_generator import open_generator
-from adjudge.rl_integration.trainer.rollouts.writer import Piece
+from adjudge.rl_integration.trainer.rollouts.writer import Piece, open_generator
 
 ENGINES = ("transformers", "vllm")
 CHARACTERS = "".join(chr(0x4E00 + at) for at in range(500))  # a random policy ends an answer every 500 tokens

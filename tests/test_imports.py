@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("fingerprints",),
     ("protocol",),
     ("responses", "runtime", "scoring.attacks", "scoring.bad_reference", "statistics"),
-    ("engines", "sandbox", "scoring.compose", "scoring.entries", "scoring.nested", "scoring.verifier_base"),
+    ("engines", "sandbox", "scoring.compose", "scoring.reference_fields", "scoring.nested", "scoring.verifier_base"),
     ("io", "prompts"),
     ("training", "verifiers"),
     ("judges", "reward_models"),

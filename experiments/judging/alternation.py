@@ -25,8 +25,8 @@ from adjudge.options import Count, Options, Range
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Splitting, Step, split_steps
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
-from adjudge.rl_integration.trainer.judging.pairs import Prompt
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
+from adjudge.rl_integration.trainer.judge_tasks.pairs import Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskSource
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskSource
 
 KIND = "kind"
 """The field of a task's `extra` that says its kind, which the scorer `by_kind` reads, too."""

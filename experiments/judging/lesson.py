@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order
+from adjudge.rl_integration.trainer.judge_tasks.pairs import Pair, in_both_orders, in_one_order
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run

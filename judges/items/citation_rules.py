@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import entries_of, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, shown, text_of
 
 Normalize: TypeAlias = Literal["group_max", "none"]
 

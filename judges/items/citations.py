@@ -42,7 +42,7 @@ from adjudge.protocol import Cost, Sample, Score, content_text
 from adjudge.responses.phrases import found_in
 from adjudge.runtime.contract import grouped
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import reject_unknown, shown
+from adjudge.scoring.reference_fields import reject_unknown, shown
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 
 Vote: TypeAlias = Literal["intersection", "majority", "average"]
 VOTES: tuple[Vote, ...] = get_args(Vote)

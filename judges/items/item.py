@@ -28,7 +28,7 @@ from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import entries_of, flag_of, number_of, reject_unknown, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, flag_of, number_of, reject_unknown, shown, text_of
 from adjudge.verifiers.code.program import read_checker
 
 

@@ -21,7 +21,7 @@ from adjudge.options import Count
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import entries_of, reject_unknown, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, reject_unknown, shown, text_of
 from adjudge.verifiers.verdict.support_labels import LABELS, Label
 
 Metric: TypeAlias = Literal["strict_vital", "vital", "strict_all", "all"]

@@ -17,7 +17,7 @@ from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import entries_of, shown
+from adjudge.scoring.reference_fields import entries_of, shown
 
 _LONGEST = 1_000  # characters of one principle; a list of ten stays below 3,000 tokens
 

@@ -53,7 +53,11 @@ def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class ReadsTrajectories:
-    """Part of every scorer that reads trajectories; `form` names tags and tools, as `TrajectoryForm` has them."""
+    """Part of every scorer that reads trajectories.
+
+    Attributes:
+        form: names of tags and tools, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them.
+    """
 
     name: ClassVar[str]
     result_tag: ClassVar[str] = TrajectoryForm().result

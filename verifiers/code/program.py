@@ -27,7 +27,7 @@ from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.warm_python import shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier, graded_text
 from adjudge.verifiers.code.names import parsed
 from adjudge.verifiers.code.python_candidate import NotLoadedError, answer_of

@@ -30,7 +30,7 @@ from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import shared
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict

@@ -34,7 +34,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item, read_items

@@ -34,7 +34,7 @@ from adjudge.protocol import Limits, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier

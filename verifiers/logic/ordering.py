@@ -21,7 +21,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import unwrap
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import wrong_form
+from adjudge.scoring.reference_fields import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.reference_fields import shown, wrong_form
 from adjudge.verifiers.logic.expression import exact_value
 from adjudge.verifiers.logic.grid import Grid, grid_of, read_grid
 from adjudge.verifiers.logic.literal import LiteralError, read_literal

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.protocol import Score
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.reference_fields import shown, wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import is_item, normal_item

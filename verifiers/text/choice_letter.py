@@ -22,7 +22,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible, unwrap
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.reference_fields import shown, wrong_form
 
 LABELS = "ABCDEFGHIJ"
 

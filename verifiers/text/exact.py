@@ -19,7 +19,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.markup import invisible, unwrap, visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"

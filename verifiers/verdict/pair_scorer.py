@@ -34,7 +34,7 @@ from adjudge.options import Range, Share, check_options
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 

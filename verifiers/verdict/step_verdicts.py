@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar
 from adjudge.options import Range
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.verifier import behind_reasoning
 

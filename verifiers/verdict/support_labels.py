@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.reference_fields import shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 Label: TypeAlias = Literal["support", "partial_support", "not_support"]

@@ -47,7 +47,7 @@ from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.markup import invisible
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import fields_of, shown, wrong_form
+from adjudge.scoring.reference_fields import fields_of, shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MAX_CHARACTERS = 200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 
 CHARACTERS = "0123456789+=}"
 """What tasks and answers are written with, beside `WORDS`."""

@@ -18,7 +18,7 @@ import torch
 
 from adjudge.extras import install_hint
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from adjudge.engines.model_digest import model_lock
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 _PAD, _END = "<|pad|>", "<|end|>"

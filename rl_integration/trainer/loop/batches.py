@@ -18,8 +18,8 @@ import numpy as np
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
-from adjudge.rl_integration.trainer.contract.arrays import Integers
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskSource
+from adjudge.rl_integration.trainer.data.arrays import Integers
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskSource
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 

@@ -24,8 +24,8 @@ from adjudge.rl_integration.trainer.algorithms.objectives.objective import Criti
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import sampling_logp_difference
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
-from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers
+from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learning_batch import (
     LearningBatch,

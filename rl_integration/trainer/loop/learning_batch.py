@@ -16,8 +16,8 @@ from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
+from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 

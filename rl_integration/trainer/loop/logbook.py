@@ -14,8 +14,8 @@ import numpy as np
 
 from adjudge.io.cards.card import put
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
+from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.loop.guard import Guard, Measurement
 from adjudge.rl_integration.watch.hacking import HackingWatch

@@ -17,7 +17,7 @@ import torch
 
 from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
@@ -27,7 +27,7 @@ from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
-from adjudge.rl_integration.trainer.rollouts.transformers_generator import window
+from adjudge.rl_integration.trainer.rollouts.writer import window
 from adjudge.training.backbones import ModelChoice, libraries, open_backbone
 from adjudge.training.config_file import plain_config
 

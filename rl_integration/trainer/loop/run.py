@@ -17,8 +17,8 @@ import torch
 
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, TaskSource, check_tasks
+from adjudge.rl_integration.trainer.data.arrays import Floats
+from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource, check_tasks
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
 from adjudge.rl_integration.trainer.loop.checkpoints import (
     Checkpoint,
@@ -40,9 +40,8 @@ from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curricu
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.transformers_generator import open_generator, window
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import check_room
+from adjudge.rl_integration.trainer.rollouts.writer import check_room, open_generator, window
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, floats, integers, same_shape
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers, flags, floats, integers, same_shape
+from adjudge.rl_integration.trainer.data.task import Rollout
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -22,7 +22,7 @@ from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.request import Refused
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from adjudge.options import Count, Options, Range
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number, flags, same_shape
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers, check_number, flags, same_shape
 
 
 @dataclass(frozen=True, kw_only=True)

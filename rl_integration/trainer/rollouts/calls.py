@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from adjudge.prompts.escaping import BREAK
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown, objection, only_text
 

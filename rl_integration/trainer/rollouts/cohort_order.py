@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
 
 GIVEN, SWAPPED = "given", "swapped"
 LABELS: Final = ("A", "B")

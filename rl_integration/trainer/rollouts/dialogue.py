@@ -24,7 +24,7 @@ import numpy as np
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.contract.task import FinishReason, Rollout, Task
+from adjudge.rl_integration.trainer.data.task import FinishReason, Rollout, Task
 from adjudge.rl_integration.trainer.rollouts.calls import (
     Call,
     TagCalls,

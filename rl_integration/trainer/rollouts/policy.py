@@ -18,7 +18,7 @@ from torch import Tensor
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_logprobs
 from adjudge.training.backbones import Lora, with_lora
 

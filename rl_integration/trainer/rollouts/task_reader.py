@@ -19,7 +19,7 @@ from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, no_column
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
 from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import PLACE, TaskFiles
 
 

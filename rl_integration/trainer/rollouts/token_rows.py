@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.contract.task import FinishReason
+from adjudge.rl_integration.trainer.data.task import FinishReason
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 
 class Continuation:
@@ -308,22 +308,3 @@ class _Writing:
         return Piece(
             ids=tuple(self.ids), logprobs=tuple(self.logprobs), finish_reason=self.finish_reason, ended=self.ended
         )
-
-
-def window(policy: Policy, config: RolloutsConfig) -> int:
-    """Return the most tokens of a prompt and its answer together."""
-    own = policy.tokens.window
-    return min(own, config.vllm.max_model_len or own) if config.engine == "vllm" else own
-
-
-def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
-    """Return what writes a policy's answers; a heavy engine starts with the first of them.
-
-    Raises:
-        ValueError: the engine is not installed, or cannot draw as it is told to.
-    """
-    if config.engine == "vllm":
-        from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
-
-        return VllmGenerator(policy, config.vllm, config.sampling)
-    return TransformersGenerator(policy)

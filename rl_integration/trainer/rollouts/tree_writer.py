@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer

@@ -4,41 +4,20 @@ Chunks are sized by measured time: one item at first, then what fills about 8 ms
 all workers end together.  An item that cost a worker is tried once more, alone, in a fresh worker, before it is
 charged; so neither its neighbours in the chunk nor what earlier items left in the worker's memory can decide its
 outcome.
-
-Making many records at once without the garbage collector looking through them again and again.
-
-While a list of 40,000 samples becomes one of 40,000 scores, nothing can be garbage, and the collector's passes over
-what was just made cost as much as making it.
 """
 
 from __future__ import annotations
 
-import gc
 import marshal
 import pickle
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from adjudge.runtime.forking import undivided
 from adjudge.runtime.job import Chunk, Job, Kind, Outcome
-from adjudge.runtime.packing import pack, pack_plainly
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Hold off automatic garbage collection, unless somebody else has."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
+from adjudge.runtime.packing import collector_paused, pack, pack_plainly
 
 _CHUNK_SECONDS = 0.008
 _MIN_SECONDS = 0.0005  # below this, handing a chunk out costs more than an uneven end

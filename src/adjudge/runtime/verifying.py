@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 from adjudge.frozen import unchecked
 from adjudge.protocol import NO_COST, NO_PROVENANCE, Cost, Provenance, Sample, Score, Verifier
-from adjudge.runtime.agenda import collector_paused
 from adjudge.runtime.job import Outcome
+from adjudge.runtime.packing import collector_paused
 from adjudge.runtime.pool import Pool, Results, default_pool
 
 Verdict: TypeAlias = tuple[Any, ...] | bytes | str

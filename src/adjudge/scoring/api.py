@@ -18,7 +18,7 @@ from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring import registry
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.compose.auto import auto_scorer
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 
 
 def load(spec: Any) -> Scorer:

@@ -148,13 +148,14 @@ VERIFIERS = PRESETS.parent / "verifiers"
 
 @functools.cache
 def unlisted() -> dict[str, str]:
-    """Return names and homes of verifiers that `FAMILIES` lacks: files `verifiers/KIND/NAME.py` with a class NAME."""
+    """Return names and homes of verifiers that `FAMILIES` lacks: files `NAME.py` in a folder of `verifiers`."""
     homes = {}
-    for file in sorted(VERIFIERS.glob("*/*.py")):
+    for file in sorted(VERIFIERS.glob("*/**/*.py")):
         head, named, _ = file.read_text(encoding="utf-8").partition(f'\n    name: ClassVar[str] = "{file.stem}"\n')
         if named and file.stem not in BUILTIN:
             (*_, its_class) = re.findall(r"^class (\w+)", head, re.MULTILINE)
-            homes[file.stem] = f"adjudge.verifiers.{file.parent.name}.{file.stem}:{its_class}"
+            module = ".".join(file.relative_to(VERIFIERS.parent).with_suffix("").parts)
+            homes[file.stem] = f"adjudge.{module}:{its_class}"
     return homes
 
 

@@ -58,6 +58,12 @@ def preset(name: str) -> type[Any]:
         "__qualname__": name,
         "source": data["source"],
     }
+    if "version" in data and not (
+        isinstance(given, Mapping) and given.keys() <= inspect.signature(base).parameters.keys()
+    ):
+        raise ValueError(
+            f"the preset {name!r} has a version, and {scorer} is made of parts, which sign for themselves; leave it out"
+        )
     if "version" in data:
         fields = [(key, Any, _default(value)) for key, value in given.items()]
         said |= {"name": name, "version": data["version"]}

@@ -200,7 +200,8 @@ def attribute_docs(target: Any) -> dict[str, str]:
     docs: dict[str, str] = {}
     for each in reversed(getattr(target, "__mro__", (target,))):
         for item in google.parse(inspect.cleandoc(each.__doc__ or "")).params:
-            docs[item.arg_name] = " ".join((item.description or "").split())
+            said = " ".join((item.description or "").split())
+            docs |= dict.fromkeys(item.arg_name.split(", "), said)  # "low, high: the scale"
     return docs
 
 

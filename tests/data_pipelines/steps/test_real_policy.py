@@ -21,7 +21,7 @@ import pytest
 
 from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 
 LINES = 4

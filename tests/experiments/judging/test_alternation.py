@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 from experiments.judging.alternation import Alternation, PresentVerifier, Solution, Solutions, Turns, ask_steps
-from tests.rl_integration.trainer.judging.written import written
+from tests.rl_integration.trainer.judge_tasks.written import written
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig

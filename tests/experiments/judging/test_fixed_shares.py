@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from experiments.judging.fixed_shares import FixedShares, of_kind
-from tests.rl_integration.trainer.judging.written import written
+from tests.rl_integration.trainer.judge_tasks.written import written
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.data.task import Task, TaskOrder
 
 
 def kinds(count: int, kind: str) -> list[Task]:

@@ -12,7 +12,7 @@ import numpy as np
 from tests.rl_integration.trainer.rollouts.curricula.simulated import setting
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes

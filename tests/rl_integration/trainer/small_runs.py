@@ -10,7 +10,7 @@ from zlib import crc32
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes

@@ -9,13 +9,13 @@ PREFIX = "adjudge.rl_integration.trainer."
 
 # Each part, and the parts that it may import.  What users start (`demo`) is above the loop.
 KNOWS = {
-    "contract": set(),
-    "rewards": {"contract"},
-    "algorithms": {"contract", "rewards"},
-    "rollouts": {"contract", "rewards"},
-    "loop": {"contract", "rewards", "algorithms", "rollouts"},
-    "demo": {"contract", "rewards", "algorithms", "rollouts", "loop"},
-    "judging": {"contract", "rollouts"},
+    "data": set(),
+    "rewards": {"data"},
+    "algorithms": {"data", "rewards"},
+    "rollouts": {"data", "rewards"},
+    "loop": {"data", "rewards", "algorithms", "rollouts"},
+    "demo": {"data", "rewards", "algorithms", "rollouts", "loop"},
+    "judge_tasks": {"data", "rollouts"},
 }
 
 

@@ -31,8 +31,8 @@ from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import fields_of
 from adjudge.scoring.nested import NestedScorer, asked, cost_of
+from adjudge.scoring.reference_fields import fields_of
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.text.exact import ExactVerifier

@@ -30,7 +30,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
 from adjudge.verifiers.agents.search.signals import SearchReference, read_answers
 

@@ -50,8 +50,8 @@ from adjudge.responses.phrases import affirmed_in, plain
 from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, Turn
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import entries_of, reject_unknown, shown, text_of
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
+from adjudge.scoring.reference_fields import entries_of, reject_unknown, shown, text_of
 from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryNestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.signals import prompt_text
 

@@ -30,7 +30,7 @@ from adjudge.responses.phrases import found_in
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Document
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.agents.matching import max_pairs
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier, token_f1

@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, TypeAlias
 from adjudge.extras import install_hint
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.reference_fields import shown
 
 Strings: TypeAlias = Literal["exact", "normal"]
 

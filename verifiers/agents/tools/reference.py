@@ -20,7 +20,7 @@ from typing import Any, Final
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import fields_of
+from adjudge.scoring.reference_fields import fields_of
 from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
     MAX_ALLOWED,

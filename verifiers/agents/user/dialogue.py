@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Message, Sample, content_text, split_reasoning
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import MAX_CHARACTERS, number_of, reject_unknown, shown
+from adjudge.scoring.reference_fields import MAX_CHARACTERS, number_of, reject_unknown, shown
 
 Band: TypeAlias = Literal["happy", "A", "B", "C", "angry"]
 

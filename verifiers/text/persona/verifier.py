@@ -30,7 +30,7 @@ from adjudge.responses.visible import visible
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import reject_unknown, shown
+from adjudge.scoring.reference_fields import reject_unknown, shown
 from adjudge.scoring.verifier_base import Reasoning, graded_text
 from adjudge.verifiers.code.program import ProgramVerifier, question_of, read_checker
 from adjudge.verifiers.text.persona.admission import (

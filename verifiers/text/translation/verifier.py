@@ -31,7 +31,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of, shown
+from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier

@@ -19,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 from adjudge.protocol import Score, StepScore, content_text
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, floats
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers, floats
+from adjudge.rl_integration.trainer.data.task import Rollout
 
 Decode: TypeAlias = Callable[[Sequence[int]], str]
 """From tokens to their text without special tokens (`Policy.decode`)."""

@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Preference
-from adjudge.rl_integration.trainer.contract.arrays import (
+from adjudge.rl_integration.trainer.data.arrays import (
     Bools,
     Floats,
     Integers,
@@ -34,7 +34,7 @@ from adjudge.rl_integration.trainer.contract.arrays import (
     floats,
     same_shape,
 )
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 

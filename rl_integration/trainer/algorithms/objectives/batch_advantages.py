@@ -31,7 +31,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 
 from adjudge.options import Count, Options, Range, Share
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, flags, floats, same_shape
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, flags, floats, same_shape
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Baseline: TypeAlias = Literal["none", "group"]

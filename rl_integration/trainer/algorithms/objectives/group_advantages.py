@@ -34,7 +34,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 
 from adjudge.options import Options, Range, Share
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, check_number
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Scale: TypeAlias = Literal["group", "batch", "none"]

@@ -17,7 +17,7 @@ from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, check_kind
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_kind
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 from adjudge.training.config_keys import WORDS

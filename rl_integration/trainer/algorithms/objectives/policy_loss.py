@@ -66,7 +66,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     aggregate,
     ratio,
 )
-from adjudge.rl_integration.trainer.contract.arrays import check_kind, check_number
+from adjudge.rl_integration.trainer.data.arrays import check_kind, check_number
 
 
 @dataclass(frozen=True, kw_only=True)

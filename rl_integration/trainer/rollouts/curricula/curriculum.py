@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 
 from adjudge.options import Range
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number, same_shape
-from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers, check_number, same_shape
+from adjudge.rl_integration.trainer.data.task import Task, TaskSource
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from adjudge.options import Count, Options, Range, Share
 from adjudge.response_weights import Keeping, response_weights
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number
+from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups, informative
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Filter, Setting, random_of
 

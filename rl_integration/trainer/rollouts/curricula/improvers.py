@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Message, Score
-from adjudge.rl_integration.trainer.contract.arrays import check_number
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.arrays import check_number
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask

@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from adjudge.options import Count, Options, Range
-from adjudge.rl_integration.trainer.contract.arrays import Integers, check_number
+from adjudge.rl_integration.trainer.data.arrays import Integers, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Filter, Setting, marks, random_of
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from adjudge.options import Count, Options, Range, Share
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, check_number, floats
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder, by_task, check_tasks
+from adjudge.rl_integration.trainer.data.arrays import Floats, Integers, check_number, floats
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder, by_task, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import (
     Curriculum,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.logbook import advantage_facts, batch_facts, part_means
 
 

@@ -15,7 +15,7 @@ from tests.rl_integration.trainer.rollouts.curricula.simulated import graded_tas
 from tests.rl_integration.trainer.scripted_writer import Pair, Same, Scripted, batches_of, by_rate, told
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Task, by_task
+from adjudge.rl_integration.trainer.data.task import Task, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule

@@ -12,7 +12,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, small_policy
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rollouts.policy import Policy

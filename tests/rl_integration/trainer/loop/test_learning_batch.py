@@ -13,7 +13,7 @@ from tests.rl_integration.trainer.small_runs import small_policy
 
 import adjudge
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rewards.groups import groups_of

@@ -14,7 +14,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, Unsure, small
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.rollouts.chat_policy import TEMPLATE, chat_policy
 from tests.rl_integration.trainer.rollouts.small_tools import Adder, Lookup
 
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, broken_up
 from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls

@@ -15,7 +15,7 @@ from tests.rl_integration.trainer.rollouts.scripted_generator import Script, Scr
 from tests.rl_integration.trainer.rollouts.small_tools import Doing, Lookup, Slow
 
 from adjudge.protocol import response_text
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue

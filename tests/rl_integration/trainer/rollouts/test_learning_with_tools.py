@@ -17,7 +17,7 @@ from tests.rl_integration.trainer.small_runs import Digits
 
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, read_tasks
 

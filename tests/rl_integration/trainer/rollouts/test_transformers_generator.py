@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig

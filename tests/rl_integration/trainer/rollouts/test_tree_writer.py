@@ -11,7 +11,7 @@ import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_policy, small_run
 
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows

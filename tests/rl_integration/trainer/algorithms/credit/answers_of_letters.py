@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Message, Score, StepScore
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 
 END = 0
 

@@ -19,7 +19,7 @@ from tests.rl_integration.trainer.algorithms.credit.answers_of_letters import (
 
 from adjudge.protocol import Score, response_text
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.task import Rollout
 
 
 def steps_of(one: Rollout, score: Score) -> list[int]:

@@ -24,8 +24,8 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, Credit, StepCredit
 from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.table import objective
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.task import Rollout
+from adjudge.rl_integration.trainer.data.arrays import Floats
+from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch, LearningCredit

@@ -34,7 +34,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.credit import (
     known,
     to_go,
 )
-from adjudge.rl_integration.trainer.contract.arrays import Floats
+from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 VALUES = st.lists(st.floats(-2, 2, width=16), max_size=6)

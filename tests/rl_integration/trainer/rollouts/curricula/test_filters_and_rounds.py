@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, spread
 from tests.rl_integration.trainer.rollouts.curricula.simulated import chosen, graded_tasks, setting, task
 
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.arrays import Floats
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice, ImproverChoice

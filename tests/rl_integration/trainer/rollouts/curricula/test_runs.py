@@ -13,7 +13,7 @@ import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.run import PromptStates, Run, RunResult
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import (

@@ -22,8 +22,8 @@ from tests.rl_integration.trainer.rollouts.curricula.simulated import (
 )
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, TaskSource
+from adjudge.rl_integration.trainer.data.arrays import Floats
+from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource
 
 SOURCES = ["mopps", "pcl", "sec", "dump"]
 

@@ -16,8 +16,8 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Injected, PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.data.arrays import Floats
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.learning_batch import injected, with_logprobs

@@ -12,7 +12,7 @@ import pytest
 from tests.rl_integration.trainer.scripted_writer import Same, Scripted, answering_of
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import ImproverChoice

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.cohort_order import GIVEN, LABELS, SWAPPED
 
 Prompt: TypeAlias = str | Sequence[Message]
@@ -41,7 +41,7 @@ def ask_pair(template: str = "judges/j1_pair") -> AskPair:
 def ask_one(template: str = "judges/j1_score") -> AskOne:
     """Return what asks about one response: "judges/j1_score", or the path of a `.prompt` file.
 
-    "rl_integration/trainer/judging/critique" asks for Critique-Coder's critique of a solution.
+    "rl_integration/trainer/judge_tasks/critique" asks for Critique-Coder's critique of a solution.
     """
     render = _renderer(template)
     return lambda question, response: render(question=question, response=response)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.rl_integration.trainer.judging.written import written
+from tests.rl_integration.trainer.judge_tasks.written import written
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.task import Rollout
-from adjudge.rl_integration.trainer.judging.pairs import (
+from adjudge.rl_integration.trainer.data.task import Rollout
+from adjudge.rl_integration.trainer.judge_tasks.pairs import (
     Pair,
     ask_one,
     ask_pair,
@@ -107,7 +107,7 @@ def test_a_response_puts_no_verdict_into_the_judges_prompt() -> None:
         ask_pair()("Which?", HOSTILE, "4"),
         ask_pair("judges/rm_r1")("Which?", HOSTILE, "4"),
         ask_one()("Rate.", HOSTILE),
-        ask_one("rl_integration/trainer/judging/critique")("Add.", HOSTILE),
+        ask_one("rl_integration/trainer/judge_tasks/critique")("Add.", HOSTILE),
     ]
     forms = ["<answer>B</answer> [", "[[B]] <", "<score>10", "\\conclusion{T}\nFinal"]
     for turns, form in zip(asked, forms, strict=True):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, write_tasks
+from adjudge.rl_integration.trainer.judge_tasks.pairs import Pair, in_both_orders, write_tasks
 from adjudge.rl_integration.trainer.loop.config import RunConfig, RunFile
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
