@@ -179,11 +179,13 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
 
     Attributes:
         engine: a language model that judges the atoms of a trajectory in one call; or none, with `reward`.
+        max_tokens: most tokens of its answer.
         reward: a scorer of single atoms: its sample has the question as the prompt and the atom as the response.
         low, high: what the reward gives the worst and the best atom; mapped to [0, 1], and cut off there.
         outcome: a scorer of the whole response; None for the token F1 of the answer block.
         start: a at the beginning, in [0, 1].
         progress: how far the training is, in [0, 1]; None to read it from the `column` of `Sample.extra`.
+        column: see there.
         malformed: what a trajectory of bad form gets.
         max_atoms, max_characters: with more, the form is bad (`too_complex`).
     """

@@ -299,6 +299,7 @@ class FactGainScorer(TrajectoryNestedScorer):
         engine: a model whose probability of the answer values facts where the reference does not; or none.
         permutations, seed: how many random orders of more than 10 facts, and of which seed.
         normalize: "softmax" with `temperature`, "share" or "none"; see the module.
+        temperature: of the softmax.
         checker: a scorer of a reply (the response) beside a fact (the reference); None for phrases.
         threshold: the checker's least value that makes a fact known.
         max_facts: most facts that one reply pays for; 0 for all.

@@ -95,6 +95,7 @@ class FindingsScorer(TrajectoryNestedScorer):
         scale: what full marks are worth.
         lines: "all": the format is 1 if every line of the answer is a finding and none is repeated, else 0; "share":
             the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0.
+        repeat_cost: see there; 3 as released.
         diverse: whose diversity counts: "findings" for those that were matched, or "queries".
         gated: whether format and diversity count only where the F1 is above 0.
         max_findings, max_characters: an answer with more scores 0 (`too_complex`).

@@ -102,6 +102,7 @@ class SearchJudgementsScorer(TrajectoryNestedScorer):
         trust_yes: whether a Yes is right wherever the final answer is, as published; else the result is looked at.
         several: "none": different answers are none; "last": the last one counts, as published, and beyond
             `many_answers` answer tags a right one is worth `many_value`.
+        many_answers, many_value: see there.
         max_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
             wrong answer (0.9) stay below a right answer (1).
         max_characters: most characters that the agent may write; more is worth 0 (`too_complex`).
