@@ -18,8 +18,8 @@ class WatchConfig(Options, what="watch option"):
         window: the newest samples that "now" means.  It should hold several training batches: within one, short
             responses often come first.
         baseline: the first samples, with which later ones are compared.
-        enough: below this many samples nothing is said; below `enough_groups`, nothing of groups, nor of what
-            different prompts share.
+        enough: below this many samples nothing is said.
+        enough_groups: below this many groups nothing is said of them, nor of what different prompts share.
         block: series are compared by samples in a row, so many, so that a group whose members are alike, or one giant,
             counts once.
         longer: alarm when the median length is so many times that of the baseline, or the same part of it.  2, because
@@ -29,9 +29,10 @@ class WatchConfig(Options, what="watch option"):
             usually the shorter ones, so one half in the other direction is far from normal.
         frac_reward_zero_std: alarm when in this share of the groups all members got one value.  Around a half is
             usual where tasks are mixed; a group without a difference teaches nothing.
-        at_maximum: alarm when this share of the values is `maximum`; None takes the highest one in the window for it.
-        repeated: alarm when this share of the responses came word for word for another prompt too; counted from `long`
-            characters on, since short answers ("B") recur by right.
+        at_maximum: alarm when this share of the values is the highest.
+        maximum: the highest value that the scorer can give; None takes the highest one in the window.
+        repeated: alarm when this share of the responses came word for word for another prompt too.
+        long: characters from which a response counts there; short answers ("B") recur by right.
         one_response: alarm when one response, of any length, makes up this share.
         failed: alarm when this share of the samples could not be judged.
         clipped_ratio: alarm when this share of the responses reached the token limit.

@@ -12,6 +12,7 @@ import pytest
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.io.columns import ColumnOptions
 from adjudge.io.jobs.config import Files
+from adjudge.io.source import DatasetChoice
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,6 @@ def test_shards() -> None:
 
 
 def test_every_option_has_a_help_text() -> None:
-    source = "".join(map(inspect.getsource, (LabelConfig, Files, ColumnOptions)))
+    source = "".join(map(inspect.getsource, (LabelConfig, DatasetChoice, Files, ColumnOptions)))
     for item in dataclasses.fields(LabelConfig):
         assert re.search(rf'^    {item.name}: [^\n]*\n    """', source, re.MULTILINE), item.name
