@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from experiments.judging.lesson import Measured, described, draw, learn_to_judge, lesson_tasks
 
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 
 
+@pytest.mark.full
 def test_a_judge_that_guessed_learns_from_both_orders(tmp_path: Path) -> None:
     before, after = curve = learn_to_judge(tmp_path / "run", reward="both_orders", seed=2, steps=25, every=25)
     assert [before.step, after.step] == [0, 25]
