@@ -17,7 +17,7 @@ from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, told
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, score_summary
 
 
 class Evaluate(Taken):
@@ -74,7 +74,7 @@ def eval_protocol(host: Host) -> APIRouter:
 
 
 def _result(score: Score, fallback: float | None) -> EvaluateResult:
-    words = told(score)
+    words = score_summary(score)
     return EvaluateResult(
         score=score.value if score.value is not None else fallback or 0.0,
         is_score_valid=score.value is not None,
@@ -94,4 +94,4 @@ def _metric(part: Score) -> MetricResult | None:
     value = 0.0 if part.value is None else part.value
     if not 0 <= value <= 1:
         return None
-    return MetricResult(is_score_valid=part.value is not None, score=value, reason=told(part))
+    return MetricResult(is_score_valid=part.value is not None, score=value, reason=score_summary(part))

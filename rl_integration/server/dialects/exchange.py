@@ -55,7 +55,7 @@ Fallback: TypeAlias = Annotated[
 _SHOWN = 500  # characters of the evidence
 
 
-def told(score: Score) -> str:
+def score_summary(score: Score) -> str:
     """Return a score's status, its reason, and the beginning of its evidence, in ASCII."""
     reason = f" ({score.reason})" if score.reason else ""
     return f"{score.status}{reason}: {dumps(dict(score.evidence))[:_SHOWN]}"
@@ -79,8 +79,8 @@ def numbers(scores: Sequence[Score], fallback: float | None) -> list[float]:
             raise HttpError(
                 status,
                 code,
-                f"sample {index} is {told(score)}; the framework cannot be told so. Ask with ?fallback=NUMBER to get a "
-                "number of your choice instead",
+                f"sample {index} is {score_summary(score)}; the framework cannot be told so. Ask with "
+                "?fallback=NUMBER to get a number of your choice instead",
                 retry_after=1.0 if status == 503 else None,
             )
     return [score.value if score.value is not None else float(fallback or 0.0) for score in scores]

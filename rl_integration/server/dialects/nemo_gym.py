@@ -25,7 +25,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, told
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, score_summary
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
 
 _REFERENCES = ("expected_answer", "ground_truth", "reference", "verifier_metadata")
@@ -146,5 +146,5 @@ def _verdict(score: Score, fallback: float | None) -> dict[str, Any]:
             found["reward_components"] = parts
         return found
     kind = _KINDS.get(score.reason, "verifier_error") if score.status == "failed" else None
-    found = {"reward": fallback or 0.0, "failure_kind": kind, "failure_reason": told(score)}
+    found = {"reward": fallback or 0.0, "failure_kind": kind, "failure_reason": score_summary(score)}
     return found if kind is None else {**found, "_ng_failure_class": kind}

@@ -18,7 +18,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
-from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, told
+from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, score_summary
 from adjudge.verifiers.code.extraction import fenced
 
 _NOT_RUN = -1.0  # open-instruct's seconds of a test that did not end by itself
@@ -101,8 +101,8 @@ def _answers(score: Score, count: int) -> list[tuple[int, float]]:
         raise HttpError(
             422,
             "cannot_be_scored",
-            f"the scorer {score.provenance.scorer!r} does not say which of {count} tests passed ({told(score)}); ask "
-            "the scorer `code`, and give each test an assert of its own",
+            f"the scorer {score.provenance.scorer!r} does not say which of {count} tests passed "
+            f"({score_summary(score)}); ask the scorer `code`, and give each test an assert of its own",
         )
     seconds = list(evidence.get("seconds", ()))[: len(passed)]
     seconds += [_NOT_RUN] * (len(passed) - len(seconds))

@@ -21,7 +21,7 @@ from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, Taken, told
+from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, Taken, score_summary
 from adjudge.verifiers.code.extraction import fenced
 
 _LANGUAGES = {"nodejs": "javascript"}
@@ -96,13 +96,15 @@ def sandbox_fusion(host: Host) -> APIRouter:
                 raise
             return _unable(int(again), f"{refusal.code}: {refusal.message}", refusal.retry_after)
         if score.value is None and score.reason in AGAIN:
-            return _unable(int(again), told(score), 1.0)
+            return _unable(int(again), score_summary(score), 1.0)
         if score.value is None or not score.evidence.keys() & {"compile", "run"}:
-            raise HttpError(422, "cannot_be_run", f"nothing was run: {told(score)}; /run_code needs the scorer `run`")
+            raise HttpError(
+                422, "cannot_be_run", f"nothing was run: {score_summary(score)}; /run_code needs the scorer `run`"
+            )
         compiled, ran = (_command(score.evidence.get(part)) for part in ("compile", "run"))
         return RunCodeAnswer(
             status="Success" if score.value == 1.0 else "Failed",
-            message="" if compiled or ran else told(score),
+            message="" if compiled or ran else score_summary(score),
             compile_result=compiled,
             run_result=ran,
         )

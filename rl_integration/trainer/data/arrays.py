@@ -24,10 +24,10 @@ def floats(what: str, values: npt.ArrayLike) -> Floats:
 
 def integers(what: str, values: npt.ArrayLike) -> Integers:
     """Return values as 64-bit integers, or raise `ValueError`."""
-    found = np.asarray(values)
-    if found.size and found.dtype.kind not in "iu":
-        raise ValueError(f"{what} are {found.dtype}; give whole numbers")
-    return found.astype(np.int64)
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{what} are {array.dtype}; give whole numbers")
+    return array.astype(np.int64)
 
 
 def flags(what: str, values: npt.ArrayLike) -> Bools:
@@ -36,16 +36,16 @@ def flags(what: str, values: npt.ArrayLike) -> Bools:
     Raises:
         ValueError: they are neither booleans nor all 0 and 1.
     """
-    found = np.asarray(values)
-    if found.dtype.kind != "b" and not np.isin(found, (0, 1)).all():
-        raise ValueError(f"{what} are {found.dtype}; give true and false")
-    return found.astype(np.bool_)
+    array = np.asarray(values)
+    if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{what} are {array.dtype}; give true and false")
+    return array.astype(np.bool_)
 
 
-def same_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+def same_shape(what: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """Raise `ValueError` if an array has not the shape that it must have."""
-    if found != wanted:
-        raise ValueError(f"{what} has the shape {found}; it must be {wanted}, as what it belongs to")
+    if shape != wanted:
+        raise ValueError(f"{what} has the shape {shape}; it must be {wanted}, as what it belongs to")
 
 
 _ANY = Range()

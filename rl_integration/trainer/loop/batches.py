@@ -89,10 +89,10 @@ class Batches:
             groups, own, numbers = self._one(version)
             told.append(numbers)
             drawn += own
-            found = self._kept(groups)
-            kept += [(group, copies) for group, copies in found if copies.any()]
+            filtered = self._kept(groups)
+            kept += [(group, copies) for group, copies in filtered if copies.any()]
         # Where nothing was kept, nothing is learnt from this step, and the run shows what there was.
-        chosen = kept[: config.tasks] or found
+        chosen = kept[: config.tasks] or filtered
         whole = _flat([group for group, _ in chosen])
         return Batch(
             rollouts=whole.rollouts,
@@ -108,8 +108,8 @@ class Batches:
             {"number": one.number, "rollouts": [each.to_dict() for each in self._processes.all_gather(one.rollouts)]}
             for one in self._pending
         ]
-        found = {"drawn": self._drawn, "pending": pending, "source": self._source.state()}
-        return found | ({} if self._filter is None else {"filter": self._filter.state()})
+        state = {"drawn": self._drawn, "pending": pending, "source": self._source.state()}
+        return state | ({} if self._filter is None else {"filter": self._filter.state()})
 
     def restore(self, state: Mapping[str, Any], tasks: Mapping[str, Task]) -> None:
         """Go on from a state; scores that were on their way are asked for again."""
@@ -188,10 +188,10 @@ class Batches:
         """The groups, and how often each member is learnt from."""
         values = [value for group in groups for value in group.values]
         ids = [place for place, group in enumerate(groups) for _ in group.rollouts]
-        found = np.ones(len(values), dtype=np.int64)
+        copies = np.ones(len(values), dtype=np.int64)
         if self._filter is not None:
-            found = self._filter.copies(Groups.of(values, ids))
-        return [(group, found[np.array(ids) == place]) for place, group in enumerate(groups)]
+            copies = self._filter.copies(Groups.of(values, ids))
+        return [(group, copies[np.array(ids) == place]) for place, group in enumerate(groups)]
 
     def _begun(self, version: int) -> _Pending:
         config, number = self._config.rollouts, self._drawn
@@ -252,8 +252,8 @@ def _groups(rollouts: Sequence[Rollout], scores: Sequence[Score], sizes: Sequenc
 
 def _summed(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The numbers of a step's batches: seconds are added up, and of the others the mean is taken."""
-    found = {"batches": float(len(told))}
+    metrics = {"batches": float(len(told))}
     for name in dict.fromkeys(name for numbers in told for name in numbers):
         values = [numbers[name] for numbers in told if name in numbers]
-        found[name] = sum(values) / (1 if name.startswith("seconds_") else len(values))
-    return found
+        metrics[name] = sum(values) / (1 if name.startswith("seconds_") else len(values))
+    return metrics

@@ -66,10 +66,10 @@ def run_facts(
     weights = list(policy.model.named_parameters())
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)
-    found = {**kept, "tasks": _digest(told), "model": _digest([shapes, frozen])}
+    facts = {**kept, "tasks": _digest(told), "model": _digest([shapes, frozen])}
     if reference is not None:
-        found["reference"] = weights_digest(reference.model.parameters())
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=_kind))
+        facts["reference"] = weights_digest(reference.model.parameters())
+    plain: dict[str, Any] = json.loads(json.dumps(facts, default=_kind))
     return plain
 
 
@@ -173,10 +173,10 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
     Raises:
         ValueError: its files are not those that were written.
     """
-    found = _found(folder)
-    if not found:
+    checkpoints = _found(folder)
+    if not checkpoints:
         return None
-    *before, newest = found
+    *before, newest = checkpoints
     try:
         files = json.loads((newest / _LIST).read_text(encoding="utf-8"))
         for name in (_TENSORS, _RANDOM, _OPTIMIZER, _RECORD):
@@ -217,11 +217,11 @@ def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 def _size_and_sum(path: Path) -> list[int]:
     """A file's bytes, and their CRC-32: it is accidents that are looked for."""
-    size = found = 0
+    size = checksum = 0
     with path.open("rb") as file:
         while part := file.read(1 << 20):
-            size, found = size + len(part), zlib.crc32(part, found)
-    return [size, found]
+            size, checksum = size + len(part), zlib.crc32(part, checksum)
+    return [size, checksum]
 
 
 def _delete(path: Path) -> None:

@@ -142,8 +142,8 @@ class Guard:
 
     def best(self) -> int | None:
         """Return the last step of the window with the highest gold mean, the latest of equals; None without any."""
-        found = self._windows()
-        return _highest(found)[-1].step if found else None
+        windows = self._windows()
+        return _highest(windows)[-1].step if windows else None
 
     def parting(self) -> Parting | None:
         """Return what happened, if the reward and the gold scorer parted."""
@@ -165,8 +165,8 @@ class Guard:
 
     def _windows(self) -> list[list[Measurement]]:
         size = self.config.window
-        found = [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
-        return found if self.start is None else [[self.start], *found]
+        windows = [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
+        return windows if self.start is None else [[self.start], *windows]
 
 
 def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
@@ -176,9 +176,9 @@ def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
 
 def _mean(window: Sequence[Measurement], of: Literal["gold", "reward"]) -> tuple[float, float]:
     """The mean over a window, and its standard error."""
-    found: list[tuple[float, float]] = [getattr(one, of) for one in window]
-    mean = sum(value for value, _ in found) / len(found)
-    return mean, math.sqrt(sum(error**2 for _, error in found)) / len(found)
+    estimates: list[tuple[float, float]] = [getattr(one, of) for one in window]
+    mean = sum(value for value, _ in estimates) / len(estimates)
+    return mean, math.sqrt(sum(error**2 for _, error in estimates)) / len(estimates)
 
 
 def _difference(left: tuple[float, float], right: tuple[float, float]) -> float:

@@ -258,14 +258,14 @@ class Learner:
 
     def _minibatches(self, rollouts: Sequence[Rollout]) -> list[list[int]]:
         """Places of each update's rollouts; groups stay whole."""
-        found: list[list[int]] = []
+        minibatches: list[list[int]] = []
         for epoch in range(self.config.epochs):
             groups = list(by_task(rollouts).values())
             if self.config.minibatches > 1:
                 random.Random(f"{self._seed}:{self.step}:{epoch}").shuffle(groups)
             parts = min(self.config.minibatches, len(groups))
-            found += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
-        return found
+            minibatches += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
+        return minibatches
 
     def _units(self, batch: LearningBatch, places: Sequence[int]) -> list[list[int]]:
         """What must be read in one pass: a group for losses of pairs, else each rollout by itself."""
@@ -314,16 +314,16 @@ class Learner:
         met = self._processes.all_gather([(dict(numbers), [value.grad is not None for value in trained])])
         if self._processes.world_size > 1:
             # What had no part anywhere keeps no gradient, as in one process: the optimiser leaves it alone.
-            parts = [value for value, *has in zip(trained, *(found for _, found in met), strict=True) if any(has)]
+            parts = [value for value, *has in zip(trained, *(has_grad for _, has_grad in met), strict=True) if any(has)]
             for value in parts:
                 if value.grad is None:
                     value.grad = torch.zeros_like(value)
             self._processes.all_reduce([value.grad for value in parts])
-        found: dict[str, float] = {}
+        summed: dict[str, float] = {}
         for theirs, _ in met:
             for name, number in theirs.items():
-                found[name] = _added(name, found.get(name, 0.0), number)
-        return found
+                summed[name] = _added(name, summed.get(name, 0.0), number)
+        return summed
 
     def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals) -> dict[str, float]:
         rows = token_rows([batch.rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
@@ -332,17 +332,17 @@ class Learner:
         tokens = batch.tokens(part, rows, logprobs, entropies, totals)
         value = self.objective.loss(tokens)
         value.loss.backward()  # type: ignore[no-untyped-call]
-        numbers = {"loss": float(value.loss.detach())} | {name: float(found) for name, found in value.metrics.items()}
+        numbers = {"loss": float(value.loss.detach())} | {name: float(metric) for name, metric in value.metrics.items()}
         if batch.sampler:
             numbers[_LARGEST] = float(sampling_logp_difference(tokens).max().exp())
         if self.critic is not None and self.objective.critic is not None:
             with self.policy.arithmetic():
                 values = self.critic(rows)
             old, returns = batch.tensor("values", part, rows), batch.tensor("returns", part, rows)
-            found = self.objective.critic.loss(values, old, returns, tokens.mask, totals=totals)
-            found.loss.backward()  # type: ignore[no-untyped-call]
-            numbers["value_loss"] = float(found.loss.detach())
-            numbers |= {name: float(one) for name, one in found.metrics.items()}
+            critic_loss = self.objective.critic.loss(values, old, returns, tokens.mask, totals=totals)
+            critic_loss.loss.backward()  # type: ignore[no-untyped-call]
+            numbers["value_loss"] = float(critic_loss.loss.detach())
+            numbers |= {name: float(one) for name, one in critic_loss.metrics.items()}
         return numbers
 
     def _logprobs(self, policy: Policy, rollouts: Sequence[Rollout]) -> list[Floats]:
@@ -361,7 +361,7 @@ class Learner:
             for place, row in zip(part, of(rows).cpu().numpy(), strict=True):
                 read.append((place, row[: len(rollouts[place].ids)].astype(np.float64)))
         model.train(training)
-        return [row for _, row in sorted(self._processes.all_gather(read), key=lambda found: found[0])]
+        return [row for _, row in sorted(self._processes.all_gather(read), key=lambda item: item[0])]
 
 
 def _added(name: str, first: float, more: float) -> float:

@@ -36,11 +36,11 @@ def with_logprobs(
 ) -> list[Rollout]:
     """Return the rollouts with what the policy thinks of those that were injected."""
     places = np.flatnonzero(injected(rollouts)).tolist()
-    found = list(rollouts)
+    completed = list(rollouts)
     if places:
         for place, row in zip(places, logprobs([rollouts[place] for place in places]), strict=True):
-            found[place] = replace(rollouts[place], logprobs=np.asarray(row, dtype=np.float32))
-    return found
+            completed[place] = replace(rollouts[place], logprobs=np.asarray(row, dtype=np.float32))
+    return completed
 
 
 class ValueModel(nn.Module):
@@ -62,14 +62,14 @@ class ValueModel(nn.Module):
 
     def forward(self, rows: TokenRows) -> Tensor:
         """Return (n, R) values of the states before the answers' tokens."""
-        found = self.body(
+        outputs = self.body(
             input_ids=rows.input_ids,
             attention_mask=rows.attention_mask,
             position_ids=rows.position_ids,
             use_cache=False,
         )
         width = rows.answer_ids.shape[1]
-        before: Tensor = found.last_hidden_state[:, -width - 1 : -1]
+        before: Tensor = outputs.last_hidden_state[:, -width - 1 : -1]
         values: Tensor = self.head(before.float())[..., 0]
         return values
 
@@ -99,17 +99,17 @@ class LearningBatch:
 
     def mask(self) -> Bools:
         """(n, width) tokens that the policy wrote."""
-        found = np.zeros((len(self.rollouts), self.width), dtype=np.bool_)
-        for row, rollout in zip(found, self.rollouts, strict=True):
+        mask = np.zeros((len(self.rollouts), self.width), dtype=np.bool_)
+        for row, rollout in zip(mask, self.rollouts, strict=True):
             row[: len(rollout.ids)] = rollout.own
-        return found
+        return mask
 
     def padded(self, name: str) -> Floats:
         """(n, width) of a list of rows."""
-        found = np.zeros((len(self.rollouts), self.width))
-        for row, given in zip(found, getattr(self, name), strict=True):
+        padded = np.zeros((len(self.rollouts), self.width))
+        for row, given in zip(padded, getattr(self, name), strict=True):
             row[: len(given)] = given
-        return found
+        return padded
 
     def rows(self, padded: Floats) -> list[Floats]:
         """Return the rows of (n, width) numbers of tokens, each as long as its answer."""
@@ -117,11 +117,11 @@ class LearningBatch:
 
     def tensor(self, name: str, part: Sequence[int], rows: TokenRows) -> Tensor:
         """(len(part), R) of a list of rows."""
-        found = torch.zeros(rows.answer_ids.shape, dtype=torch.float32)
+        padded = torch.zeros(rows.answer_ids.shape, dtype=torch.float32)
         for row, place in enumerate(part):
             given = np.asarray(getattr(self, name)[place], dtype=np.float32)
-            found[row, : len(self.rollouts[place].ids)] = torch.from_numpy(np.atleast_1d(given))
-        return found.to(rows.answer_ids.device)
+            padded[row, : len(self.rollouts[place].ids)] = torch.from_numpy(np.atleast_1d(given))
+        return padded.to(rows.answer_ids.device)
 
     def totals(self, places: Sequence[int]) -> Totals:
         """What the sums over some of the rollouts are divided by."""

@@ -32,11 +32,11 @@ def tool_facts(rollouts: Sequence[Rollout]) -> dict[str, float]:
     if not dialogues:
         return {}
     told = [turn for rollout in dialogues for turn in rollout.turns if turn["role"] == "tool"]
-    found = {
+    metrics = {
         "tool_calls": len(told) / len(dialogues),
         "tool_tokens": sum(int((~rollout.own).sum()) for rollout in dialogues) / len(dialogues),
     }
-    return found | ({"tool_errors": sum(not turn["ok"] for turn in told) / len(told)} if told else {})
+    return metrics | ({"tool_errors": sum(not turn["ok"] for turn in told) / len(told)} if told else {})
 
 
 PART = "parts/"
@@ -78,15 +78,15 @@ def part_means(scores: Sequence[Score]) -> dict[str, float]:
 
     Components that are in fewer than a tenth of the scores are left out, and of many the most frequent are told.
     """
-    found: dict[str, list[float]] = {}
+    part_values: dict[str, list[float]] = {}
     for score in scores:
         for name, value in _parts(score, "", _DEPTH):
-            found.setdefault(name, []).append(value)
-    often = sorted(found, key=lambda name: (-len(found[name]), name))[:_PARTS]
+            part_values.setdefault(name, []).append(value)
+    often = sorted(part_values, key=lambda name: (-len(part_values[name]), name))[:_PARTS]
     return {
-        f"{PART}{name}": float(np.mean(found[name]))
+        f"{PART}{name}": float(np.mean(part_values[name]))
         for name in sorted(often)
-        if len(found[name]) >= _SEEN * len(scores)
+        if len(part_values[name]) >= _SEEN * len(scores)
     }
 
 
@@ -222,14 +222,14 @@ class LogBook:
             watch.see(rollout.sample(), score)
         if step % _LOOKS:
             return {}
-        found = {alarm.kind: alarm for alarm in watch.report().alarms}
-        for kind, alarm in found.items():
+        alarms = {alarm.kind: alarm for alarm in watch.report().alarms}
+        for kind, alarm in alarms.items():
             if not self._standing.get(kind):
                 self._alarms.write({"step": step, "kind": kind, "standing": True, "sentence": alarm.sentence})
-        for kind in [kind for kind, standing in self._standing.items() if standing and kind not in found]:
+        for kind in [kind for kind, standing in self._standing.items() if standing and kind not in alarms]:
             self._alarms.write({"step": step, "kind": kind, "standing": False, "sentence": "It is over."})
-        self._standing = dict.fromkeys(found, True)
-        return {"alarms": float(len(found))}
+        self._standing = dict.fromkeys(alarms, True)
+        return {"alarms": float(len(alarms))}
 
 
 def _shown(step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Iterator[dict[str, Any]]:
@@ -250,5 +250,5 @@ def _shown(step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> I
 
 
 def _trimmed(text: Any) -> str:
-    found = text if isinstance(text, str) else json.dumps(text, default=str)
-    return found if len(found) <= _SHOWN else f"{found[:_SHOWN]} ... ({len(found)} characters)"
+    rendered = text if isinstance(text, str) else json.dumps(text, default=str)
+    return rendered if len(rendered) <= _SHOWN else f"{rendered[:_SHOWN]} ... ({len(rendered)} characters)"

@@ -23,10 +23,10 @@ def require_logs(names: Sequence[LogName]) -> None:
     for name in names:
         home, attribute, remedy = _NEEDS[name]
         try:
-            found = hasattr(importlib.import_module(home), attribute)
+            installed = hasattr(importlib.import_module(home), attribute)
         except ImportError:
-            found = False
-        if not found:  # a folder of that name, which wandb makes wherever it runs, imports as an empty package
+            installed = False
+        if not installed:  # a folder of that name, which wandb makes wherever it runs, imports as an empty package
             raise ValueError(f"report_to has {name}, whose package is not installed; {remedy}, or leave {name} out")
 
 

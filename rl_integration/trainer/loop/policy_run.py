@@ -194,17 +194,17 @@ class _Prepared:
         asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
         of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.max_new_tokens])
         known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
-        found: float | None
+        mean_score: float | None
         if known and (record := json.loads(known)).get("of") == of:
-            found = record["held_out"]
-            return found
-        found = None
+            mean_score = record["held_out"]
+            return mean_score
+        mean_score = None
         if self.tasks.held_out:
             with Rewards(judged_by) as rewards:
-                found = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
+                mean_score = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
         if self.processes.is_main_process:
-            put(path, json.dumps({"of": of, "held_out": found}) + "\n")
-        return found
+            put(path, json.dumps({"of": of, "held_out": mean_score}) + "\n")
+        return mean_score
 
     def trained(self, before: float | None, *, resume: bool, tell: Tell | None) -> RunReport:
         """Train, save and report."""
@@ -290,12 +290,12 @@ def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
 
 def _notes(name: str, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:
     """What people should know before they wait for hours."""
-    found = []
+    notes = []
     texts: Sequence[Task] = [task for task in tasks.train if isinstance(task.prompt, str)]
     if texts and getattr(policy.tokenizer, "chat_template", None):
-        found.append(
+        notes.append(
             f"{len(texts)} prompts are texts and {name} has a chat template; data.chat: true makes turns of them"
         )
     if not tasks.held_out:
-        found.append("no prompts are held out, so what is learnt is measured on training prompts alone")
-    return tuple(found)
+        notes.append("no prompts are held out, so what is learnt is measured on training prompts alone")
+    return tuple(notes)

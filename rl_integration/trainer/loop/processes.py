@@ -105,10 +105,10 @@ class Processes:
             return list(things)
         import torch.distributed as dist
 
-        found: list[Any] = [None] * self.world_size
+        object_list: list[Any] = [None] * self.world_size
         with self._failures():
-            dist.all_gather_object(found, list(things), group=self._open())
-        return [thing for part in found for thing in part]
+            dist.all_gather_object(object_list, list(things), group=self._open())
+        return [thing for part in object_list for thing in part]
 
     def broadcast(self, thing: T) -> T:
         """Return what the first process has."""
@@ -116,10 +116,10 @@ class Processes:
             return thing
         import torch.distributed as dist
 
-        found = [thing]
+        object_list = [thing]
         with self._failures():
-            dist.broadcast_object_list(found, src=0, group=self._open())
-        return found[0]
+            dist.broadcast_object_list(object_list, src=0, group=self._open())
+        return object_list[0]
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Put the sums over all processes in the place of tensors, which are alike in kind and shape everywhere."""

@@ -43,22 +43,22 @@ def figure(title: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]
     Raises:
         ValueError: matplotlib is not installed.
     """
-    found = {
+    series = {
         name: np.array([(line["step"], line[name]) for line in lines if name in line], dtype=float)
         for name in columns
         if any(name in line for line in lines)
     }
-    if not found:
+    if not series:
         return ""
-    drawn = _drawn([_thinned(points) for points in found.values()])
+    drawn = _drawn([_thinned(points) for points in series.values()])
     legend = "".join(
         f'<span style="color:{COLOURS[place % len(COLOURS)]}">{html.escape(_label(name))}</span>'
-        for place, name in enumerate(found)
+        for place, name in enumerate(series)
     )
-    named = html.escape(f"{title}: {', '.join(map(_label, found))}", quote=True)
+    named = html.escape(f"{title}: {', '.join(map(_label, series))}", quote=True)
     return (
         f'<figure role="img" aria-label="{named}"><figcaption><b>{html.escape(title)}</b>'
-        f"{legend if len(found) > 1 or any('/' in name for name in found) else ''}</figcaption>{drawn}</figure>"
+        f"{legend if len(series) > 1 or any('/' in name for name in series) else ''}</figcaption>{drawn}</figure>"
     )
 
 
@@ -194,9 +194,9 @@ def _alarms(lines: Sequence[Mapping[str, Any]]) -> str:
 def _columns(names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> list[str]:
     there = sorted({name for line in lines for name in line})
     return [
-        found
+        column
         for name in names
-        for found in ([one for one in there if one.startswith(name)] if name.endswith("/") else [name])
+        for column in ([one for one in there if one.startswith(name)] if name.endswith("/") else [name])
     ]
 
 

@@ -67,7 +67,7 @@ class PromptStates:
         """
         prompts = [self._policy.encode(task) for task in self._processes.share(tasks)]
         order = sorted(range(len(prompts)), key=lambda place: (len(prompts[place]), place))
-        found: dict[int, list[float]] = {}
+        states: dict[int, list[float]] = {}
         training = self._policy.model.training
         self._policy.model.eval()
         try:
@@ -75,10 +75,10 @@ class PromptStates:
                 width = max(1, _TOKENS // len(prompts[order[0]]))
                 part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
                 order = order[len(part) :]
-                found.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
+                states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
         finally:
             self._policy.model.train(training)
-        rows = self._processes.all_gather([found[place] for place in range(len(prompts))])
+        rows = self._processes.all_gather([states[place] for place in range(len(prompts))])
         return np.array(rows, dtype=np.float64)
 
     @torch.inference_mode()
@@ -87,7 +87,7 @@ class PromptStates:
         device = self._policy.device
         ids = torch.tensor([[self._policy.pad] * (longest - len(row)) + list(row) for row in prompts], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
-        found = self._policy.model(
+        outputs = self._policy.model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
@@ -95,7 +95,7 @@ class PromptStates:
             output_hidden_states=True,
             logits_to_keep=1,
         )
-        states: list[list[float]] = found.hidden_states[-1][:, -1].double().cpu().tolist()
+        states: list[list[float]] = outputs.hidden_states[-1][:, -1].double().cpu().tolist()
         return states
 
 
@@ -331,8 +331,8 @@ class Run:
         _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, version=self._learner.step, name="held-out")
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
-        found = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
-        return found | ({"held_out": float(np.mean(values))} if values else {})
+        metrics = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
+        return metrics | ({"held_out": float(np.mean(values))} if values else {})
 
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         began = time.perf_counter()

@@ -87,9 +87,9 @@ class Groups:
 
     def sums(self, values: Floats) -> Floats:
         """Return at each sample the sum of the valid members' values of its group."""
-        found = np.zeros(int(self.ids.max(initial=-1)) + 1)
-        np.add.at(found, self.ids[self.valid], values[self.valid])
-        return found[self.ids]
+        group_sums = np.zeros(int(self.ids.max(initial=-1)) + 1)
+        np.add.at(group_sums, self.ids[self.valid], values[self.valid])
+        return group_sums[self.ids]
 
     def counts(self) -> Floats:
         """Return at each sample how many valid members its group has."""
@@ -101,8 +101,8 @@ class Groups:
 
     def means(self, values: Floats | None = None) -> Floats:
         """Return at each sample the mean of its group's valid members; 0 where there is none."""
-        found: Floats = self.sums(self.rewards if values is None else values) / np.maximum(self.counts(), 1)
-        return found
+        means: Floats = self.sums(self.rewards if values is None else values) / np.maximum(self.counts(), 1)
+        return means
 
     def deviations(self, values: Floats | None = None) -> Floats:
         """Return at each sample the standard deviation of its group, with n - 1 below; 0 for fewer than two.
@@ -122,9 +122,9 @@ class Groups:
     def largest(self, values: Floats | None = None) -> Floats:
         """Return at each sample the largest value among its group's valid members; -inf where there is none."""
         given = self.rewards if values is None else values
-        found = np.full(int(self.ids.max(initial=-1)) + 1, -np.inf)
-        np.maximum.at(found, self.ids[self.valid], given[self.valid])
-        return found[self.ids]
+        maxima = np.full(int(self.ids.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(maxima, self.ids[self.valid], given[self.valid])
+        return maxima[self.ids]
 
 
 def groups_of(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Groups:

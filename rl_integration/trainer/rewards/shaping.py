@@ -80,15 +80,15 @@ def token_rewards(
     """
     mask = flags("mask", mask)
     same_shape("rewards", np.shape(rewards), mask.shape[:1])
-    found = np.zeros(mask.shape)
+    shaped = np.zeros(mask.shape)
     if beta:
         if logp is None or reference_logp is None:
             raise ValueError(f"beta={beta} needs logp and reference_logp; give both, or beta=0")
-        found -= beta * _log_ratio(logp, reference_logp, mask, beta)
+        shaped -= beta * _log_ratio(logp, reference_logp, mask, beta)
     rows = np.flatnonzero(mask.any(axis=1))
     last = mask.shape[1] - 1 - np.argmax(mask[:, ::-1], axis=1)
-    found[rows, last[rows]] += np.asarray(rewards, dtype=np.float64)[rows]
-    return found
+    shaped[rows, last[rows]] += np.asarray(rewards, dtype=np.float64)[rows]
+    return shaped
 
 
 def _log_ratio(logp: Floats, reference_logp: Floats, mask: Bools, beta: float) -> Floats:

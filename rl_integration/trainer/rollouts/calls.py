@@ -46,7 +46,7 @@ def broken_up(text: str, marks: Sequence[str]) -> str:
         return readable
     # A look ahead finds marks that overlap, too.
     pattern = re.compile(f"(?=(?:{'|'.join(map(re.escape, known))}))[\\s\\S]", re.IGNORECASE)
-    return pattern.sub(lambda found: found[0] + BREAK, readable)
+    return pattern.sub(lambda match: match[0] + BREAK, readable)
 
 
 def plain_tokens(policy: Policy, text: str) -> list[int]:
@@ -61,10 +61,10 @@ def check_writable(policy: Policy, marks: Sequence[str]) -> None:
         ValueError: tokens of a mark are not read as that mark.
     """
     for mark in marks:
-        found = policy.decode(policy.tokens.text(mark))
-        if found.strip() != mark.strip():
+        decoded = policy.decode(policy.tokens.text(mark))
+        if decoded.strip() != mark.strip():
             raise ValueError(
-                f"the tokenizer of {policy.name!r} reads {mark!r} back as {found!r}, so such a call would never "
+                f"the tokenizer of {policy.name!r} reads {mark!r} back as {decoded!r}, so such a call would never "
                 "be seen; take other marks, or another style"
             )
 
@@ -165,19 +165,19 @@ class Toolbox:
                     target=_serve, args=(self._calls, self._tools), name=f"adjudge-tools-{number}", daemon=True
                 ).start()
             weakref.finalize(self, _end, self._calls, self._threads)
-        found: Future[list[ToolAnswer]] = Future()
-        self._calls.put((found, calls))
-        return found
+        future: Future[list[ToolAnswer]] = Future()
+        self._calls.put((future, calls))
+        return future
 
 
 def _serve(queue: _Queue, tools: Mapping[str, Tool]) -> None:
     """What a thread does; it does not know the toolbox, so that one nobody uses any more ends its threads."""
     while (asked := queue.get()) is not None:
-        found, calls = asked
+        future, calls = asked
         try:
-            found.set_result([_answer(tools, call) for call in calls])
+            future.set_result([_answer(tools, call) for call in calls])
         except BaseException as error:  # noqa: BLE001 whatever it is, it belongs to who waits for the answers
-            found.set_exception(error)
+            future.set_exception(error)
 
 
 def _end(queue: _Queue, threads: int) -> None:

@@ -44,7 +44,7 @@ def order_effects(
         for one, other in zip(orders.get(GIVEN, []), orders.get(SWAPPED, []), strict=False)
     ]
     first, second = labels
-    found = {
+    shares = {
         "right_first": _share(verdict == right for verdict, right in every if right == first),
         "right_second": _share(verdict == right for verdict, right in every if right == second),
         "first_preferred": _share(verdict == first for verdict, _ in every if verdict in labels),
@@ -55,7 +55,7 @@ def order_effects(
         ),
         "consistently_right": _share(one[0] == one[1] and other[0] == other[1] for one, other in both),
     }
-    return {name: share for name, share in found.items() if share is not None}
+    return {name: share for name, share in shares.items() if share is not None}
 
 
 def _share(facts: Iterable[bool]) -> float | None:

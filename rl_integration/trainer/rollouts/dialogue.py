@@ -96,7 +96,7 @@ class ChatCalls:
 
     def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
         """Return the calls of a turn, once it has ended."""
-        return tuple(_call(found) for found in _BLOCK.finditer(text)) if ended else ()
+        return tuple(_call(match) for match in _BLOCK.finditer(text)) if ended else ()
 
     def shown(self, text: str) -> str:
         """Return a tool's text with everything broken up that reads as a call, a special token or a turn's head."""
@@ -104,10 +104,10 @@ class ChatCalls:
 
     def answered(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of the tools' turns, up to where the assistant's next one begins."""
-        found = list(self._head)
+        tokens = list(self._head)
         for place, text in enumerate(texts):
-            found += [*(self._between if place else ()), *plain_tokens(self._policy, text)]
-        return [*found, *self._tail]
+            tokens += [*(self._between if place else ()), *plain_tokens(self._policy, text)]
+        return [*tokens, *self._tail]
 
 
 def _around(policy: Policy) -> tuple[str, str, str]:
@@ -144,8 +144,8 @@ def _split(text: str, marks: Sequence[str]) -> list[str] | None:
     """The text around marks that stand in it once each, in order."""
     parts = []
     for mark in marks:
-        head, found, text = text.partition(mark)
-        if not found:
+        head, separator, text = text.partition(mark)
+        if not separator:
             return None
         parts.append(head)
     return None if any(mark in text for mark in marks) else [*parts, text]
@@ -165,10 +165,10 @@ def _check_form(policy: Policy) -> None:
 
 
 def _text(tokens: PromptTokens, chat: Sequence[Message], *, finished: bool = False) -> str:
-    found = tokens.rendered(chat, finished=finished)
-    if isinstance(found, Fault):
-        raise ValueError(f"{found.detail}; the style chat needs a template that takes turns of the role tool")
-    return found
+    rendered = tokens.rendered(chat, finished=finished)
+    if isinstance(rendered, Fault):
+        raise ValueError(f"{rendered.detail}; the style chat needs a template that takes turns of the role tool")
+    return rendered
 
 
 def _call(block: re.Match[str]) -> Call:
@@ -258,9 +258,9 @@ class Dialogue(Writer):
             going = [answer for answer in answers if answer.done is None]
             if going:
                 self._round(going, turn, num_generations, sampling, seed)
-        found = [answer.done for answer in answers if answer.done is not None]
-        assert len(found) == len(answers), "each piece that was asked for was told of"
-        return found
+        rollouts = [answer.done for answer in answers if answer.done is not None]
+        assert len(rollouts) == len(answers), "each piece that was asked for was told of"
+        return rollouts
 
     def _round(
         self, going: Sequence[_Answer], turn: int, num_generations: int, sampling: SamplingConfig, seed: int

@@ -75,11 +75,11 @@ def checkpoint_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 def _merged(weight: Tensor, layer: Any) -> Tensor:
     if layer.merged or layer.disable_adapters:
         return weight
-    found = weight.float()
+    merged = weight.float()
     for name in layer.active_adapters:
         if name in layer.lora_A:
-            found = found + layer.get_delta_weight(name).float()
-    return found
+            merged = merged + layer.get_delta_weight(name).float()
+    return merged
 
 
 class Policy:
@@ -108,8 +108,8 @@ class Policy:
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        found: torch.device = self.model.device
-        return found
+        device: torch.device = self.model.device
+        return device
 
     @property
     def exact(self) -> bool:
@@ -160,12 +160,12 @@ class Policy:
     def ends(self) -> frozenset[int]:
         """Tokens that end an answer; `ValueError` where there are none."""
         own = getattr(self.model.generation_config, "eos_token_id", None)
-        found = self.tokens.end_tokens() | frozenset([own] if isinstance(own, int) else own or ())
-        if not found:
+        ends = self.tokens.end_tokens() | frozenset([own] if isinstance(own, int) else own or ())
+        if not ends:
             raise ValueError(
                 f"the model {self.name!r} has no end token, so no answer would end; give its tokenizer one"
             )
-        return found
+        return ends
 
     def encode(self, task: Task) -> tuple[int, ...]:
         """Return a task's prompt as tokens: a chat through the template, a text as the tokenizer begins texts.
@@ -202,14 +202,14 @@ class Policy:
         """
         width = rows.answer_ids.shape[1]
         with self.arithmetic():
-            found = self.model(
+            outputs = self.model(
                 input_ids=rows.input_ids,
                 attention_mask=rows.attention_mask,
                 position_ids=rows.position_ids,
                 use_cache=False,
                 logits_to_keep=width + 1,
             )
-        return token_logprobs(found.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
+        return token_logprobs(outputs.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
 
     def save(self, folder: Path) -> None:
         """Write the model and its tokenizer as `transformers` reads them; low-rank factors are merged into a copy."""

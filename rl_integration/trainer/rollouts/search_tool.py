@@ -96,12 +96,12 @@ class SearchTool(Options, what="search tool option"):
     def _texts(self) -> list[tuple[str, str]]:
         try:
             with open(self.documents, encoding="utf-8") as file:
-                found = [_document(line, f"{self.documents}:{at}") for at, line in enumerate(file, 1) if line.strip()]
+                texts = [_document(line, f"{self.documents}:{at}") for at, line in enumerate(file, 1) if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"the search tool's documents {self.documents!r} cannot be read: {error}") from error
-        if not found:
+        if not texts:
             raise ValueError(f"the search tool's documents {self.documents!r} hold nothing; give a text in each line")
-        return found
+        return texts
 
     @cached_property
     def _index(self) -> Bm25:

@@ -116,13 +116,13 @@ class RunTasks:
 
 def whole(tasks: Sequence[Task], parted: Collection[str], left_out: LeftOut) -> list[Task]:
     """Return the tasks whose cohorts are whole; those that are left alone are counted."""
-    found = []
+    kept = []
     for task in tasks:
         if task.cohort and task.cohort in parted:
             left_out.add("another of its cohort is left out", task.id)
         else:
-            found.append(task)
-    return found
+            kept.append(task)
+    return kept
 
 
 def prompt_key(task: Task) -> str:
@@ -169,9 +169,9 @@ def read_tasks(files: TaskFiles, *, accept: Callable[[Sample], None]) -> RunTask
         train = whole(train, parted, left_out)
     else:
         train, held = _divided(tasks, files)
-    found = RunTasks(train=tuple(train), held_out=tuple(held), rows=rows, left_out=left_out)
-    found.require()
-    return found
+    run_tasks = RunTasks(train=tuple(train), held_out=tuple(held), rows=rows, left_out=left_out)
+    run_tasks.require()
+    return run_tasks
 
 
 def _divided(tasks: Sequence[Task], files: TaskFiles) -> tuple[list[Task], list[Task]]:

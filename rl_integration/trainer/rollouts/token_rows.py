@@ -114,8 +114,8 @@ def token_logprobs(logits: Tensor, ids: Tensor, *, temperature: float, steer: bo
     Returns:
         (n, R) and (n, R), in 32 bits, or in 64 where the logits are.
     """
-    found: tuple[Tensor, Tensor] = _TokenLogprobs.apply(logits, ids, temperature, steer)  # type: ignore[no-untyped-call]
-    return found
+    logprobs, entropies = _TokenLogprobs.apply(logits, ids, temperature, steer)  # type: ignore[no-untyped-call]
+    return logprobs, entropies
 
 
 class _TokenLogprobs(torch.autograd.Function):
@@ -145,7 +145,7 @@ class _TokenLogprobs(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         by_logprob, by_entropy = grads
         logits, ids, normals, entropies = ctx.saved_tensors
-        found = torch.zeros_like(logits)
+        grad_logits = torch.zeros_like(logits)
         for part in _parts(logits):
             logp = (logits[part].to(normals.dtype) / ctx.temperature).sub_(normals[part].unsqueeze(-1))
             wanted = by_logprob[part].unsqueeze(-1)
@@ -154,8 +154,8 @@ class _TokenLogprobs(torch.autograd.Function):
                 change = change + (logp + entropies[part].unsqueeze(-1)) * by_entropy[part].unsqueeze(-1)
             change = logp.exp().mul_(change).neg_()
             change.scatter_add_(-1, ids[part].unsqueeze(-1), wanted)
-            found[part] = change.div_(ctx.temperature).to(found.dtype)
-        return found, None, None, None
+            grad_logits[part] = change.div_(ctx.temperature).to(grad_logits.dtype)
+        return grad_logits, None, None, None
 
 
 def _parts(logits: Tensor) -> Iterator[tuple[slice, slice]]:

@@ -151,16 +151,16 @@ class ToolChoice:
         """Return the tool, or raise `ValueError`."""
         module, _, name = _KNOWN.get(self.kind, self.kind).partition(":")
         try:
-            found: Any = getattr(importlib.import_module(module), name)
+            tool: Any = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise ValueError(f"the tool {self.kind!r} cannot be imported: {error}") from error
-        if isinstance(found, type):
-            if not dataclasses.is_dataclass(found):
+        if isinstance(tool, type):
+            if not dataclasses.is_dataclass(tool):
                 raise ValueError(f"the tool {self.kind!r} is a class and no dataclass; name a dataclass, or an object")
-            return cast("Tool", config_of(found, dict(self.options), f"the tool {self.kind}"))
+            return cast("Tool", config_of(tool, dict(self.options), f"the tool {self.kind}"))
         if self.options:
             raise ValueError(f"the tool {self.kind!r} is an object, which takes no options; name its class instead")
-        return cast("Tool", found)
+        return cast("Tool", tool)
 
 
 @dataclass(frozen=True, kw_only=True)

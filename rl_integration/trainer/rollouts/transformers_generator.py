@@ -63,12 +63,12 @@ class Continuation:
     def append(self, tokens: Tensor) -> Tensor:
         """Add a token to each row; return the logits of the one after it, [rows, vocabulary]."""
         self._column += 1
-        found = self._forward(tokens[:, None], self._mask[:, : self._column], self._next[:, None])
+        logits = self._forward(tokens[:, None], self._mask[:, : self._column], self._next[:, None])
         self._next = self._next + 1
-        return found
+        return logits
 
     def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        found = self._model(
+        outputs = self._model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
@@ -76,7 +76,7 @@ class Continuation:
             use_cache=True,
             logits_to_keep=1,
         )
-        logits: Tensor = found.logits[:, -1].float()
+        logits: Tensor = outputs.logits[:, -1].float()
         return logits
 
 
@@ -125,11 +125,11 @@ class StopTexts:
         """Whether a token holds the last character of a stop text, or a part of a character."""
         if self._lasts is None:
             return True
-        found = self._ending.get(token)
-        if found is None:
+        may_end = self._ending.get(token)
+        if may_end is None:
             text = self._decode([token])
-            found = self._ending[token] = any(last in text for last in self._lasts)
-        return found
+            may_end = self._ending[token] = any(last in text for last in self._lasts)
+        return may_end
 
     def _within(self, text: str) -> bool:
         return any(stop in text for stop in self._texts)

@@ -91,7 +91,7 @@ class TreeWriter(Writer):
             growth.by_uncertainty(num_generations, self._config)
         else:
             growth.by_segments(num_generations, self._config if num_generations > 1 else replace(self._config, trees=1))
-        return [growth.found[place] for place in range(len(tasks) * num_generations)]
+        return [growth.rollouts[place] for place in range(len(tasks) * num_generations)]
 
 
 @dataclass(kw_only=True)
@@ -106,7 +106,7 @@ class _Growth:
     version: int
     name: str
     on_rollout: OnRollout
-    found: dict[int, Rollout] = field(default_factory=dict)
+    rollouts: dict[int, Rollout] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._prompts = [self.policy.encode(task) for task in self.tasks]
@@ -141,8 +141,8 @@ class _Growth:
         for branch, _ in self._written(roots, self._left):
             ranked = sorted(range(1, len(branch.logprobs)), key=lambda place: (branch.logprobs[place], place))
             parts = _cut(branch, sorted(ranked[: config.forks]), self._named)
-            rollout = self.found[branch.first]
-            self.found[branch.first] = replace(rollout, path=parts[-1].path)
+            rollout = self.rollouts[branch.first]
+            self.rollouts[branch.first] = replace(rollout, path=parts[-1].path)
             beginnings = [part for part in parts[:-1] for _ in range(config.copies)]
             prompt = _Branch(task=branch.task, first=0, leaves=1)
             beginnings += [prompt] * (size - 1 - len(beginnings))
@@ -192,7 +192,7 @@ class _Growth:
         return self.seed if self._calls == 1 else random.Random(f"{self.seed}:{self._calls}").getrandbits(48)
 
     def _finish(self, branch: _Branch, piece: Piece) -> None:
-        self.found[branch.first] = Rollout(
+        self.rollouts[branch.first] = Rollout(
             id=f"{self.name}:{branch.first}",
             task=self.tasks[branch.task],
             prompt_ids=self._prompts[branch.task],
@@ -204,7 +204,7 @@ class _Growth:
             version=self.version,
             path=branch.path,
         )
-        self.on_rollout(branch.first, self.found[branch.first])
+        self.on_rollout(branch.first, self.rollouts[branch.first])
 
 
 def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
@@ -223,8 +223,8 @@ def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
 def _cut(branch: _Branch, places: Sequence[int], named: Callable[[], str]) -> list[_Branch]:
     """A whole answer and its beginnings up to each place, shortest first, with a node for each stretch between."""
     path: tuple[tuple[str, int], ...] = ()
-    found: list[_Branch] = []
+    branches: list[_Branch] = []
     for begin, end in pairwise([0, *places, len(branch.ids)]):
         path = (*path, (named(), end - begin))
-        found.append(replace(branch, ids=branch.ids[:end], logprobs=branch.logprobs[:end], path=path))
-    return found
+        branches.append(replace(branch, ids=branch.ids[:end], logprobs=branch.logprobs[:end], path=path))
+    return branches

@@ -178,16 +178,20 @@ class VllmGenerator:
 
 def _piece(output: Any, ends: Collection[int]) -> Piece:
     """What vLLM wrote; `VllmFailed` unless it ended as answers end, with the log-probabilities of its tokens."""
-    ids, found = tuple(output.token_ids), output.logprobs
+    ids, flat_logprobs = tuple(output.token_ids), output.logprobs
     if output.finish_reason not in ("stop", "length") or not ids:
         raise VllmFailed(f"vLLM ended an answer of {len(ids)} tokens with {output.finish_reason!r}")
-    if tuple(found.token_ids) != ids:
-        raise VllmFailed(f"vLLM gave log-probabilities of {len(found.token_ids)} other tokens than the {len(ids)}")
-    if not all(map(math.isfinite, found.logprobs)):
+    if tuple(flat_logprobs.token_ids) != ids:
+        raise VllmFailed(
+            f"vLLM gave log-probabilities of {len(flat_logprobs.token_ids)} other tokens than the {len(ids)}"
+        )
+    if not all(map(math.isfinite, flat_logprobs.logprobs)):
         raise VllmFailed(
             "vLLM's log-probabilities are not finite; lower learning.learning_rate, or try rollouts.vllm.dtype: float32"
         )
-    return Piece(ids=ids, logprobs=tuple(found.logprobs), finish_reason=output.finish_reason, ended=ids[-1] in ends)
+    return Piece(
+        ids=ids, logprobs=tuple(flat_logprobs.logprobs), finish_reason=output.finish_reason, ended=ids[-1] in ends
+    )
 
 
 def _seeds(prompts: Sequence[Sequence[int]], copies: int, seed: int) -> Iterator[int]:
@@ -303,10 +307,10 @@ class VllmInProcess:
         from vllm.exceptions import VLLMError
 
         try:
-            found = self.engine.step()
+            outputs = self.engine.step()
         except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
             raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
-        for one in found:
+        for one in outputs:
             if one.finished:
                 yield one.request_id, one.outputs[0]
 
@@ -348,25 +352,25 @@ def _load(worker: Any, weights: Iterable[tuple[str, Tensor]]) -> set[str]:
     wanted = {name for name, _ in model.named_parameters()}
     with set_current_vllm_config(worker.vllm_config):
         reload.initialize_layerwise_reload(model)
-        found = model.load_weights(weights)
+        loaded = model.load_weights(weights)
         reload.finalize_layerwise_reload(model, worker.model_config)
         for layer in _sharing(model):  # kernels' copies of a tied weight; the reload renews the first layer's alone
             layer.quant_method.process_weights_after_loading(layer)
-    return wanted - found if found is not None else set()
+    return wanted - loaded if loaded is not None else set()
 
 
 def _sharing(model: Any) -> list[Any]:
     """Layers whose weight an earlier layer has, too."""
     seen: set[int] = set()
-    found = []
+    layers = []
     for layer in model.modules():
         weight = getattr(layer, "weight", None)
         if weight is None or not hasattr(layer, "quant_method"):
             continue
         if id(weight) in seen:
-            found.append(layer)
+            layers.append(layer)
         seen.add(id(weight))
-    return found
+    return layers
 
 
 def _first_line(error: Exception) -> str:

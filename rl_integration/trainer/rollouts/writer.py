@@ -147,11 +147,11 @@ class Writer:
             on_rollout: told each answer as soon as it ends.
         """
         prompts = [self.prompt(task) for task in tasks]
-        found: dict[int, Rollout] = {}
+        rollouts: dict[int, Rollout] = {}
 
         def done(place: int, piece: Piece) -> None:
             at = place // num_generations
-            found[place] = Rollout(
+            rollouts[place] = Rollout(
                 id=f"{name}:{place}",
                 task=tasks[at],
                 prompt_ids=prompts[at],
@@ -162,11 +162,11 @@ class Writer:
                 finish_reason=piece.finish_reason,
                 version=version,
             )
-            on_rollout(place, found[place])
+            on_rollout(place, rollouts[place])
 
         self._generator.refresh(version)
         self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
-        return [found[place] for place in range(len(tasks) * num_generations)]
+        return [rollouts[place] for place in range(len(tasks) * num_generations)]
 
     def scored(
         self, rewards: Rewards, tasks: Sequence[Task], num_generations: int, sampling: SamplingConfig, **options: Any
@@ -262,7 +262,7 @@ class Answering:
 
     def scored(self, asks: Sequence[Ask]) -> list[Answered]:
         """Return what was asked for, in order."""
-        found: dict[int, Answered] = {}
+        answered: dict[int, Answered] = {}
         scorings: list[tuple[list[int], int, Scoring, list[Rollout]]] = []
         began = time.perf_counter()
         for count in sorted({ask.count for ask in asks}):
@@ -275,8 +275,8 @@ class Answering:
             self.seconds_waiting += seconds
             for at, place in enumerate(places):
                 part = slice(at * count, (at + 1) * count)
-                found[place] = Answered(rollouts=rollouts[part], scores=scores[part])
-        return [found[place] for place in range(len(asks))]
+                answered[place] = Answered(rollouts=rollouts[part], scores=scores[part])
+        return [answered[place] for place in range(len(asks))]
 
     def texts(self, asks: Sequence[Ask]) -> list[str]:
         """Return the first answer's text of each, without a score."""
@@ -299,7 +299,7 @@ class Answering:
 
     def _written(self, asks: Sequence[Ask], count: int, scoring: Scoring | None) -> list[Rollout]:
         """Answers to asks of one count, side by side; told to the scoring as they end."""
-        found: dict[int, Rollout] = {}
+        rollouts: dict[int, Rollout] = {}
 
         def done(place: int, written: Rollout) -> None:
             ask = asks[place // count]
@@ -307,9 +307,9 @@ class Answering:
             if ask.learnt_after is not None:
                 unknown = np.full_like(written.logprobs, np.nan)
                 answer = replace(answer, prompt_ids=ask.learnt_after, logprobs=unknown)
-            found[place] = answer
+            rollouts[place] = answer
             if scoring is not None:
-                scoring.add(place, found[place])
+                scoring.add(place, rollouts[place])
 
         shown = [ask.task if ask.prompt is None else replace(ask.task, prompt=ask.prompt) for ask in asks]
         self._calls += 1
@@ -323,4 +323,4 @@ class Answering:
             name=f"{self._name}.{self._calls}",
             on_rollout=done,
         )
-        return [found[place] for place in range(len(asks) * count)]
+        return [rollouts[place] for place in range(len(asks) * count)]

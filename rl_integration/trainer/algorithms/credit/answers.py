@@ -54,15 +54,15 @@ _End: TypeAlias = tuple[int, bool]
 
 
 def _spans(ends: Sequence[_End]) -> list[Span]:
-    found: list[Span] = []
+    spans: list[Span] = []
     before = 0
     for complete, hanging in ends:
         after = max(complete, before)
         # A token that completed nothing is a part of the character to come, or of the one that was given up before it.
         begin = before if hanging or after > before else max(before - 1, 0)
-        found.append((begin, after + hanging))
+        spans.append((begin, after + hanging))
         before = after
-    return found
+    return spans
 
 
 def _one_by_one(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | None:
@@ -135,8 +135,8 @@ def steps_of_tokens(spans: Sequence[tuple[int, int]], offsets: Sequence[tuple[in
     first, last = np.array(offsets, dtype=np.int64).T
     step = np.searchsorted(ends, first, side="right")  # the first that ends behind the token's beginning
     inside = np.minimum(step, len(spans) - 1)
-    found: Integers = np.where((first < last) & (step < len(spans)) & (starts[inside] < last), step, -1)
-    return found
+    steps: Integers = np.where((first < last) & (step < len(spans)) & (starts[inside] < last), step, -1)
+    return steps
 
 
 def over_tokens(values: Floats, steps: Integers) -> Floats:
@@ -158,11 +158,11 @@ def at_last_tokens(values: Floats, steps: Integers) -> Floats:
         ValueError: a token belongs to a step that has no number.
     """
     values = _checked(values, steps)
-    found = np.zeros(len(steps))
+    token_values = np.zeros(len(steps))
     last = {int(step): token for token, step in enumerate(steps) if step >= 0}
     for step, token in last.items():
-        found[token] = values[step]
-    return found
+        token_values[token] = values[step]
+    return token_values
 
 
 def rows_of_tokens(values: Sequence[Floats], steps: Integers) -> Floats:
@@ -251,10 +251,10 @@ class Answers:
 
 def _steps(score: Score, part: str) -> tuple[StepScore, ...]:
     """The steps that a score or one of its parts has; none where there is no such part."""
-    found: Score | None = score
+    component: Score | None = score
     for name in part.split(".") if part else ():
-        found = found.parts.get(name) if found is not None else None
-    return found.steps if found is not None and found.status == "scored" else ()
+        component = component.parts.get(name) if component is not None else None
+    return component.steps if component is not None and component.status == "scored" else ()
 
 
 def _runs(own: Bools) -> list[Span]:
@@ -270,7 +270,7 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
     if len(texts) != len(runs):
         return None
     begins = accumulate((len(text) + 1 for text in texts[:-1]), initial=0)
-    found = np.full(len(rollout.ids), -1, dtype=np.int64)
+    steps = np.full(len(rollout.ids), -1, dtype=np.int64)
     for run, text, begin in zip(runs, texts, begins, strict=True):
         end = begin + len(text)
         own = [
@@ -282,7 +282,7 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
             continue
         step, (first, last) = own[0]
         if len(own) == 1 and first <= begin and end <= last:
-            found[slice(*run)] = step
+            steps[slice(*run)] = step
             continue
         ids = rollout.ids[slice(*run)]
         said = decode(ids)
@@ -291,5 +291,5 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
         shift = 0 if said.startswith(text) else said.find(text)
         offsets = [(before - shift, after - shift) for before, after in token_spans(decode, ids)]
         local = steps_of_tokens([(first - begin, last - begin) for _, (first, last) in own], offsets)
-        found[slice(*run)] = np.array([step for step, _ in own] + [-1], dtype=np.int64)[local]
-    return found
+        steps[slice(*run)] = np.array([step for step, _ in own] + [-1], dtype=np.int64)[local]
+    return steps

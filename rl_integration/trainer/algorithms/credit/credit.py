@@ -63,29 +63,29 @@ class Shape(Options):
         given = known(values).tolist()
         if not given:
             return np.zeros(0)
-        found = refine(given, self.how, eta=self.eta, start=self.start, temperature=self.temperature)
-        return np.array(found, dtype=np.float64)
+        refined = refine(given, self.how, eta=self.eta, start=self.start, temperature=self.temperature)
+        return np.array(refined, dtype=np.float64)
 
 
 def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
     """Return for each step what it and those after it get, discounted by the number of steps between."""
     check_number("gamma", gamma, Range(ge=0, le=1))
     rewards = known(rewards)
-    found = np.zeros(len(rewards))
+    returns = np.zeros(len(rewards))
     total = 0.0
     for step in reversed(range(len(rewards))):
         total = rewards[step] + gamma * total
-        found[step] = total
-    return found
+        returns[step] = total
+    return returns
 
 
 def known(values: Floats) -> Floats:
     """Return (k,) values as an array, or raise `ValueError`."""
-    found = floats("the steps' values", values)
-    bad = np.flatnonzero(~np.isfinite(found))
+    array = floats("the steps' values", values)
+    bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
-        raise ValueError(f"step {bad[0]} has the value {found[bad[0]]}; leave out the steps of this response instead")
-    return found
+        raise ValueError(f"step {bad[0]} has the value {array[bad[0]]}; leave out the steps of this response instead")
+    return array
 
 
 Peers: TypeAlias = Literal["group", "place"]
@@ -170,12 +170,12 @@ class StepCredit(Options):
             for place, value in enumerate(row.tolist() if valid else []):
                 votes.setdefault((group, self._peers(place)), []).append(value)
         scales = {peers: self._scale(np.array(values)) for peers, values in votes.items()}
-        found = []
+        normalised = []
         for row, group, valid in zip(rows, ids, taken, strict=True):
             of = [scales.get((group, self._peers(place)), (0.0, np.inf)) for place in range(len(row))]
             values = [(value - mean) / below for value, (mean, below) in zip(row.tolist(), of, strict=True)]
-            found.append(np.array(values) * valid)
-        return found
+            normalised.append(np.array(values) * valid)
+        return normalised
 
     def _peers(self, place: int) -> int:
         return place if self.peers == "place" else 0
@@ -228,19 +228,19 @@ class Capo(Options):
         Raises:
             ValueError: the value of a step is no share.
         """
-        found = np.zeros(answers.own.shape)
+        rewards = np.zeros(answers.own.shape)
         taken = groups.counted(2)
         for row in np.flatnonzero(taken):
             values = answers.values[row]
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
                 raise ValueError(f"CAPO needs steps' values from 0 (wrong) to 1, as a critic gives them; got {values}")
             wrong = over_tokens(1 - values, answers.steps[row]) if len(values) else 0.0
-            found[row] = self.correct * (answers.worth[row] >= self.right) - self.penalty * wrong
+            rewards[row] = self.correct * (answers.worth[row] >= self.right) - self.penalty * wrong
         rows, columns = np.nonzero(answers.own & taken[:, None])
-        tokens = Groups(rewards=found[rows, columns], ids=groups.ids[rows], valid=np.ones(len(rows), dtype=np.bool_))
-        found[:] = 0.0
-        found[rows, columns] = GroupRelative(eps=self.eps)(tokens)
-        return found
+        tokens = Groups(rewards=rewards[rows, columns], ids=groups.ids[rows], valid=np.ones(len(rows), dtype=np.bool_))
+        advantages = np.zeros(answers.own.shape)
+        advantages[rows, columns] = GroupRelative(eps=self.eps)(tokens)
+        return advantages
 
 
 Rewards: TypeAlias = Literal["outcome", "steps"]
@@ -319,12 +319,12 @@ class Gigpo(Options):
 
 def _states(rollout: Rollout, turns: Integers) -> list[Hashable]:
     """What each turn answered: the prompt, or the tokens between it and the turn before."""
-    found: list[Hashable] = []
+    states: list[Hashable] = []
     for turn in range(int(turns.max(initial=-1)) + 1):
         begin = int(np.flatnonzero(turns == turn)[0])
         after = int(np.flatnonzero(turns == turn - 1)[-1]) + 1 if turn else 0
-        found.append((turn == 0, rollout.ids[after:begin] if turn else rollout.prompt_ids))
-    return found
+        states.append((turn == 0, rollout.ids[after:begin] if turn else rollout.prompt_ids))
+    return states
 
 
 def _by_anchor(
@@ -410,8 +410,7 @@ class Credit(Options):
         rule = self.rule
         if self.half_life is not None and isinstance(rule, StepCredit):
             rule = replace(rule, share=rule.share * 0.5 ** (step / self.half_life))
-        found = rule.over(replace(answers, values=self._rewards(answers)), groups, outcome)
-        return np.where(answers.own, found, 0.0)
+        return np.where(answers.own, rule.over(replace(answers, values=self._rewards(answers)), groups, outcome), 0.0)
 
     def token_rewards(self, answers: Answers, groups: Groups) -> Floats:
         """Return (n, t) rewards for a critic, each step's at its last token; 0 for answers without a vote."""

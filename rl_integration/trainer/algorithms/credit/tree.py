@@ -75,25 +75,27 @@ class Tree:
         """
         same_shape("keys", (len(keys),), (len(groups),))
         paths = prefix_paths(keys, groups.ids.tolist())
-        found: list[int] = []
+        node_sizes: list[int] = []
         for row, path in enumerate(paths):
             lengths = [1] * len(keys[row]) if sizes is None else list(sizes[row])
             same_shape(f"sizes of response {row}", (len(lengths),), (len(keys[row]),))
             for node, length in zip(path, [0, *lengths], strict=True):
-                if node == len(found):
-                    found.append(length)
-                elif found[node] != length:
-                    raise ValueError(f"response {row} has a node of {length} tokens that has {found[node]} in another")
+                if node == len(node_sizes):
+                    node_sizes.append(length)
+                elif node_sizes[node] != length:
+                    raise ValueError(
+                        f"response {row} has a node of {length} tokens that has {node_sizes[node]} in another"
+                    )
         of = tuple(np.array(path, dtype=np.int64) for path in paths)
-        return cls(groups=groups, paths=of, sizes=np.array(found, dtype=np.int64))
+        return cls(groups=groups, paths=of, sizes=np.array(node_sizes, dtype=np.int64))
 
     def sums(self, values: Floats) -> Floats:
         """Return (m,) the sum over the valid responses through each node of the responses' values, (n,)."""
-        found = np.zeros(len(self.sizes))
+        sums = np.zeros(len(self.sizes))
         for path, value, valid in zip(self.paths, values, self.groups.valid, strict=True):
             if valid:
-                found[path] += value
-        return found
+                sums[path] += value
+        return sums
 
     def counts(self) -> Floats:
         """Return (m,) how many valid responses pass through each node."""
@@ -101,8 +103,8 @@ class Tree:
 
     def values(self) -> Floats:
         """Return (m,) the mean reward of the valid responses through each node; 0 where there is none."""
-        found: Floats = self.sums(self.groups.rewards) / np.maximum(self.counts(), 1)
-        return found
+        means: Floats = self.sums(self.groups.rewards) / np.maximum(self.counts(), 1)
+        return means
 
     def along(self, values: Floats) -> list[Floats]:
         """Return for each response the values, (m,), of its nodes but the root; 0 for responses that take no part."""
@@ -170,7 +172,7 @@ def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
     counts, values = tree.counts(), tree.values()
     squares = tree.sums(groups.rewards**2)
     spread = squares - counts * values**2
-    found = np.zeros(len(groups))
+    advantages = np.zeros(len(groups))
     for row in np.flatnonzero(counted):
         path = tree.paths[row][:-1] if len(tree.paths[row]) > 1 else tree.paths[row]
         used = counts[path] > 1
@@ -178,10 +180,10 @@ def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
             used &= spread[path] > 1e-9 * squares[path]
         used[0] = True
         nodes = path[used]
-        found[row] = np.average(groups.rewards[row] - values[nodes], weights=counts[nodes])
+        advantages[row] = np.average(groups.rewards[row] - values[nodes], weights=counts[nodes])
     lengths = np.array([tree.sizes[path].sum() for path in tree.paths], dtype=np.float64)
-    mean, variance = moments(found[counted], lengths[counted])
-    return np.where(counted, (found - mean) / np.sqrt(variance + 1e-8), 0.0)
+    mean, variance = moments(advantages[counted], lengths[counted])
+    return np.where(counted, (advantages - mean) / np.sqrt(variance + 1e-8), 0.0)
 
 
 Rule: TypeAlias = Literal["tempo", "tree_grpo", "tree_rl", "tree_po", "gains"]
@@ -237,10 +239,10 @@ class TreeCredit(Options):
                 rows = tree.gains()
             case "tree_po":
                 return _level(tree_po(tree, skip_uniform=self.skip_uniform), answers)
-        found = np.zeros(answers.own.shape)
+        token_advantages = np.zeros(answers.own.shape)
         for row, (advantages, sizes) in enumerate(zip(rows, of_nodes, strict=True)):
-            found[row, : sum(sizes)] = np.repeat(advantages, sizes)
-        return found
+            token_advantages[row, : sum(sizes)] = np.repeat(advantages, sizes)
+        return token_advantages
 
     def _lengths(self, rollout: Rollout, turns: Integers) -> list[int]:
         """The tokens of each node of an answer."""

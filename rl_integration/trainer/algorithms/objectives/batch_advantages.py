@@ -241,12 +241,12 @@ class Gae(Options):
         return advantages, returns
 
     def _backwards(self, rewards: Floats, values: Floats, mask: Bools) -> Floats:
-        found = np.zeros(mask.shape)
+        advantages = np.zeros(mask.shape)
         after, value = np.zeros(len(mask)), np.zeros(len(mask))
         for place in reversed(range(mask.shape[1])):
             here = mask[:, place]
             delta = rewards[:, place] + self.gamma * value - values[:, place]
             after = np.where(here, delta + self.gamma * self.lam * after, after)
             value = np.where(here, values[:, place], value)
-            found[:, place] = np.where(here, after, 0.0)
-        return found
+            advantages[:, place] = np.where(here, after, 0.0)
+        return advantages

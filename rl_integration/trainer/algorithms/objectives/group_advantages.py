@@ -64,8 +64,8 @@ class GroupRelative(Options):
                 below = np.full(len(groups), deviation(groups.rewards[groups.valid]) + self.eps)
             case "none":
                 return centred
-        found: Floats = centred / np.where(below > 0, below, 1.0)
-        return found
+        advantages: Floats = centred / np.where(below > 0, below, 1.0)
+        return advantages
 
 
 def deviation(values: Floats) -> float:
@@ -100,8 +100,8 @@ class LeaveOneOut(Options):
         counted = groups.counted(self.min_size)
         counts = groups.counts()
         informed = counted & ~groups.uniform()
-        found = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
-        return _normalized(found, counted, self.eps) if self.normalize else found
+        advantages = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
+        return _normalized(advantages, counted, self.eps) if self.normalize else advantages
 
 
 @dataclass(frozen=True, kw_only=True)

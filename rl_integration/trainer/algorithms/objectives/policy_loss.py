@@ -119,8 +119,8 @@ def pairs(tokens: TokenBatch) -> tuple[Tensor, Tensor]:
         if usable:
             members.setdefault(name, []).append(row)
     ends = [(max(rows, key=worth.__getitem__), min(rows, key=worth.__getitem__)) for rows in members.values()]
-    found = [(best, worst) for best, worst in ends if worth[best] > worth[worst]]
-    chosen, rejected = torch.tensor(found, dtype=torch.long, device=group.device).reshape(-1, 2).unbind(dim=1)
+    ranked_pairs = [(best, worst) for best, worst in ends if worth[best] > worth[worst]]
+    chosen, rejected = torch.tensor(ranked_pairs, dtype=torch.long, device=group.device).reshape(-1, 2).unbind(dim=1)
     return chosen, rejected
 
 
@@ -158,13 +158,13 @@ def next_values(logps: Tensor, old_logps: Tensor, mask: Tensor) -> Tensor:
         mask: (n, t) tokens of the policy; after a token comes the next one under the mask.
     """
     means = (logps.detach() - old_logps.detach()).mean(dim=-1)
-    found = torch.zeros_like(means)
+    values = torch.zeros_like(means)
     after = means.new_zeros(len(means))
     for place in reversed(range(means.shape[1])):
         here = mask[:, place].bool()
-        found[:, place] = torch.where(here, after, found[:, place])
+        values[:, place] = torch.where(here, after, values[:, place])
         after = torch.where(here, means[:, place], after)
-    return found
+    return values
 
 
 def clipped(rho: Tensor, advantages: Tensor, *, low: float, high: float, ceiling: float | None = None) -> Tensor:
@@ -323,16 +323,16 @@ class PolicyLoss(Options):
 
     @torch.no_grad()
     def _metrics(self, tokens: TokenBatch, rho: Tensor) -> dict[str, Tensor]:
-        found = {"ratio": tokens.mean(rho)}
+        metrics = {"ratio": tokens.mean(rho)}
         match self.surrogate:
             case "clipped":
-                found["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (tokens.advantages < 0))
-                found["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (tokens.advantages > 0))
+                metrics["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (tokens.advantages < 0))
+                metrics["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (tokens.advantages > 0))
             case "detached":
-                found["clip_ratio_high"] = tokens.mean((rho > (self.clip_ratio_c or 0.0)) & (tokens.advantages > 0))
+                metrics["clip_ratio_high"] = tokens.mean((rho > (self.clip_ratio_c or 0.0)) & (tokens.advantages > 0))
             case "plain":
                 pass
         if tokens.sampler_logp is not None:
-            found["importance_sampling_ratio"] = tokens.mean(self.importance_sampling(tokens))
-            found["sampling_logp_difference"] = tokens.mean(sampling_logp_difference(tokens))
-        return found
+            metrics["importance_sampling_ratio"] = tokens.mean(self.importance_sampling(tokens))
+            metrics["sampling_logp_difference"] = tokens.mean(sampling_logp_difference(tokens))
+        return metrics

@@ -132,10 +132,10 @@ class TokenBatch:
 
     def needs(self, name: str, why: str) -> Tensor:
         """Return a tensor that was given, or raise a `ValueError` that says who needs it."""
-        found: Tensor | None = getattr(self, name)
-        if found is None:
+        tensor: Tensor | None = getattr(self, name)
+        if tensor is None:
             raise ValueError(f"{why} needs TokenBatch({name}=...)")
-        return found
+        return tensor
 
     def part(self, rows: slice) -> Self:
         """Return some of the rows as a part of this update: losses of all parts sum to this batch's loss."""

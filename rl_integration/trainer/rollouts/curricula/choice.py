@@ -84,13 +84,13 @@ class CurriculumChoice:
         return Curriculum(**parts)
 
     def _rules(self) -> dict[str, CurriculumRule]:
-        found: dict[str, CurriculumRule] = {}
+        rules: dict[str, CurriculumRule] = {}
         for name in self.names:
             published, start = CURRICULA[name], f"{name}."
             own = {path.removeprefix(start): value for path, value in self.set.items() if path.startswith(start)}
             record = {**plain_config(published), **own}
-            found[name] = config_of(type(published), record, f"curriculum.set.{name}")
-        return found
+            rules[name] = config_of(type(published), record, f"curriculum.set.{name}")
+        return rules
 
 
 Improver: TypeAlias = Hints | Refinements

@@ -124,12 +124,12 @@ class Record:
         for name, size, counted in zip(sources, np.abs(advantages).tolist(), groups.counted(2), strict=True):
             if counted:
                 sizes.setdefault(name, []).append(size)
-        for name, found in sizes.items():
+        for name, magnitudes in sizes.items():
             before = self.source(name)
             self._sources[name] = SourceRecord(
-                seen=before.seen + len(found),
-                recent=(*before.recent, *found)[-self._window :],
-                value=self._rate * math.fsum(found) / len(found) + (1 - self._rate) * before.value,
+                seen=before.seen + len(magnitudes),
+                recent=(*before.recent, *magnitudes)[-self._window :],
+                value=self._rate * math.fsum(magnitudes) / len(magnitudes) + (1 - self._rate) * before.value,
             )
 
     def to_dict(self) -> dict[str, Any]:

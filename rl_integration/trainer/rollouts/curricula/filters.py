@@ -143,11 +143,11 @@ class PfPpo(Options):
 
         The chances of a group sum to 1, or are all 0 where no member is valid.
         """
-        found = np.zeros(len(groups))
-        found[groups.valid] = response_weights(
+        weights = np.zeros(len(groups))
+        weights[groups.valid] = response_weights(
             groups.rewards[groups.valid], groups.ids[groups.valid], self.policy, exponent=self.exponent
         )
-        return found
+        return weights
 
     def draw(self, groups: Groups, count: int | None, random: np.random.Generator) -> Integers:
         """Return places of samples, by group, drawn with replacement.
@@ -160,13 +160,13 @@ class PfPpo(Options):
         if count is not None:
             check_number("count", count, Range(ge=1), whole=True)
         weights = self.weights(groups)
-        found = [np.zeros(0, dtype=np.int64)]
+        drawn = [np.zeros(0, dtype=np.int64)]
         for group in np.unique(groups.ids[groups.valid]):
             rows = np.flatnonzero(groups.ids == group)
-            found.append(
+            drawn.append(
                 random.choice(rows, size=len(rows) if count is None else count, p=weights[rows] / weights[rows].sum())
             )
-        return np.concatenate(found)
+        return np.concatenate(drawn)
 
     def copies(self, seed: int, groups: Groups, memory: dict[str, Any]) -> Integers:
         """Return how often each answer was drawn; the memory counts batches."""

@@ -45,12 +45,12 @@ def gold_text(task: Task) -> str | None:
 
     It is the reference itself, the first of a list of accepted ones, or the "answer" of a mapping.
     """
-    found: Any = task.reference
-    if isinstance(found, Mapping):
-        found = found.get("answer")
-    if isinstance(found, Sequence) and not isinstance(found, str) and found:
-        found = found[0]
-    return str(found) if isinstance(found, str | int | float) and not isinstance(found, bool) and found != "" else None
+    gold: Any = task.reference
+    if isinstance(gold, Mapping):
+        gold = gold.get("answer")
+    if isinstance(gold, Sequence) and not isinstance(gold, str) and gold:
+        gold = gold[0]
+    return str(gold) if isinstance(gold, str | int | float) and not isinstance(gold, bool) and gold != "" else None
 
 
 def quoted(policy: Policy, text: str) -> str:
@@ -107,8 +107,8 @@ def critique(kind: Critique, task: Task, score: Score) -> str | None:
             if score.status == "failed":  # then the evidence is about the scorer, not about the answer
                 return None
             rationale = score.evidence.get("rationale")
-            found = (rationale.strip()[-_SHOWN:] if isinstance(rationale, str) else "") or _facts(score)
-            return f"{_WRONG}\n\n{found}" if found else None
+            detail = (rationale.strip()[-_SHOWN:] if isinstance(rationale, str) else "") or _facts(score)
+            return f"{_WRONG}\n\n{detail}" if detail else None
 
 
 def _facts(score: Score) -> str:
@@ -198,16 +198,16 @@ class Refinements:
         refined: dict[int, list[tuple[int, Rollout, Score]]] = {}
         for (at, place, _), one in zip(asked, answering.scored([ask for _, _, ask in asked]), strict=True):
             refined.setdefault(at, []).append((place, one.rollouts[0], one.scores[0]))
-        found = list(groups)
+        improved = list(groups)
         joined = right = 0
         for at, refinements in refined.items():
             chosen = self._chosen(refinements)
             if chosen:
-                found[at] = self._with(groups[at], chosen, answering)
+                improved[at] = self._with(groups[at], chosen, answering)
             joined += len(chosen)
             right += sum(score.value is not None and score.value > self._rule.right_above for _, _, score in chosen)
         return Improved(
-            groups=found, counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
+            groups=improved, counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
         )
 
     def close(self) -> None:
@@ -326,7 +326,7 @@ class Hints:
 
     def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
         """Return the groups, those that nothing solved written anew with help."""
-        found = list(groups)
+        improved = list(groups)
         hinted: set[int] = set()
         unsolved = [at for at, group in enumerate(groups) if is_unsolved(group, self._rule.right_above)]
         helps = self._helps([groups[at].rollouts[0].task for at in unsolved], answering)
@@ -337,11 +337,13 @@ class Hints:
             written: dict[int, Answered] = {}
             for (at, _), part in zip(parts, answering.scored([ask for _, ask in parts]), strict=True):
                 written[at] = answering.joined(written[at], part) if at in written else part
-            found = [written.get(at, group) for at, group in enumerate(found)]
+            improved = [written.get(at, group) for at, group in enumerate(improved)]
             hinted |= written.keys()
-            helped = {at: text for at, text in helped.items() if is_unsolved(found[at], self._rule.right_above)}
-        solved = sum(is_solved(found[at], self._rule.right_above) for at in hinted)
-        return Improved(groups=found, counts={"unsolved": len(unsolved), "hinted": len(hinted), "hint_solved": solved})
+            helped = {at: text for at, text in helped.items() if is_unsolved(improved[at], self._rule.right_above)}
+        solved = sum(is_solved(improved[at], self._rule.right_above) for at in hinted)
+        return Improved(
+            groups=improved, counts={"unsolved": len(unsolved), "hinted": len(hinted), "hint_solved": solved}
+        )
 
     def close(self) -> None:
         """Do nothing: it holds nothing."""

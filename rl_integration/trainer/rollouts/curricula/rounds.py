@@ -135,16 +135,16 @@ class ReinforceAda(Options):
         wrong = random.permutation(np.flatnonzero(values <= self.right_above))
         rights = min(len(right), max(self.keep // 2, self.keep - len(wrong)))
         kept = np.sort(np.concatenate([right[:rights], wrong[: self.keep - rights]]))
-        found: Integers = judged[kept]
-        return found
+        picked: Integers = judged[kept]
+        return picked
 
     def copies(self, seed: int, groups: Groups, memory: dict[str, Any]) -> Integers:
         """Return 1 for what is picked of each group, and 0 for the rest; the memory counts batches."""
         batch = memory.get("batches", 0)
-        found = np.zeros(len(groups), dtype=np.int64)
+        copies = np.zeros(len(groups), dtype=np.int64)
         for group in np.unique(groups.ids):
             rows = np.flatnonzero(groups.ids == group)
             values = [float(groups.rewards[row]) if groups.valid[row] else None for row in rows]
-            found[rows[self.pick(values, random_of(seed, batch, int(group)))]] = 1
+            copies[rows[self.pick(values, random_of(seed, batch, int(group)))]] = 1
         memory["batches"] = batch + 1
-        return found
+        return copies

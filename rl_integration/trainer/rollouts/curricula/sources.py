@@ -133,8 +133,8 @@ class Posterior:
     def mean(self, tasks: Sequence[Task]) -> Floats:
         """Return (n,) the best guesses: the mean of each task's distribution."""
         right, wrong = self._counts(tasks)
-        found: Floats = right / (right + wrong)
-        return found
+        means: Floats = right / (right + wrong)
+        return means
 
     def observe(self, tasks: Sequence[Task], answers: Sequence[Sequence[float]]) -> None:
         """Take in the shares, in [0, 1], of the judged answers to each task; at least one for each."""
@@ -205,8 +205,8 @@ class PromptValue:
 
     def _raw(self, states: Floats) -> Floats:
         """Values that are not cut, so that an error beyond the cut is still an error."""
-        found: Floats = np.full(len(states), self._bias)
-        return found if self._weights is None else found + states @ self._weights
+        values: Floats = np.full(len(states), self._bias)
+        return values if self._weights is None else values + states @ self._weights
 
     def _read(self, tasks: Sequence[Task]) -> Floats:
         states = floats("states", self._states(tasks))
@@ -388,10 +388,10 @@ class MixedSource:
             order.restore(state["orders"][name])
 
     def _source_of(self, task: Task) -> str:
-        found = task.extra.get(self._rule.column)
-        if not isinstance(found, str) or not found:
+        source = task.extra.get(self._rule.column)
+        if not isinstance(source, str) or not source:
             raise ValueError(
                 f"the task {task.id!r} does not say where it is from: its extra field {self._rule.column!r} is "
-                f"{found!r}; give every task a source, or name another field (the curriculum's option column)"
+                f"{source!r}; give every task a source, or name another field (the curriculum's option column)"
             )
-        return found
+        return source
