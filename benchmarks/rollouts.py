@@ -30,8 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.rollouts.opening import open_generator
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
-from adjudge.rl_integration.trainer.rollouts.writer import Piece, open_generator
+from adjudge.rl_integration.trainer.rollouts.writer import Piece
 
 ENGINES = ("transformers", "vllm")
 CHARACTERS = "".join(chr(0x4E00 + at) for at in range(500))  # a random policy ends an answer every 500 tokens

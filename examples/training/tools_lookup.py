@@ -29,7 +29,7 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
+from adjudge.rl_integration.trainer.rollouts.opening import open_writer
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tool import ToolChoice, ToolUse

@@ -85,18 +85,18 @@ def first_rows(rows: Any, count: int) -> list[Mapping[str, Any]]:
         raise ValueError(f"n={count!r}; it is the number of rows to look at, 1 or more")
     if isinstance(rows, str | Path):
         read = islice(open_source(str(rows), limit=_ROW_BYTES).rows(Cursor()), count)
-        found: list[Any] = [row.error if row.data is None else row.cells() for row in read]
+        first: list[Any] = [row.error if row.data is None else row.cells() for row in read]
     elif isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         held = f" of {', '.join(map(str, rows))}" if isinstance(rows, Mapping) else ""
         raise ValueError(f"a {type(rows).__name__}{held} holds no rows; give one split, a list of rows, or a path")
     else:
-        found = list(islice(rows, count))
-    if not found:
+        first = list(islice(rows, count))
+    if not first:
         raise ValueError("the data set has no rows")
-    for place, row in enumerate(found):
+    for place, row in enumerate(first):
         if not isinstance(row, Mapping):
             raise ValueError(f"row {place} is {kind_of(row)} ({str(row)[:200]}); it must be a mapping of columns")
-    return found
+    return first
 
 
 def _scorers(score: Score) -> list[str]:

@@ -156,10 +156,10 @@ class OneByOne:
         asked = [
             source.scores([samples[place] for place in chosen], counted=counted) for source, chosen in places.items()
         ]
-        found: dict[int, Score] = {}
+        by_place: dict[int, Score] = {}
         for chosen, scores in zip(places.values(), await asyncio.gather(*asked), strict=True):
-            found.update(zip(chosen, scores, strict=True))
-        return [found[place] for place in range(len(samples))]
+            by_place.update(zip(chosen, scores, strict=True))
+        return [by_place[place] for place in range(len(samples))]
 
     def scores_blocking(self, samples: Sequence[Sample], data_sources: Sequence[str] = ()) -> list[Score]:
         """Return one score per sample, in order, from any thread, also inside a running event loop; see `scores`."""

@@ -50,8 +50,8 @@ def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -
     Raises:
         ValueError: the row has no such column.
     """
-    found = place(row) if callable(place) else _found(row, place, option, framework) if place else None
-    return "" if found is None else str(plain(found))
+    value = place(row) if callable(place) else _found(row, place, option, framework) if place else None
+    return "" if value is None else str(plain(value))
 
 
 def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
@@ -59,7 +59,7 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
 
     What no request can carry is left out: images, tensors, functions, objects.
     """
-    found = {}
+    extra = {}
     for name, value in row.items():
         if name == without or hasattr(value, "requires_grad"):
             continue
@@ -68,8 +68,8 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
             wire.encode(copy)
         except TypeError:
             continue
-        found[str(name)] = copy
-    return found
+        extra[str(name)] = copy
+    return extra
 
 
 def words(value: Any, what: str) -> Text:
@@ -78,10 +78,10 @@ def words(value: Any, what: str) -> Text:
     Raises:
         ValueError: it is something else.
     """
-    found = plain(value)
-    if found is None:
+    data = plain(value)
+    if data is None:
         return ""
-    return [] if found == [] else text_or_chat(found, what)
+    return [] if data == [] else text_or_chat(data, what)
 
 
 def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> Any:
@@ -91,15 +91,15 @@ def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> A
     if ("|" in place or "+" in place) and any(top in row for top in column.tops(row)):
         value = column.of(row)
         return None if value is MISSING else value
-    found: Any = row
+    nested: Any = row
     for name in place.split("."):
-        if found is None:  # an object that is null in this row
+        if nested is None:  # an object that is null in this row
             return None
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(nested, Mapping) or name not in nested:
             known = ", ".join(sorted(map(str, row))) or "nothing"
             raise ValueError(
                 f"a row of {framework} has no {place!r} with the {option}; it has {known}. Name the right one: "
                 f'{option}=COLUMN, or {option}="" for a scorer that needs none'
             )
-        found = found[name]
-    return found
+        nested = nested[name]
+    return nested

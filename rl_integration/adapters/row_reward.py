@@ -97,9 +97,9 @@ class RowReward:
         Raises:
             ValueError: a row lacks a column or cannot be judged, or the scorer is for none of the rows.
         """
-        found = first_rows(rows, n)
-        samples = [self.made_sample(row, row.get(prompt), "", group=str(place)) for place, row in enumerate(found)]
-        scores = run_blocking(self._asked.scores(samples, self._names(found), counted=False))
+        first = first_rows(rows, n)
+        samples = [self.made_sample(row, row.get(prompt), "", group=str(place)) for place, row in enumerate(first)]
+        scores = run_blocking(self._asked.scores(samples, self._names(first), counted=False))
         seen = DryRun(tuple(samples), tuple(scores))
         seen.check(self.framework, self.fallback, numbers_only=self.numbers_only)
         return seen

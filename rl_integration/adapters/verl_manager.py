@@ -69,8 +69,8 @@ class AdjudgeRewardManager(_Base):  # type: ignore[misc]
         """
         row = data[-1:][0]
         sample = await asyncio.to_thread(self._sample, row.batch, row.non_tensor_batch)
-        (found,) = await self._scores.ask([str(row.non_tensor_batch["data_source"])], [sample])
-        return {"reward_score": found["score"], "reward_extra_info": found}
+        (numbers,) = await self._scores.ask([str(row.non_tensor_batch["data_source"])], [sample])
+        return {"reward_score": numbers["score"], "reward_extra_info": numbers}
 
     def _sample(self, tensors: Any, columns: Mapping[str, Any]) -> Sample:
         prompt_ids, ids, written = _tokens(tensors, columns)

@@ -133,13 +133,13 @@ class VerlScores:
     def _numbers(self, score: Score, value: float) -> dict[str, float]:
         if self._parts and score.status == "scored" and not score.parts:
             raise ValueError(f"parts={list(self._parts)!r}, but the score has no parts; remove them")
-        found = {"score": value, "acc": value}  # by `acc` DAPO's recipes filter groups, and validation names its mean
+        numbers = {"score": value, "acc": value}  # by `acc` DAPO's recipes filter groups, and validation names its mean
         for name, status in _STATUSES.items():
-            found[f"reward_{name}"] = float(score.status == status)
+            numbers[f"reward_{name}"] = float(score.status == status)
         for name in self._parts:
             part = score.parts.get(name)
-            found[f"part_{name}"] = nan if part is None or part.value is None else part.value
-        return found
+            numbers[f"part_{name}"] = nan if part is None or part.value is None else part.value
+        return numbers
 
 
 _STATUSES = {"valid": "scored", "failed": "failed", "abstained": "abstained"}

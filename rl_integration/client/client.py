@@ -230,10 +230,10 @@ def _scores(answer: Answer, key: str, count: int) -> list[Score]:
     try:
         if (found_key := answer.body.get("idempotency_key")) != key:
             raise ValueError(f"it answers the request {found_key!r}, and {key!r} was asked")
-        found = answer.body["scores"]
-        if not isinstance(found, list) or len(found) != count:
-            raise ValueError(f"{len(found) if isinstance(found, list) else found!r} scores for {count} samples")
-        return [Score.from_dict(one) for one in found]
+        scores = answer.body["scores"]
+        if not isinstance(scores, list) or len(scores) != count:
+            raise ValueError(f"{len(scores) if isinstance(scores, list) else scores!r} scores for {count} samples")
+        return [Score.from_dict(one) for one in scores]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         detail = f"the server's answer is no list of scores: {error}"[:300]
         return [Score.failed("engine_error", error=detail) for _ in range(count)]

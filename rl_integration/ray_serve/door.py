@@ -71,10 +71,10 @@ def about(body: bytes) -> str:
         asked = json.loads(body)
     except (ValueError, RecursionError):
         return ""
-    found = _subject(asked)
-    if found in (None, "", [], {}):
+    subject = _subject(asked)
+    if subject in (None, "", [], {}):
         return ""
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _subject(asked: Any) -> Any:

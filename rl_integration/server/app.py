@@ -117,8 +117,8 @@ def native(host: Host) -> APIRouter:
 
         async def lines() -> AsyncIterator[bytes]:
             try:
-                found = host.stream(request, scorer, samples, traffic=asked.traffic, within=asked.within)
-                async for index, one in found:
+                scores = host.stream(request, scorer, samples, traffic=asked.traffic, within=asked.within)
+                async for index, one in scores:
                     yield json_bytes({"index": index, "score": one.to_dict()}) + b"\n"
             except HttpError as error:
                 refusal = {"code": error.code, "message": error.message, "retry_after": error.retry_after}
@@ -220,8 +220,8 @@ def health(host: Host) -> APIRouter:
 def _family(family: Any, lanes: list[LaneStats], attribute: str) -> Metric:
     for lane in lanes:
         family.add_metric([lane.name], float(getattr(lane, attribute)))
-    found: Metric = family
-    return found
+    metric: Metric = family
+    return metric
 
 
 def _latencies(lanes: list[LaneStats]) -> Metric:

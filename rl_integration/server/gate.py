@@ -50,13 +50,13 @@ class Tokens:
             text = line.strip()
             if not text or text.startswith("#"):
                 continue
-            found = _LINE.fullmatch(text)
-            if found is None:
+            match = _LINE.fullmatch(text)
+            if match is None:
                 raise ValueError(
                     f"line {number} of {path!r} is no token; write NAME TOKEN, the token of 16 to 512 visible ASCII "
                     "characters"
                 )
-            names[_digest(found["token"])] = found["name"] or f"client{number}"
+            names[_digest(match["token"])] = match["name"] or f"client{number}"
         if not names:
             raise ValueError(f"there is no token in {path!r}; write one NAME TOKEN a line")
         return cls(names)

@@ -217,11 +217,11 @@ class Caller:
         self._under_way.add(call)
         threads = self._desk.given_up
         try:
-            found = await self._called([ticket for unit in units for ticket in unit])
+            outcome = await self._called([ticket for unit in units for ticket in unit])
         finally:
             self._under_way.discard(call)
-        if not isinstance(found, Score):
-            return any(score.reason not in _OURS for score in found)
+        if not isinstance(outcome, Score):
+            return any(score.reason not in _OURS for score in outcome)
         if len(units) > 1 and time.monotonic() < give_up:
             size = -(-len(units) // _PARTS)
             parts = [units[start : start + size] for start in range(0, len(units), size)]
@@ -231,7 +231,7 @@ class Caller:
                 return await self._score(units, give_up, again=False)
         for unit in units:
             for ticket in unit:
-                self._answer(ticket, found)
+                self._answer(ticket, outcome)
         return False
 
     async def _called(self, tickets: list[Ticket]) -> list[Score] | Score:

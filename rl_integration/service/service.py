@@ -110,16 +110,16 @@ class RewardService:
             self._lane(name)
             return
         here = asyncio.get_running_loop()
-        found: asyncio.Queue[tuple[int, Score]] = asyncio.Queue()
+        queue: asyncio.Queue[tuple[int, Score]] = asyncio.Queue()
 
         def on_score(place: int, score: Score) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody reads on
-                here.call_soon_threadsafe(found.put_nowait, (place, score))
+                here.call_soon_threadsafe(queue.put_nowait, (place, score))
 
         request = self._submitted(name, samples, client, traffic, within, on_score)
         try:
             for _ in range(len(samples)):
-                yield await found.get()
+                yield await queue.get()
         finally:
             request.future.cancel()  # nobody reads on; what is done is done
 

@@ -99,12 +99,12 @@ class ArealReward(RowReward):
 
         async def scored(*texts: Any, **row: Any) -> float:
             try:
-                found = await reward.value(*texts, **row)
+                value = await reward.value(*texts, **row)
             except Exception as error:  # AReaL would reject this trajectory and all others, and never end
                 raise StopRun(f"adjudge: {error}") from error
-            if found is None:
+            if value is None:
                 raise NotScored("a trajectory without a score; its workflow rejects it")
-            return found
+            return value
 
         class AdjudgeWorkflow(parent):  # type: ignore[misc]
             def __init__(self, **options: Any) -> None:

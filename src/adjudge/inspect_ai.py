@@ -59,8 +59,8 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
             sample = reward.made_sample(
                 row, _messages(state.input), _answer(state), finish_reason=_ENDS.get(state.output.stop_reason)
             )
-            (found,) = await reward.scores([row], [sample])
-            return _told(theirs.Score, found, reward.fallback)
+            (result,) = await reward.scores([row], [sample])
+            return _told(theirs.Score, result, reward.fallback)
 
         return score
 

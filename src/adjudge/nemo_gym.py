@@ -97,5 +97,5 @@ def _verdict(score: Score) -> dict[str, Any]:
     if score.value is not None:
         return {"reward": score.value}
     why = f"{score.status} ({score.reason}): {str(dict(score.evidence))[:300]}"
-    found = {"reward": 0.0, "failure_reason": why}
-    return found if score.status == "abstained" else {**found, "_ng_failure_class": "verifier_error"}
+    verdict = {"reward": 0.0, "failure_reason": why}
+    return verdict if score.status == "abstained" else {**verdict, "_ng_failure_class": "verifier_error"}

@@ -110,8 +110,8 @@ class OpenRlhfReward:
 
     def _stripped(self, response: str) -> tuple[str, bool]:
         whole = response
-        while found := next((token for token in self._end_tokens if response.endswith(token)), ""):
-            response = response[: -len(found)]
+        while end_token := next((token for token in self._end_tokens if response.endswith(token)), ""):
+            response = response[: -len(end_token)]
         return response, response != whole
 
 

@@ -150,13 +150,13 @@ def _metrics(scores: Sequence[Score]) -> dict[str, float]:
     foreign = sum(map(is_out_of_scope, scores))
     counts = {status: sum(score.status == status for score in scores) for status in ("failed", "abstained")}
     counts["abstained"] -= foreign
-    found = {name: count / max(1, len(scores)) for name, count in {**counts, "out_of_scope": foreign}.items()}
+    shares = {name: count / max(1, len(scores)) for name, count in {**counts, "out_of_scope": foreign}.items()}
     parts: dict[str, list[float]] = {}
     for score in scores:
         for name, part in score.parts.items():
             if part.value is not None:
                 parts.setdefault(f"part_{name}", []).append(part.value)
-    return {**found, **{name: sum(values) / len(values) for name, values in parts.items()}}
+    return {**shares, **{name: sum(values) / len(values) for name, values in parts.items()}}
 
 
 def _asked(chat: Any) -> list[Any]:

@@ -70,8 +70,8 @@ async def compute_score(
     """
     chosen = verl_options(options)
     sample = _sample(str(data_source), solution_str, ground_truth, extra_info, chosen, prompt, group)
-    (found,) = await verl_scores(chosen).ask([str(data_source)], [sample])
-    return found
+    (numbers,) = await verl_scores(chosen).ask([str(data_source)], [sample])
+    return numbers
 
 
 def compute_score_batch(
@@ -125,8 +125,8 @@ def dry_run(rows: Any, *, n: int = 8, prompt: str = "", group: str = "", **optio
         ValueError: an option is wrong, a row lacks a column or cannot be judged, or the scorer is for none of the rows.
     """
     chosen = verl_options(options)
-    found = first_rows(rows, n)
-    sources = [name_in(row, "data_source", "data_source", "verl") for row in found]
+    first = first_rows(rows, n)
+    sources = [name_in(row, "data_source", "data_source", "verl") for row in first]
     samples = [
         _sample(
             source,
@@ -137,7 +137,7 @@ def dry_run(rows: Any, *, n: int = 8, prompt: str = "", group: str = "", **optio
             prompt,
             group,
         )
-        for source, row in zip(sources, found, strict=True)
+        for source, row in zip(sources, first, strict=True)
     ]
     seen = DryRun(tuple(samples), tuple(verl_scores(chosen).tried(sources, samples)))
     seen.check("verl", chosen.fallback, numbers_only=True)

@@ -84,7 +84,7 @@ def _plain(text: str) -> str:
     """Return an expression without TeX's commands and the marks around it."""
     text = unwrap(text.strip().rstrip(".").strip())
     if "\\" in text:
-        text = _TEX_SIGN.sub(lambda found: _TEX_SIGNS.get(found[1], ""), text)
+        text = _TEX_SIGN.sub(lambda match: _TEX_SIGNS.get(match[1], ""), text)
         for _ in range(text.count("frac")):
             text = _TEX_FRACTION.sub(r"((\1)/(\2))", text, count=1)
     return _TIMES.sub("*", text.translate(_SIGNS))

@@ -311,16 +311,16 @@ def _read(text: str, key: ChoiceKey) -> tuple[str, str]:
     return text, key.by_text(text) if len(text) > 1 else ""
 
 
-def _is_label(found: re.Match[str], rest: str, key: ChoiceKey, ignore_case: bool) -> bool:
+def _is_label(match: re.Match[str], rest: str, key: ChoiceKey, ignore_case: bool) -> bool:
     """Tell whether the letter found is used as a label, judging by its case, its brackets and what follows."""
-    if not found["open"] and (found["close"] or "").strip() in ("'", "’"):
+    if not match["open"] and (match["close"] or "").strip() in ("'", "’"):
         return False  # "C'" is another name
-    bracketed = bool(found["open"] or found["close"])
-    if found["label"] not in key.labels and not (ignore_case and (bracketed or re.match(r"\s*(?:[.:]|\Z)", rest))):
+    bracketed = bool(match["open"] or match["close"])
+    if match["label"] not in key.labels and not (ignore_case and (bracketed or re.match(r"\s*(?:[.:]|\Z)", rest))):
         return False
     if _STOP.match(rest) or _REASON.match(rest) or (bracketed and rest[:1].isspace()):
         return True
-    return _named(rest, key) == _upper(found["label"], key)
+    return _named(rest, key) == _upper(match["label"], key)
 
 
 def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, str]:

@@ -67,9 +67,9 @@ class ServerConfig(Options, what="server option"):
             ValueError: it cannot, because the port is taken or may not be used, or the address is not this machine's.
         """
         try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            families = {family for family, *_ in found}
-            for family, kind, number, _, address in found:
+            addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            families = {family for family, *_ in addresses}
+            for family, kind, number, _, address in addresses:
                 if family == socket.AF_INET6 and socket.AF_INET in families:
                     continue  # "localhost" is both, and not every machine has the other
                 with socket.socket(family, kind, number) as tried:

@@ -233,9 +233,9 @@ class Host:
         """Yield scores as they come; see `score`."""
         client, begun = self._noted(request, scorer, samples), time.perf_counter()
         with self._answers(client, len(samples)):
-            found = self.service.stream(scorer, samples, client=client, traffic=traffic, within=within)
-            async with aclosing(found):
-                async for place, score in found:
+            scores = self.service.stream(scorer, samples, client=client, traffic=traffic, within=within)
+            async with aclosing(scores):
+                async for place, score in scores:
                     if score.reason == _CLOSED:
                         raise _closing()
                     self._log_scores(request, scorer, [samples[place]], [score], begun, traffic)

@@ -126,14 +126,14 @@ def read_json(body: bytes) -> Any:
             413, "too_many_values", f"the body holds {values} values, and at most {_MAX_VALUES} are read; send less"
         )
     try:
-        found = json.loads(body.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
+        data = json.loads(body.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:  # of the syntax, of bytes that are no UTF-8, of integers beyond 4300 digits
         raise HttpError(400, "not_json", f"the body is not JSON: {str(error)[:200]}") from error
-    if body.count(b"[") + body.count(b"{") > _DEEPEST and _deeper(found, _DEEPEST):
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and _deeper(data, _DEEPEST):
         raise _too_deep()
-    return found
+    return data
 
 
 def _values_of(body: bytes) -> int:
@@ -183,9 +183,9 @@ def _finite(text: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         count = Counter(name for name, _ in pairs)
         ((twice, _),) = count.most_common(1)
         raise ValueError(f"an object has the key {twice[:80]!r} twice")
-    return found
+    return members

@@ -215,7 +215,7 @@ class Board:
             "tick": now,
             "every": _EVERY,
             "points": _POINTS,
-            "sample": max((one.number for found in newest.values() for one in found), default=sample),
+            "sample": max((one.number for samples in newest.values() for one in samples), default=sample),
             "texts": self._panel is not None and self._panel.texts,
             "limits": asdict(self._panel.config) if self._panel is not None else None,
             "scorers": scorers,
@@ -311,8 +311,8 @@ def dashboard(board: Board) -> APIRouter:
         tick: int = Query(0, ge=0, description="The `tick` of the last answer: points of time since then."),
         sample: int = Query(0, ge=0, description="The `sample` of the last answer: samples since then."),
     ) -> Response:
-        found = await asyncio.to_thread(board.moment, tick, sample)
-        body = json.dumps(found, allow_nan=False, separators=(",", ":")).encode()
+        shown = await asyncio.to_thread(board.moment, tick, sample)
+        body = json.dumps(shown, allow_nan=False, separators=(",", ":")).encode()
         return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     return router

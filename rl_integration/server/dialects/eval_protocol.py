@@ -79,7 +79,7 @@ def _result(score: Score, fallback: float | None) -> EvaluateResult:
         score=score.value if score.value is not None else fallback or 0.0,
         is_score_valid=score.value is not None,
         reason=words,
-        metrics={name: found for name, part in score.parts.items() if (found := _metric(part)) is not None},
+        metrics={name: metric for name, part in score.parts.items() if (metric := _metric(part)) is not None},
         step_outputs=[
             StepOutput(step_index=index, base_reward=step.value, reason=step.label or None)
             for index, step in enumerate(score.steps)

@@ -128,11 +128,11 @@ def _reference(row: Mapping[str, Any], names: list[str]) -> Any:
 
 def _field(row: Mapping[str, Any], *names: str) -> Any:
     for name in names:
-        found: Any = row
+        value: Any = row
         for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if found is not None:
-            return found
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            return value
     shown = ", ".join(sorted(name for name in row if not name.startswith("_")))[:200] or "no fields"
     raise bad_request(f"the row has no {' and no '.join(names)!r}; it has {shown}")
 
@@ -140,11 +140,11 @@ def _field(row: Mapping[str, Any], *names: str) -> Any:
 def _verdict(score: Score, fallback: float | None) -> dict[str, Any]:
     if score.value is not None:
         parts = {name: part.value for name, part in score.parts.items()}
-        found: dict[str, Any] = {"reward": score.value}
+        verdict: dict[str, Any] = {"reward": score.value}
         values = [value for value in parts.values() if value is not None]
         if values and len(values) == len(parts) and abs(math.fsum(values) - score.value) <= 1e-9:
-            found["reward_components"] = parts
-        return found
+            verdict["reward_components"] = parts
+        return verdict
     kind = _KINDS.get(score.reason, "verifier_error") if score.status == "failed" else None
-    found = {"reward": fallback or 0.0, "failure_kind": kind, "failure_reason": score_summary(score)}
-    return found if kind is None else {**found, "_ng_failure_class": kind}
+    verdict = {"reward": fallback or 0.0, "failure_kind": kind, "failure_reason": score_summary(score)}
+    return verdict if kind is None else {**verdict, "_ng_failure_class": kind}

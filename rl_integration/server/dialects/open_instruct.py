@@ -57,18 +57,18 @@ def open_instruct(host: Host) -> APIRouter:
             tests = [_case(index, test) for index, test in enumerate(tests)]
         name = host.only_scorer(scorer)
         response = fenced(asked.program, "python")
-        found: list[tuple[int, float]] = []
-        while rest := tests[len(found) :]:
-            if found and await request.is_disconnected():
+        outcomes: list[tuple[int, float]] = []
+        while rest := tests[len(outcomes) :]:
+            if outcomes and await request.is_disconnected():
                 raise HttpError(400, "gone", "the client went away, and the rest of its tests was not run")
             reference = {"tests": rest, "timeout": asked.max_execution_time}
             (score,) = await host.score(request, name, [Sample(prompt="", response=response, reference=reference)])
             if score.value is None:
                 (number,) = numbers([score], fallback)
-                found += [(int(number), _NOT_RUN)] * len(rest)
+                outcomes += [(int(number), _NOT_RUN)] * len(rest)
             else:
-                found += _answers(score, len(rest))
-        return Results(results=[passed for passed, _ in found], runtimes=[seconds for _, seconds in found])
+                outcomes += _answers(score, len(rest))
+        return Results(results=[passed for passed, _ in outcomes], runtimes=[seconds for _, seconds in outcomes])
 
     @router.post("/test_program", summary="Run asserts for open-instruct")
     async def test_program(
@@ -115,15 +115,15 @@ def _listed(tests: list[Any] | str) -> list[Any]:
     if not tests:
         return []
     try:
-        found = read_json(tests.encode("utf-8", "surrogatepass"))
+        listed = read_json(tests.encode("utf-8", "surrogatepass"))
     except HttpError as error:
         raise bad_request(
             "tests is text that is no JSON; open-instruct's compressed tests are pickled and are not read here, "
             "because unpickling runs what the sender likes. Send a list, or a list as JSON"
         ) from error
-    if not isinstance(found, list):
-        raise bad_request(f"tests is a {type(found).__name__} as JSON; send a list")
-    return found
+    if not isinstance(listed, list):
+        raise bad_request(f"tests is a {type(listed).__name__} as JSON; send a list")
+    return listed
 
 
 def _case(index: int, test: Any) -> dict[str, str]:

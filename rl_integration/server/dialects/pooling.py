@@ -134,20 +134,20 @@ def pooling(host: Host) -> APIRouter:
     async def classify(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Classes:
-        found, head = await values(request, asked, scorer, fallback, _inputs(asked))
-        return Classes(data=[Class(index=at, label=None, probs=[one]) for at, one in enumerate(found)], **head)
+        rewards, head = await values(request, asked, scorer, fallback, _inputs(asked))
+        return Classes(data=[Class(index=at, label=None, probs=[one]) for at, one in enumerate(rewards)], **head)
 
     @router.post("/score", summary="Score as vLLM scores pairs")
     async def score(request: Request, asked: Pairs, scorer: ScorerName = None, fallback: Fallback = None) -> PairScores:
-        found, head = await values(request, asked, scorer, fallback, _pairs(asked))
-        return PairScores(data=[PairScore(index=at, score=one) for at, one in enumerate(found)], **head)
+        rewards, head = await values(request, asked, scorer, fallback, _pairs(asked))
+        return PairScores(data=[PairScore(index=at, score=one) for at, one in enumerate(rewards)], **head)
 
     @router.post("/v1/embeddings", summary="Score as SGLang embeds with a reward model")
     async def embeddings(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Embeddings:
-        found, head = await values(request, asked, scorer, fallback, _inputs(asked))
-        return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in enumerate(found)], **head)
+        rewards, head = await values(request, asked, scorer, fallback, _inputs(asked))
+        return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in enumerate(rewards)], **head)
 
     return router
 

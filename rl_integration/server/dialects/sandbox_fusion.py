@@ -125,17 +125,17 @@ def _sample(asked: RunCode) -> Sample:
     return Sample(prompt="", response=fenced(asked.code, language), reference=reference)
 
 
-def _command(found: Any) -> CommandRun | None:
-    if not isinstance(found, Mapping) or not found.keys() >= {"ending", "code", "stdout", "stderr"}:
+def _command(evidence: Any) -> CommandRun | None:
+    if not isinstance(evidence, Mapping) or not evidence.keys() >= {"ending", "code", "stdout", "stderr"}:
         return None
-    ending, code, errors = found["ending"], found["code"], found["stderr"]
+    ending, code, errors = evidence["ending"], evidence["code"], evidence["stderr"]
     if ending in _NOTES:
         code, errors = _KILLED, "\n".join(filter(None, (errors, _NOTES[ending])))
     return CommandRun(
         status="TimeLimitExceeded" if ending == "timeout" else "Finished",
-        execution_time=found.get("seconds"),
+        execution_time=evidence.get("seconds"),
         return_code=-code if ending == "signalled" else code,
-        stdout=found["stdout"],
+        stdout=evidence["stdout"],
         stderr=errors,
     )
 

@@ -25,9 +25,9 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
+from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
-from adjudge.rl_integration.trainer.rollouts.writer import window
 from adjudge.training.backbones import ModelChoice, libraries, open_backbone
 from adjudge.training.config_file import plain_config
 

@@ -38,10 +38,10 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
-from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
+from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import check_room, open_generator, window
+from adjudge.rl_integration.trainer.rollouts.writer import check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment

@@ -35,7 +35,7 @@ from adjudge.rl_integration.trainer.rollouts.calls import (
 )
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown, ToolUse
+from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
@@ -184,23 +184,6 @@ def _call(block: re.Match[str]) -> Call:
     if not isinstance(arguments, dict):
         return Call(problem=f"the call's arguments are a {type(arguments).__name__}; they must be a JSON object")
     return Call(tool=record["name"], arguments=arguments)
-
-
-def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
-    """Return what writes the answers of a run.
-
-    Raises:
-        ValueError: a tool cannot be opened, or the policy cannot call it in this style.
-    """
-    if tools is None:
-        return Writer(policy, generator)
-    toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
-    style: ChatCalls | TagCalls = (
-        ChatCalls(policy, toolbox.tools)
-        if tools.style == "chat"
-        else TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
-    )
-    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout)
 
 
 class Dialogue(Writer):

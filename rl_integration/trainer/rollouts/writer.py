@@ -16,7 +16,7 @@ import numpy as np
 from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.data.task import FinishReason, Rollout, Task
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.rollouts.policy import Policy
@@ -82,27 +82,6 @@ class Generator(Protocol):
     def close(self) -> None:
         """Give back what it holds."""
         ...
-
-
-def window(policy: Policy, config: RolloutsConfig) -> int:
-    """Return the most tokens of a prompt and its answer together."""
-    own = policy.tokens.window
-    return min(own, config.vllm.max_model_len or own) if config.engine == "vllm" else own
-
-
-def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
-    """Return what writes a policy's answers; a heavy engine starts with the first of them.
-
-    Raises:
-        ValueError: the engine is not installed, or cannot draw as it is told to.
-    """
-    if config.engine == "vllm":
-        from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
-
-        return VllmGenerator(policy, config.vllm, config.sampling)
-    from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-
-    return TransformersGenerator(policy)
 
 
 OnRollout: TypeAlias = Callable[[int, Rollout], None]

@@ -295,11 +295,13 @@ def _finding(case: AttackCase, score: Score, problem: str) -> Finding:
     return Finding(row=case.id, how=how, sample=case.sample, score=score, problem=problem)
 
 
-def _check(name: str, tried: int, found: Sequence[Finding], fine: str) -> Check:
+def _check(name: str, tried: int, findings: Sequence[Finding], fine: str) -> Check:
     if not tried:
         return Check(name=name, outcome="skipped", detail="the suite has none for these options")
-    detail = f"{len(found)} of {tried} failed" if found else fine
-    return Check(name=name, outcome="failed" if found else "ok", tried=tried, detail=detail, findings=tuple(found))
+    detail = f"{len(findings)} of {tried} failed" if findings else fine
+    return Check(
+        name=name, outcome="failed" if findings else "ok", tried=tried, detail=detail, findings=tuple(findings)
+    )
 
 
 _WIDTH = 60  # characters of a cell that holds a text

@@ -89,8 +89,7 @@ def completions(words: Sequence[str]) -> list[str]:
         flag, _, last = last.partition("=")
         before.append(flag)
         glued = f"{flag}="
-    found = _candidates(before, last)
-    return [f"{glued}{word}" for word in found if word.startswith(last)]
+    return [f"{glued}{word}" for word in _candidates(before, last) if word.startswith(last)]
 
 
 def _candidates(before: Sequence[str], last: str) -> Iterable[str]:
@@ -156,18 +155,18 @@ def _flags(name: str, rest: Sequence[str]) -> dict[str, tuple[str, ...]]:
         command = flags_of(kind.configs(), home.layout_of(kind.configs()))
     import tyro
 
-    found: dict[str, tuple[str, ...]] = {}
+    flags: dict[str, tuple[str, ...]] = {}
     hints = typing.get_type_hints(command, include_extras=True)
     for item in dataclasses.fields(command):
         hint = hints[item.name]
         if tyro.conf.Positional not in getattr(hint, "__metadata__", ()):
             flag = "json" if item.name == "as_json" else item.name.replace("_", "-")
-            found[flag] = tuple(map(str, _choices(hint)))
-    return found
+            flags[flag] = tuple(map(str, _choices(hint)))
+    return flags
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
     inner = get_args(hint)
     if get_origin(hint) is Literal:
         return inner
-    return next((found for part in inner if (found := _choices(part))), ())
+    return next((choices for part in inner if (choices := _choices(part))), ())

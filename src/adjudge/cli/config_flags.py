@@ -83,10 +83,10 @@ def grouped_cli(flags: type[K], args: Sequence[str], *, prog: str, about: str) -
         field = dataclasses.field(default=item.default, default_factory=item.default_factory)
         groups.setdefault("" if required(item) else _group(item.name), []).append((item.name, hints[item.name], field))
 
-    def made(name: str, found: list[Any], more: list[Any]) -> Any:
-        said = "".join(f"\n    {field}: {helps[field]}" for field, *_ in found if field in helps)
+    def made(name: str, fields: list[Any], more: list[Any]) -> Any:
+        said = "".join(f"\n    {field}: {helps[field]}" for field, *_ in fields if field in helps)
         doc = {"__doc__": f"\n\nAttributes:{said}"} if said else {}
-        return dataclasses.make_dataclass(name, found + more, kw_only=True, namespace=doc)
+        return dataclasses.make_dataclass(name, fields + more, kw_only=True, namespace=doc)
 
     inner = []
     for name in sorted(groups.keys() - {""}, key=list(_GROUPS).index):
@@ -106,10 +106,10 @@ def flags_of(configs: Sequence[Any], layout: Layout) -> type[Any]:
     A list that is not empty by default is empty here, because tyro would add to it what is given; `options_of` puts it
     back.
     """
-    found = [shown for config in configs for shown in _shown_fields(config, layout)]
-    found.sort(key=lambda entry: entry[0] in layout.last)
-    found.append(("as_json", JsonFlag, dataclasses.field(default=False)))
-    return dataclasses.make_dataclass(_MADE, found, kw_only=True, frozen=True)
+    entries = [shown for config in configs for shown in _shown_fields(config, layout)]
+    entries.sort(key=lambda entry: entry[0] in layout.last)
+    entries.append(("as_json", JsonFlag, dataclasses.field(default=False)))
+    return dataclasses.make_dataclass(_MADE, entries, kw_only=True, frozen=True)
 
 
 def options_of(config: Any, given: Any) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def options_of(config: Any, given: Any) -> dict[str, Any]:
 
 def field_helps(config: Any) -> Mapping[str, str]:
     """Return the text below each field as one line, those of the classes it derives from included."""
-    found: dict[str, str] = {}
+    helps: dict[str, str] = {}
     for each in reversed(config.__mro__[:-1]):
         if "__dataclass_fields__" not in vars(each):
             continue
@@ -130,8 +130,8 @@ def field_helps(config: Any) -> Mapping[str, str]:
         for field, text in itertools.pairwise(body):
             match field, text:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                    found[name] = " ".join(said.split())
-    return found
+                    helps[name] = " ".join(said.split())
+    return helps
 
 
 def paragraphs_of(config: Any) -> list[str]:

@@ -53,21 +53,21 @@ def train(shown: DemoCommand) -> int:
         from adjudge.rl_integration.trainer.demo.lesson import draw, one_thread
     except ImportError as error:
         raise ValueError(f"training needs more packages ({error}); {install_hint('train')}") from error
-    found: dict[str, Learnt] = {}
+    runs: dict[str, Learnt] = {}
     with ExitStack() as stack:
         stack.enter_context(one_thread())
         folder = Path(shown.output) if shown.output else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for seed in range(shown.seed, shown.seed + shown.seeds):
-            found[f"seed {seed}"] = _one(shown, folder / f"seed-{seed}", seed)
+            runs[f"seed {seed}"] = _one(shown, folder / f"seed-{seed}", seed)
         if shown.output:
             draw(
-                {name: folder / name.replace(" ", "-") / "run" for name in found},
-                {name: learnt.before for name, learnt in found.items()},
+                {name: folder / name.replace(" ", "-") / "run" for name in runs},
+                {name: learnt.before for name, learnt in runs.items()},
                 folder / PICTURE,
                 title=f"adjudge demo train --lesson {shown.lesson} --method {shown.method}",
             )
     if shown.as_json:
-        print_json({"runs": [{"name": name, **_plain(learnt, shown)} for name, learnt in found.items()]})
+        print_json({"runs": [{"name": name, **_plain(learnt, shown)} for name, learnt in runs.items()]})
     elif shown.output:
         print(f"Curves: {visible(str(folder / PICTURE))}")
     return exits.FINE

@@ -83,8 +83,8 @@ class _Steps:
 
     def _flags(self, names: Iterable[str], known: Mapping[str, Sequence[str]] = EMPTY) -> list[str]:
         """The flags of some options: what is known of them, or else what the user gave."""
-        found = {name: known.get(name, getattr(self._options, name)) for name in names}
-        words = {name: [value] if isinstance(value, str) else value for name, value in found.items() if value}
+        settings = {name: known.get(name, getattr(self._options, name)) for name in names}
+        words = {name: [value] if isinstance(value, str) else value for name, value in settings.items() if value}
         return [
             word
             for name, values in words.items()

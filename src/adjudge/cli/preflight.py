@@ -187,7 +187,7 @@ class Preflight:
         Raises:
             ValueError: none is left, because the scorer refuses every row.
         """
-        found: list[Finding] = []
+        findings: list[Finding] = []
         refused: list[ValueError] = []
         for row in self._rows:
             try:
@@ -195,21 +195,21 @@ class Preflight:
             except ValueError as error:
                 refused.append(error)
                 if not self._is_for_another(row):
-                    found.append(Finding(row=row.id, how="the row", problem=str(error)))
+                    findings.append(Finding(row=row.id, how="the row", problem=str(error)))
             else:
                 self._usable.append(row)
         if not self._usable:
             raise refused[0]
-        others = len(refused) - len(found)
-        tried = len(found) + len(self._usable)
+        others = len(refused) - len(findings)
+        tried = len(findings) + len(self._usable)
         if planted:
             broken = self._broken_references()
-            tried = len(found) + len(self._usable)
-            found += broken.values()
+            tried = len(findings) + len(self._usable)
+            findings += broken.values()
             self._usable = [row for place, row in enumerate(self._usable) if place not in broken]
         fine = "every row has one that can be read" if planted else "the scorer takes every row"
         note = f"; {others} rows are not for {self._scorer.name}" if others else ""
-        return _check("references", tried, found, f"{fine}{note}", more=note)
+        return _check("references", tried, findings, f"{fine}{note}", more=note)
 
     def _is_for_another(self, row: Sample) -> bool:
         """Whether a refused row has no reference, or an object that calls for another scorer."""
@@ -240,16 +240,16 @@ class Preflight:
         ]
         if not trials:
             return _no_gold("golds")
-        found = []
+        findings = []
         for trial, score in self._score("golds", trials):
             self._seconds.append((score.cost.seconds, trial.sample.id))
             if score.value is None or score.value < self._right:
-                found.append(_finding(trial, score, f"a right answer got {brief(score)}"))
+                findings.append(_finding(trial, score, f"a right answer got {brief(score)}"))
             else:
                 self._fine.append(trial.sample)
         silent = sum(not answers_in(self._scorer.name, row.reference) for row in rows)
         note = f"; {silent} rows hold no answer as text and were not tried" if silent else ""
-        return _check("golds", len(self._seconds), found, f"all score {self._right:g}{note}")
+        return _check("golds", len(self._seconds), findings, f"all score {self._right:g}{note}")
 
     def _wrong_answers(self) -> Check:
         rows = self._usable
@@ -262,12 +262,12 @@ class Preflight:
         if not trials:
             return _no_gold("wrong answers")
         judged = list(self._score("wrong answers", trials))
-        found = [
+        findings = [
             _finding(trial, score, f"a wrong answer got {brief(score)}")
             for trial, score in judged
             if not self._refused(score)
         ]
-        return _check("wrong answers", len(judged), found, f"none scores above {self._wrong:g}")
+        return _check("wrong answers", len(judged), findings, f"none scores above {self._wrong:g}")
 
     def _probes(self) -> list[Check]:
         """Try the fast probes on rows whose gold is accepted."""
@@ -285,7 +285,7 @@ class Preflight:
     def _hostile(self, base: Sample, *, judged: bool) -> Check:
         trials = [Trial(how=name, sample=replace(base, response=text)) for name, text in hostile_responses()]
         limits = self._verifier.limits if self._verifier is not None else Limits()
-        found = []
+        findings = []
         slowest = (0.0, "")
         for trial in trials:
             began = time.monotonic()
@@ -293,14 +293,14 @@ class Preflight:
             seconds = time.monotonic() - began
             slowest = max(slowest, (seconds, trial.how))
             if score.status == "failed" or (judged and not self._refused(score)):
-                found.append(_finding(trial, score, f"it got {brief(score)}"))
+                findings.append(_finding(trial, score, f"it got {brief(score)}"))
             if seconds > limits.seconds + _GRACE_SECONDS:
-                found.append(_finding(trial, score, f"it took {seconds:.1f} s; the limit is {limits.seconds:g} s"))
+                findings.append(_finding(trial, score, f"it took {seconds:.1f} s; the limit is {limits.seconds:g} s"))
         if judged:
             ((after, score),) = self._score("hostile responses", [Trial(how="the gold, after them", sample=base)])
             if score.value is None or score.value < self._right:
-                found.append(_finding(after, score, f"a right answer then got {brief(score)}"))
-        return _check("hostile responses", len(trials), found, f"slowest {slowest[0]:.2f} s: {slowest[1]}")
+                findings.append(_finding(after, score, f"a right answer then got {brief(score)}"))
+        return _check("hostile responses", len(trials), findings, f"slowest {slowest[0]:.2f} s: {slowest[1]}")
 
     def _kit(self) -> list[Check]:
         from adjudge.scoring.conformance import check_scorer
@@ -352,10 +352,12 @@ def _others(golds: Sequence[str], index: int) -> list[str]:
     return list(dict.fromkeys(golds[(index + step) % len(golds)] for step in steps if step % len(golds)))
 
 
-def _check(name: str, tried: int, found: Sequence[Finding], fine: str, *, more: str = "") -> Check:
-    if not found:
+def _check(name: str, tried: int, findings: Sequence[Finding], fine: str, *, more: str = "") -> Check:
+    if not findings:
         return Check(name=name, outcome="ok", tried=tried, detail=fine)
-    return Check(name=name, outcome="failed", tried=tried, detail=f"{len(found)} failed{more}", findings=tuple(found))
+    return Check(
+        name=name, outcome="failed", tried=tried, detail=f"{len(findings)} failed{more}", findings=tuple(findings)
+    )
 
 
 def _no_gold(name: str) -> Check:

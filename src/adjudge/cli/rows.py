@@ -283,18 +283,18 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
             f"The columns are: {known}."
         )
     missing = [note for note in notes if "no such column" in note] if kind != "preferences" else []
-    found = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
+    rows = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
     for row in read:
-        _add(found, row, names)
-    _require(found)
-    roles = _roles(found)
+        _add(rows, row, names)
+    _require(rows)
+    roles = _roles(rows)
     if kind == "preferences":
         roles = preference_roles(cells, names) + [(column, role) for column, role in roles if role == "id"]
     wanted = options.wanted_columns()
     named = [wanted.prompt, *wanted.responses, wanted.reference, wanted.id, wanted.group, wanted.finish_reason]
     named += [*wanted.extra, names.chosen, names.rejected, names.first, names.second, names.label]
-    found.facts = column_facts(roles, cells, seen.columns, named, references_by_kind(found.asked))
-    return found
+    rows.facts = column_facts(roles, cells, seen.columns, named, references_by_kind(rows.asked))
+    return rows
 
 
 def read_items(name: str, options: RowOptions, sampler: Sampler) -> Iterator[Item]:
@@ -360,46 +360,46 @@ def _is_rating(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float)
 
 
-def _add(found: Rows, row: Row, names: PreferenceColumns) -> None:
+def _add(rows: Rows, row: Row, names: PreferenceColumns) -> None:
     """Put what a row says where it belongs."""
-    columns = found.columns
+    columns = rows.columns
     sampler = Sampler(columns=columns)
-    if found.kind == "preferences" and (cells := row.cells()) is not None:
+    if rows.kind == "preferences" and (cells := row.cells()) is not None:
         (bare,) = Sampler(columns=ColumnMap(id=columns.id)).items(row, "")
         try:
             said = read_preference(cells, names)
         except ValueError as error:
-            found.unread.append(Finding(row=bare.id, how="the row", problem=str(error)))
+            rows.unread.append(Finding(row=bare.id, how="the row", problem=str(error)))
             return
-        found.preferences.append((bare.id, said))
-        found.asked.append(Sample(prompt=said.prompt, response="", id=bare.id))
+        rows.preferences.append((bare.id, said))
+        rows.asked.append(Sample(prompt=said.prompt, response="", id=bare.id))
         return
     (bare,) = replace(sampler, columns=replace(columns, responses=(), finish_reason=None)).items(row, "")
     items = sampler.items(row, sampler.group_of(row)) if columns.responses and row.data is not None else [bare]
     for item in items:
         if item.sample is None:
-            found.unread.append(Finding(row=item.id, how="the row", problem=item.error))
+            rows.unread.append(Finding(row=item.id, how="the row", problem=item.error))
         elif columns.responses:
-            found.answered.append(item.sample)
+            rows.answered.append(item.sample)
     first = next((item.sample for item in items if item.sample is not None), None)
     if bare.sample is not None:  # a response that is a whole chat holds the prompt
-        found.asked.append(replace(bare.sample, prompt=first.prompt) if first is not None else bare.sample)
+        rows.asked.append(replace(bare.sample, prompt=first.prompt) if first is not None else bare.sample)
 
 
-def _require(found: Rows) -> None:
+def _require(rows: Rows) -> None:
     """Reject an input of which no row can be used, or whose references are all of the wrong type."""
-    if not (found.answered if found.kind in ("answers", "ratings") else found.asked):
-        raise ValueError(f"none of {found.read} rows can be used: {found.unread[0].problem}; name other columns")
+    if not (rows.answered if rows.kind in ("answers", "ratings") else rows.asked):
+        raise ValueError(f"none of {rows.read} rows can be used: {rows.unread[0].problem}; name other columns")
 
 
-def _roles(found: Rows) -> list[tuple[Column, str]]:
+def _roles(rows: Rows) -> list[tuple[Column, str]]:
     """The columns that are read, each with what it is read as."""
-    columns = found.columns
-    whole = columns.prompt is None and found.answered and found.answered[0].prompt  # chats, each with its prompt
+    columns = rows.columns
+    whole = columns.prompt is None and rows.answered and rows.answered[0].prompt  # chats, each with its prompt
     roles: list[tuple[Column | None, str]] = [(columns.prompt, "prompt")]
     roles += [(column, "prompt and response" if whole else "response") for column in columns.responses]
     roles += [(columns.reference, "reference"), (columns.id, "id"), (columns.group, "group")]
-    roles += [(columns.finish_reason, "finish reason"), *((Column(name), "rating") for name in found.ratings)]
+    roles += [(columns.finish_reason, "finish reason"), *((Column(name), "rating") for name in rows.ratings)]
     return [(column, role) for column, role in roles if column is not None] + [
         (each, "extra") for each in columns.extra
     ]

@@ -107,9 +107,9 @@ def described(name: str) -> Listing:
         return listing
     target = registry.resolve(name)
     for kind in getattr(target, "__mro__", (target,)):  # a published judge takes what the judge it configures takes
-        found = _REFERENCE.search(inspect.cleandoc(kind.__doc__ or ""))
-        if found:
-            return dataclasses.replace(listing, reference=" ".join(found[1].split()))
+        match = _REFERENCE.search(inspect.cleandoc(kind.__doc__ or ""))
+        if match:
+            return dataclasses.replace(listing, reference=" ".join(match[1].split()))
     return listing
 
 

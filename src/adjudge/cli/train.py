@@ -194,8 +194,8 @@ def scorer_of(report: TrainingReport) -> dict[str, Any] | None:
     """Return the spec of the scorer that was trained; None for a policy, which is none."""
     if report.what == "policy":
         return None
-    found: dict[str, Any] = _named(f"{_HOME}report:scorer_in")(report.output)
-    return found
+    spec: dict[str, Any] = _named(f"{_HOME}report:scorer_in")(report.output)
+    return spec
 
 
 def print_next(report: TrainingReport) -> None:
@@ -300,11 +300,11 @@ def key_help(kinds: Mapping[str, Any], word: str) -> str:
     for heading, kind in kinds.items():
         keys = list(config_keys(kind))
         paths = [key.path for key in keys]
-        found = [word] if word in paths else meant(kind, word)
-        chosen = [key for key in keys if any(_covers(path, key) for path in found)]
+        named = [word] if word in paths else meant(kind, word)
+        chosen = [key for key in keys if any(_covers(path, key) for path in named)]
         if chosen:
             if word not in paths and all(word != key.name for key in chosen):
-                heading += f"\n  {word} is {' or '.join(found)} here"
+                heading += f"\n  {word} is {' or '.join(named)} here"
             blocks.append("\n".join([heading, *_lines(chosen, whole=True)]))
     if not blocks:
         raise ValueError(f"there is no key like {word!r}; --help without one lists them all")

@@ -116,9 +116,9 @@ def _followed(value: Any, path: Sequence[str]) -> Any:
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         elif isinstance(value, list) and key == "*":
-            found = [_followed(item, path[place + 1 :]) for item in value]
-            there = not found or any(item is not MISSING for item in found)
-            return [None if item is MISSING else item for item in found] if there else MISSING
+            items = [_followed(item, path[place + 1 :]) for item in value]
+            there = not items or any(item is not MISSING for item in items)
+            return [None if item is MISSING else item for item in items] if there else MISSING
         else:
             return MISSING
     return value
@@ -346,15 +346,15 @@ class Choice:
         """Return the column of references; where answers and tests have columns of their own, the one that says it."""
         if name:
             return self.given("reference", name)
-        found = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
+        alternatives = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
         for names in _TESTS:
             first, *more = names.split("+")
             if self._fits("reference", first):
                 there = [first, *(name for name in more if self._fits("reference", name))]
                 alone = len(there) == 1 and more and more != ["entry_point"]  # a part of a row, and not tests as such
-                found.append("+".join([*there, ""] if alone else there))
+                alternatives.append("+".join([*there, ""] if alone else there))
                 break
-        return self._guessed("reference", "|".join(found)) if found else None
+        return self._guessed("reference", "|".join(alternatives)) if alternatives else None
 
     def _fits(self, role: str, name: str) -> bool:
         parts = name.split("+")
@@ -375,18 +375,18 @@ class Choice:
 
 def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:
     """Return the dotted paths of the objects nested in these rows, each once, in order of appearance."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
 
     def walk(value: Mapping[str, Any], prefix: str, left: int) -> None:
         for key, item in value.items():
             if prefix:
-                found[f"{prefix}{key}"] = None
+                paths[f"{prefix}{key}"] = None
             if left > 1 and isinstance(item, Mapping):
                 walk(item, f"{prefix}{key}.", left - 1)
 
     for row in rows:
         walk(row, "", depth)
-    return list(found)
+    return list(paths)
 
 
 def unknown_column(name: str, known: Sequence[str], flag: str) -> str:

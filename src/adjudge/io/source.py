@@ -30,8 +30,8 @@ from adjudge.io.row import Cursor, Part, Place, Row
 
 def is_remote(name: str) -> bool:
     """Return whether a name is an address with a protocol."""
-    protocol, found, rest = name.partition("://")
-    return bool(found and rest) and protocol.replace("+", "").isalnum()
+    protocol, separator, rest = name.partition("://")
+    return bool(separator and rest) and protocol.replace("+", "").isalnum()
 
 
 def fetched(name: str) -> list[Path]:
@@ -46,10 +46,10 @@ def fetched(name: str) -> list[Path]:
     except (ImportError, ValueError) as error:  # a package is missing, or no package has this protocol
         raise ValueError(f"{name} cannot be read: {error}") from error
     try:
-        found = files.glob(root) if any(sign in root for sign in "*?[") else files.find(root)
-        if not found:
+        paths = files.glob(root) if any(sign in root for sign in "*?[") else files.find(root)
+        if not paths:
             raise ValueError(f"there is nothing at {name}; check the address")
-        return [_copy(files, path) for path in sorted(map(str, found))]
+        return [_copy(files, path) for path in sorted(map(str, paths))]
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error}; check the address and your credentials") from error
 
@@ -208,10 +208,10 @@ def open_source(
         if is_remote(name):
             return _files_source(name, fetched(name), limit, split)
         if any(sign in name for sign in "*?["):
-            found = sorted(file for file in map(Path, glob.glob(str(path), recursive=True)) if file.is_file())
-            if not found:
+            files = sorted(file for file in map(Path, glob.glob(str(path), recursive=True)) if file.is_file())
+            if not files:
                 raise ValueError(f"no file fits the pattern {name}; check the path")
-            return _files_source(name, found, limit, split)
+            return _files_source(name, files, limit, split)
         hub = name.removeprefix("hub:")
         if "/" not in name and not (split or subset or revision):  # those are for a dataset of the hub
             beside = [

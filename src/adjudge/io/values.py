@@ -79,15 +79,15 @@ def reference_of(value: Any) -> Any:
     stays a text.  Of an object, fields that hold None are left out.  NaN, and what pandas writes for it, is an empty
     cell.
     """
-    found = _parsed(plain(value))
-    if isinstance(found, Mapping):
-        found = {key: item for key, item in found.items() if item is not None} or None
+    reference = _parsed(plain(value))
+    if isinstance(reference, Mapping):
+        reference = {key: item for key, item in reference.items() if item is not None} or None
     empty = (
-        found is MISSING
-        or (isinstance(found, str) and found in _EMPTY)
-        or (isinstance(found, float) and found != found)
+        reference is MISSING
+        or (isinstance(reference, str) and reference in _EMPTY)
+        or (isinstance(reference, float) and reference != reference)
     )
-    return None if empty else found
+    return None if empty else reference
 
 
 def number_of(value: Any) -> float | None:
@@ -115,13 +115,13 @@ def prompt_of(value: Any, column: str = "") -> Text:
     Raises:
         ValueError: the cell holds something else.
     """
-    found = plain(value)
-    if isinstance(found, Mapping) and "+" in column and all(isinstance(part, str | None) for part in found.values()):
-        return "\n\n".join(part for part in found.values() if part)
-    if isinstance(found, str) and found.lstrip().startswith("[{"):
-        turns = _parsed(found)
-        found = turns if is_chat(turns) else found
-    return text_or_chat(found, "prompt", column)
+    prompt = plain(value)
+    if isinstance(prompt, Mapping) and "+" in column and all(isinstance(part, str | None) for part in prompt.values()):
+        return "\n\n".join(part for part in prompt.values() if part)
+    if isinstance(prompt, str) and prompt.lstrip().startswith("[{"):
+        turns = _parsed(prompt)
+        prompt = turns if is_chat(turns) else prompt
+    return text_or_chat(prompt, "prompt", column)
 
 
 def response_of(value: Any, column: str = "") -> Text:
@@ -130,10 +130,10 @@ def response_of(value: Any, column: str = "") -> Text:
     Raises:
         ValueError: the cell holds something else, or one of the columns holds no text.
     """
-    found = plain(value)
-    if isinstance(found, Mapping) and list(found) == column.split("+"):
-        found = "".join(found.values()) if all(isinstance(part, str) for part in found.values()) else found
-    return text_or_chat(found, "response", column)
+    response = plain(value)
+    if isinstance(response, Mapping) and list(response) == column.split("+"):
+        response = "".join(response.values()) if all(isinstance(part, str) for part in response.values()) else response
+    return text_or_chat(response, "response", column)
 
 
 def text_or_chat(value: Any, what: str, column: str = "") -> Text:
@@ -250,18 +250,18 @@ def _parsed(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        found = json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
+        data = json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return value
-    items = found if isinstance(found, list) else [found]
-    return found if items and all(isinstance(item, dict) for item in items) else value
+    items = data if isinstance(data, list) else [data]
+    return data if items and all(isinstance(item, dict) for item in items) else value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("an object says a key twice")
-    return found
+    return members
 
 
 def _no_number(text: str) -> Never:

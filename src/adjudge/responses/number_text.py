@@ -106,22 +106,22 @@ def plain_notation(text: str, decimal: str = ".") -> str:
     text = text.replace("{,}", ",")
     if decimal == ",":
         text = text.translate(_SWAPPED)
-    text = _PLAIN_SPACE.sub(lambda found: found[0].replace(" ", ","), _THOUSANDS_SPACE.sub(",", text))
+    text = _PLAIN_SPACE.sub(lambda match: match[0].replace(" ", ","), _THOUSANDS_SPACE.sub(",", text))
     if not text.isascii():
         text = _ascii(text)
     text = _MATH_DOLLARS.sub(r" \1 ", text.replace("$$", "$"))
     if "\\" in text:
         text = _without_latex(text)
-    text = _EMPHASIS.sub(lambda found: f" {found[1] or found[2]} ", text)
-    text = _EXPONENT.sub(lambda found: f"^{found[1] or found[2]}", text)
-    text = _UNIT_POWER.sub(lambda found: found[1] + "²³"[int(found[2]) - 2], " ".join(text.replace("~", " ").split()))
+    text = _EMPHASIS.sub(lambda match: f" {match[1] or match[2]} ", text)
+    text = _EXPONENT.sub(lambda match: f"^{match[1] or match[2]}", text)
+    text = _UNIT_POWER.sub(lambda match: match[1] + "²³"[int(match[2]) - 2], " ".join(text.replace("~", " ").split()))
     return _SIGN_OF_FRACTION.sub(r"\1", text)
 
 
 def _ascii(text: str) -> str:
     for char in _VULGAR.keys() & set(text):
         text = text.replace(char, f" {_VULGAR[char]} ")
-    text = _SUPERSCRIPT_RUN.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text).translate(_SIGNS)
+    text = _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text).translate(_SIGNS)
     return "".join(char if (digit := unicodedata.decimal(char, None)) is None else str(digit) for char in text)
 
 

@@ -103,12 +103,12 @@ def _read(text: str) -> str:
             text = _LINK.sub(_link_text, text)
         text = _REFERENCE.sub(_link_text, text)
     if "\\" in text or "$$" in text:
-        text = _FORMULA.sub(lambda found: _COMMAND.sub(" ", found[0]), text)
+        text = _FORMULA.sub(lambda match: _COMMAND.sub(" ", match[0]), text)
     return html.unescape(text) if "&" in text else text
 
 
-def _link_text(found: re.Match[str]) -> str:
-    return "" if found[1] else found[2]
+def _link_text(match: re.Match[str]) -> str:
+    return "" if match[1] else match[2]
 
 
 def _joined(parts: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
@@ -137,56 +137,56 @@ class _Scan:
     def parts(self) -> Iterator[tuple[str, bool]]:
         """Yield the parts of the text that are shown, each with whether it is code."""
         at = 0
-        while found := _SCAN.search(self._text, at):
-            yield self._text[at : found.start()], False
-            shown, at, code = _KINDS[str(found.lastgroup)](self, found)
+        while match := _SCAN.search(self._text, at):
+            yield self._text[at : match.start()], False
+            shown, at, code = _KINDS[str(match.lastgroup)](self, match)
             yield shown, code
         yield self._text[at:], False
 
-    def as_is(self, found: re.Match[str]) -> _Shown:
-        return found[0], found.end(), False
+    def as_is(self, match: re.Match[str]) -> _Shown:
+        return match[0], match.end(), False
 
-    def escape(self, found: re.Match[str]) -> _Shown:
-        return found[0], found.end(), not self._source
+    def escape(self, match: re.Match[str]) -> _Shown:
+        return match[0], match.end(), not self._source
 
-    def fence(self, found: re.Match[str]) -> _Shown:
-        closing = _closing_rail(found["rail"][0], len(found["rail"])).search(self._text, found.end())
+    def fence(self, match: re.Match[str]) -> _Shown:
+        closing = _closing_rail(match["rail"][0], len(match["rail"])).search(self._text, match.end())
         inside, end = (closing.start(), closing.end()) if closing else (len(self._text), len(self._text))
-        return self._text[found.start() : end] if self._source else self._text[found.end() : inside], end, True
+        return self._text[match.start() : end] if self._source else self._text[match.end() : inside], end, True
 
-    def code(self, found: re.Match[str]) -> _Shown:
-        marks, text = found[0], self._text
-        at = text.find(marks, found.end())
+    def code(self, match: re.Match[str]) -> _Shown:
+        marks, text = match[0], self._text
+        at = text.find(marks, match.end())
         while at >= 0 and text[at + len(marks) : at + len(marks) + 1] == "`":
             while text[at : at + 1] == "`":
                 at += 1
             at = text.find(marks, at)
-        if at < 0 or "\n\n" in text[found.end() : at]:
-            return marks, found.end(), False
+        if at < 0 or "\n\n" in text[match.end() : at]:
+            return marks, match.end(), False
         end = at + len(marks)
-        return text[found.start() : end] if self._source else text[found.end() : at], end, True
+        return text[match.start() : end] if self._source else text[match.end() : at], end, True
 
-    def comment(self, found: re.Match[str]) -> _Shown:
+    def comment(self, match: re.Match[str]) -> _Shown:
         """Take a comment out; one that is never closed hides what follows where it begins a line."""
-        if found.start() + 2 <= self._last_comment:
-            return self.up_to("-->", found.start() + 2)
-        begins = not self._text[max(0, found.start() - 4) : found.start()].rpartition("\n")[2].strip(" ")
-        begins = begins and (found.start() < 4 or "\n" in self._text[found.start() - 4 : found.start()])
-        return ("", len(self._text), False) if begins else self.as_is(found)
+        if match.start() + 2 <= self._last_comment:
+            return self.up_to("-->", match.start() + 2)
+        begins = not self._text[max(0, match.start() - 4) : match.start()].rpartition("\n")[2].strip(" ")
+        begins = begins and (match.start() < 4 or "\n" in self._text[match.start() - 4 : match.start()])
+        return ("", len(self._text), False) if begins else self.as_is(match)
 
     def up_to(self, end: str, start: int) -> _Shown:
         at = self._text.find(end, start)
         return "", at + len(end) if at >= 0 else len(self._text), False
 
-    def tag(self, found: re.Match[str]) -> _Shown:
-        name, given = found["name"].lower(), found["given"]
-        if not found["slash"] and not given.endswith("/") and name not in _VOID:
+    def tag(self, match: re.Match[str]) -> _Shown:
+        name, given = match["name"].lower(), match["given"]
+        if not match["slash"] and not given.endswith("/") and name not in _VOID:
             folded = name in ("details", "dialog") and not re.search(r"\bopen\b", given)
             if folded or name in _NEVER_SHOWN or (given.strip() and _hides(given)):
-                end = self._element_end(name, found.end())
-                summary = _SUMMARY.search(self._text, found.end(), end) if folded else None
+                end = self._element_end(name, match.end())
+                summary = _SUMMARY.search(self._text, match.end(), end) if folded else None
                 return summary[1] if summary else "", end, False
-        return found[0] if self._source else " " if name in _BLOCKS else "", found.end(), False
+        return match[0] if self._source else " " if name in _BLOCKS else "", match.end(), False
 
     def _element_end(self, name: str, start: int) -> int:
         depth = 1
@@ -196,23 +196,23 @@ class _Scan:
                 return mark.end()
         return len(self._text)
 
-    def tex(self, found: re.Match[str]) -> _Shown:
-        command, at, text = found[0].strip("\\"), found.end(), self._text
+    def tex(self, match: re.Match[str]) -> _Shown:
+        command, at, text = match[0].strip("\\"), match.end(), self._text
         for name, end in _TEX_END.items():
             if name in command:
                 return self.up_to(end, at)
         if command.endswith("color"):
             if text[at : at + 1] != "{" or (closed := text.find("}", at, at + 40)) < 0:
-                return self.as_is(found)
+                return self.as_is(match)
             if _is_shown_colour(text[at + 1 : closed]):
-                return self.as_is(found)
+                return self.as_is(match)
             at = closed + 1
         blank = len(text[at : at + 9]) - len(text[at : at + 9].lstrip())
         if text[at + blank : at + blank + 1] == "{":
             return "", self._group_end(at + blank + 1), False
         if command.endswith(("color", "transparent", "opacity")):
             return "", max(at, self._group_end(at, "$") - 1), False
-        return self.as_is(found)
+        return self.as_is(match)
 
     def _group_end(self, start: int, stop: str = "") -> int:
         """Return where a group of TeX ends that begins before `start`; a paragraph ends it too."""
@@ -223,8 +223,8 @@ class _Scan:
                 return sign.end()
         return len(self._text)
 
-    def conceal(self, found: re.Match[str]) -> _Shown:
-        shown = _SHOWN_AGAIN.search(self._text, found.end())
+    def conceal(self, match: re.Match[str]) -> _Shown:
+        shown = _SHOWN_AGAIN.search(self._text, match.end())
         return "", shown.end() if shown else len(self._text), False
 
 
@@ -234,9 +234,9 @@ _KINDS: Final[dict[str, Callable[[_Scan, re.Match[str]], _Shown]]] = {
     "code": _Scan.code,
     "title": _Scan.as_is,
     "comment": _Scan.comment,
-    "other": lambda scan, found: scan.up_to(">", found.end()),
+    "other": lambda scan, match: scan.up_to(">", match.end()),
     "tag": _Scan.tag,
-    "open": lambda scan, found: ("", found.end(), False),
+    "open": lambda scan, match: ("", match.end(), False),
     "tex": _Scan.tex,
     "conceal": _Scan.conceal,
 }
@@ -253,8 +253,8 @@ def _marks(name: str) -> re.Pattern[str]:
 
 
 def _hides(given: str) -> bool:
-    for found in _ATTRIBUTE.finditer(given):
-        key, value = found[1].lower(), html.unescape(found[2] or found[3] or found[4] or "").lower()
+    for attribute in _ATTRIBUTE.finditer(given):
+        key, value = attribute[1].lower(), html.unescape(attribute[2] or attribute[3] or attribute[4] or "").lower()
         if key == "hidden" or (key == "class" and _HIDING_CLASS.search(value)):
             return True
         if key == "color" and not _is_shown_colour(value):
@@ -273,6 +273,6 @@ def _is_harmless(declaration: str) -> bool:
 def _is_shown_colour(value: str) -> bool:
     """Return whether a colour is known and surely darker than a white page."""
     value = value.strip().lower().removesuffix("!important").strip()
-    if found := re.fullmatch(r"#?([0-9a-f])([0-9a-f])([0-9a-f])|#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})", value):
-        return min(int(part * 2 if len(part) == 1 else part, 16) for part in found.groups() if part) < 0xB0
+    if match := re.fullmatch(r"#?([0-9a-f])([0-9a-f])([0-9a-f])|#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})", value):
+        return min(int(part * 2 if len(part) == 1 else part, 16) for part in match.groups() if part) < 0xB0
     return value in _COLOURS

@@ -137,15 +137,15 @@ def _cuts(text: str, how: Splitting) -> Iterator[int]:
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
-    for found in _END.finditer(text):
-        if found.start("gap") == found.end("gap") and not found["wide"]:
+    for match in _END.finditer(text):
+        if match.start("gap") == match.end("gap") and not match["wide"]:
             continue
-        following = text[found.end() : found.end() + 1]
-        if following.islower() and not found["wide"]:
+        following = text[match.end() : match.end() + 1]
+        if following.islower() and not match["wide"]:
             continue
-        if text[found.start()] == "." and _is_short(text, found.start()):
+        if text[match.start()] == "." and _is_short(text, match.start()):
             continue
-        yield found.end()
+        yield match.end()
 
 
 def _is_short(text: str, stop: int) -> bool:

@@ -70,30 +70,30 @@ def in_plain_letters(text: str) -> str:
         return text
     text = _BLANKS.sub(" ", _NEVER_SEEN.sub("", text))
     text = _JOINERS.sub(_joined, _SELECTORS.sub("", text))
-    text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_RESTYLED)
+    text = _STYLED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text).translate(_RESTYLED)
     text = _STRUCK.sub(_accent, text)
     return _one_alphabet(text) if _OTHER.search(text) else text
 
 
-def _joined(found: re.Match[str]) -> str:
+def _joined(match: re.Match[str]) -> str:
     """Return joiners where both neighbours may need them; at an end of the text nothing is joined."""
-    text, start, end = found.string, found.start(), found.end()
+    text, start, end = match.string, match.start(), match.end()
     needed = start > 0 and end < len(text) and not _PLAIN.match(text, start - 1) and not _PLAIN.match(text, end)
-    return found[0] if needed else ""
+    return match[0] if needed else ""
 
 
-def _accent(found: re.Match[str]) -> str:
+def _accent(match: re.Match[str]) -> str:
     """Return marks that make a letter of their own with the one before; those that only strike it out go."""
-    letter = found.string[found.start() - 1]
-    return found[0] if len(unicodedata.normalize("NFC", letter + found[0][:1])) == 1 else ""
+    letter = match.string[match.start() - 1]
+    return match[0] if len(unicodedata.normalize("NFC", letter + match[0][:1])) == 1 else ""
 
 
 def _one_alphabet(text: str) -> str:
     """Return a text with look-alikes turned into Latin letters: in words that have some, or in a text that is Latin."""
     mostly_latin = len(_OTHER.findall(text)) * 10 < len(_LATIN.findall(text))
 
-    def turned(found: re.Match[str]) -> str:
-        word = found[0]
+    def turned(match: re.Match[str]) -> str:
+        word = match[0]
         if word.isascii() or not _OTHER.search(word):
             return word
         latin = word.translate(_LOOK_ALIKE)

@@ -66,8 +66,8 @@ def source_rows(origins: Sequence[Origin]) -> list[tuple[Any, ...]]:
 
 def shared_license(origins: Sequence[Origin], given: str) -> str:
     """Return the licence that was given, or the one that all sources share, or "unknown"."""
-    found = {each.license for each in origins}
-    return given or (found.pop() if len(found) == 1 else UNKNOWN)
+    licenses = {each.license for each in origins}
+    return given or (licenses.pop() if len(licenses) == 1 else UNKNOWN)
 
 
 def _made_by(origin: Origin) -> str:
@@ -77,10 +77,10 @@ def _made_by(origin: Origin) -> str:
 def label_scores(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the scores that a row of a label job holds: one, or one for each scorer; none if it is no such row."""
     several = row.get("scores")
-    found = list(several.values()) if isinstance(several, Mapping) else [row]
+    scores = list(several.values()) if isinstance(several, Mapping) else [row]
     return [
         score
-        for score in found
+        for score in scores
         if isinstance(score, Mapping)
         and isinstance(score.get("status"), str)
         and isinstance(score.get("provenance"), Mapping)

@@ -132,10 +132,10 @@ def run_card(config: CardConfig, *, progress: object = None) -> CardReport:
         JobError: a file is damaged.
     """
     places = [_place(name, overwrite=config.overwrite) for name in config.files]
-    found = [_count(name, place, config) for name, place in zip(config.files, places, strict=True)]
-    for name, place, summary in zip(config.files, places, found, strict=True):
+    summaries = [_count(name, place, config) for name, place in zip(config.files, places, strict=True)]
+    for name, place, summary in zip(config.files, places, summaries, strict=True):
         put(place, _card(name, summary, config))
-    return CardReport(cards=tuple(found))
+    return CardReport(cards=tuple(summaries))
 
 
 def _place(name: str, *, overwrite: bool) -> Path:

@@ -41,9 +41,9 @@ def read_head(path: Path) -> dict[str, Any]:
             text = file.read(_LIMIT).decode()
     except (OSError, UnicodeDecodeError):
         return {}
-    begin, found, rest = text.replace("\r\n", "\n").partition(f"{_MARK}\n")
+    begin, mark, rest = text.replace("\r\n", "\n").partition(f"{_MARK}\n")
     body, end, _ = rest.partition(f"\n{_MARK}")
-    if begin.strip() or not found or not end:
+    if begin.strip() or not mark or not end:
         return {}
     try:
         head = yaml.load(body, Loader=_NoAliases)
@@ -163,7 +163,7 @@ def origin_of(name: str, *, license: str = "", revision: str = "") -> Origin:
 def _content(path: Path) -> tuple[str, int]:
     """Return a hash of names, sizes and first MiB of the files that hold data, and their bytes."""
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    found, size = hashlib.sha256(), 0
+    digest, size = hashlib.sha256(), 0
     for file in files:
         if file == card_of(path):
             continue
@@ -171,9 +171,9 @@ def _content(path: Path) -> tuple[str, int]:
         with file.open("rb") as stream:
             head = hashlib.sha256(stream.read(_HEAD_BYTES)).hexdigest()
         place = file.relative_to(path).as_posix() if path.is_dir() else ""
-        found.update(f"{place}\0{bytes_here}\0{head}\n".encode("utf-8", "surrogateescape"))
+        digest.update(f"{place}\0{bytes_here}\0{head}\n".encode("utf-8", "surrogateescape"))
         size += bytes_here
-    return found.hexdigest()[:16], size
+    return digest.hexdigest()[:16], size
 
 
 def _sources(data: Any, depth: int) -> tuple[Origin, ...]:

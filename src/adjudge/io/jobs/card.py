@@ -87,12 +87,12 @@ def about(config: Any) -> str:
 
 def options(config: Any) -> list[tuple[str, Any]]:
     """Return the options that were given, without those that change nothing in the output."""
-    found = []
+    given = []
     for item in dataclasses.fields(config):
         value = getattr(config, item.name)
         if item.name not in _NO_OPTIONS and value != item.default:
-            found.append((item.name, [_shown(each) for each in value] if isinstance(value, tuple) else _shown(value)))
-    return found
+            given.append((item.name, [_shown(each) for each in value] if isinstance(value, tuple) else _shown(value)))
+    return given
 
 
 def _shown(value: Any) -> Any:
@@ -123,12 +123,12 @@ def label_sources(config: JobConfig) -> Counter[tuple[str, str]]:
 
     A dataset of the hub is not asked a second time.
     """
-    found: Counter[tuple[str, str]] = Counter()
+    sources: Counter[tuple[str, str]] = Counter()
     if not config.input or not Path(config.input).exists():
-        return found
+        return sources
     try:
         for row in itertools.islice(config.open().rows(Cursor()), _LABELLED_ROWS):
-            found.update(scorer_of(score) for score in label_scores(row.data or {}))
+            sources.update(scorer_of(score) for score in label_scores(row.data or {}))
     except (ValueError, JobError):  # the job has read it; what it is now is no matter of a card
         return Counter()
-    return Counter(dict(sorted(found.items())))
+    return Counter(dict(sorted(sources.items())))

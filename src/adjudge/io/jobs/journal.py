@@ -389,10 +389,10 @@ def _differences(then: Any, now: Any, path: str = "") -> list[str]:
     if file and not inside and then != now:
         return [f"{name} {'has changed since' if then and now else 'is new' if now else 'is gone'}"]
     if isinstance(then, dict) and isinstance(now, dict):
-        found: list[str] = []
+        differences: list[str] = []
         for key in [*then, *(key for key in now if key not in then)]:
-            found += _differences(then.get(key), now.get(key), f"{path}.{key}" if path else key)
-        return found
+            differences += _differences(then.get(key), now.get(key), f"{path}.{key}" if path else key)
+        return differences
     return [] if then == now else [f"{path} was {then!r} and is {now!r}"]
 
 

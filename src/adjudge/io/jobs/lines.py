@@ -84,13 +84,13 @@ def kind_of(value: Any) -> str:
         return NO_ITEMS
     if all(_is_simple_turn(item) for item in value):
         return TURNS
-    found = UNKNOWN
+    common = UNKNOWN
     for item in value:
         kind = _kind_of_one(item) if item is not None else UNKNOWN
-        found = joined(found, kind)
-        if kind == ANY or found == ANY:
+        common = joined(common, kind)
+        if kind == ANY or common == ANY:
             return ANY
-    return f"{found}s" if found else NO_ITEMS
+    return f"{common}s" if common else NO_ITEMS
 
 
 def joined(one: str, other: str) -> str:
@@ -337,8 +337,8 @@ def utf8_line(text: str) -> bytes:
         return f"{_LONE_SURROGATE.sub(_escape, text)}\n".encode()
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 _A: Final = {

@@ -58,14 +58,14 @@ class Glance:
 
 def peek(source: RowSource) -> list[Row]:
     """Return the first rows, up to 100, or up to 64 MiB of them."""
-    found: list[Row] = []
+    rows: list[Row] = []
     held = 0
     for row in itertools.islice(source.rows(Cursor()), _PEEKED_ROWS):
-        found.append(row)
+        rows.append(row)
         held += row.size
         if held >= _PEEKED_BYTES:
             break
-    return found
+    return rows
 
 
 def unreadable(source: RowSource, peeked: Sequence[Row]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.rl_integration.trainer.small_runs import small_policy
 
+from adjudge.rl_integration.trainer.rollouts.opening import open_generator
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import open_generator
 
 
 @pytest.mark.parametrize(

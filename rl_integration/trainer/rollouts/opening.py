@@ -1,0 +1,47 @@
+"""What a run writes its answers with: a generator of tokens, and a writer for one turn or several."""
+
+from __future__ import annotations
+
+from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
+from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, Writer
+
+
+def window(policy: Policy, config: RolloutsConfig) -> int:
+    """Return the most tokens of a prompt and its answer together."""
+    own = policy.tokens.window
+    return min(own, config.vllm.max_model_len or own) if config.engine == "vllm" else own
+
+
+def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
+    """Return what writes a policy's answers; a heavy engine starts with the first of them.
+
+    Raises:
+        ValueError: the engine is not installed, or cannot draw as it is told to.
+    """
+    if config.engine == "vllm":
+        from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
+
+        return VllmGenerator(policy, config.vllm, config.sampling)
+    return TransformersGenerator(policy)
+
+
+def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
+    """Return what writes the answers of a run.
+
+    Raises:
+        ValueError: a tool cannot be opened, or the policy cannot call it in this style.
+    """
+    if tools is None:
+        return Writer(policy, generator)
+    toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
+    style: ChatCalls | TagCalls = (
+        ChatCalls(policy, toolbox.tools)
+        if tools.style == "chat"
+        else TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
+    )
+    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout)
