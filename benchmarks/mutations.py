@@ -7,9 +7,9 @@
 
 `plan` draws mutants of functions that stand, to the letter, in this checkout and in another one, so that both are asked
 the same, wherever the function's file lies.  A mutant is a comparison turned around, a number or truth value changed,
-`and` for `or`, a `not` taken away, or `+` for `-`.  `run` writes each into its file, runs the test files that import
-the module (or, where none does, those that import what imports it) until one fails, and puts the file back: run it in
-a checkout where nobody else works.
+`and` for `or`, a `not` taken away, or `+` for `-`.  `run` writes each into its file, runs test files of the folder that
+mirrors the module's in `tests` until one fails, and puts the file back: run it in a checkout where nobody else works.
+Files that fail without a mutant are left out.
 
 Not covered: whether a mutant changes anything at all; some cannot be noticed, before and after alike.
 """
@@ -33,7 +33,7 @@ import tyro
 
 FOLDERS = ("src/adjudge", "verifiers", "reward_models", "judges", "data_pipelines", "rl_integration", "evals")
 _SECONDS = 300  # for the tests of a mutant; one that hangs is caught
-_FILES = 6  # of tests, the nearest and shortest, for a mutant
+_FILES = 8  # of tests for a mutant
 _SLOW = re.compile(r"frameworks/|vllm|ray|start_pages|test_demo|parity|real_", re.IGNORECASE)
 
 _SWAPS: dict[type[ast.AST], str] = {
@@ -173,19 +173,24 @@ def plan(options: Plan) -> int:
     return 0
 
 
-def _tests_near(module: str, modules: dict[str, Path], texts: dict[Path, str], sources: dict[str, str]) -> list[str]:
-    """The test files nearest to a module."""
-    near, seen = [module], {module}
-    for _ in range(4):
-        names = re.compile("|".join(rf"{re.escape(one)}\b(?!\.)" for one in near))
-        tests = [file for file, text in texts.items() if names.search(text) and not _SLOW.search(str(file))]
-        if tests:
-            return [str(file) for file in sorted(tests, key=lambda file: len(texts[file]))[:_FILES]]
-        near = [one for one in modules if one not in seen and names.search(sources[one])]
-        seen.update(near)
-        if not near:
-            break
+def _tests_near(module: str, texts: dict[str, str]) -> list[str]:
+    """The test files of the folder that is the module's in `tests`, those that name it first, then the shortest."""
+    folders = module.split(".")[1:-1]
+    while folders:
+        home = "/".join(("tests", *folders, ""))
+        if near := [file for file in texts if file.startswith(home)]:
+            return sorted(near, key=lambda file: (module not in texts[file], len(texts[file])))[:_FILES]
+        folders.pop()
     return []
+
+
+def _passes(tests: list[str]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", "-n0", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd() / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, timeout=_SECONDS).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def run(options: Run) -> int:
@@ -193,24 +198,22 @@ def run(options: Run) -> int:
     root = Path.cwd()
     modules = _modules(root)
     sources = {module: file.read_text(encoding="utf-8") for module, file in modules.items()}
-    texts = {file: file.read_text(encoding="utf-8") for file in (root / "tests").rglob("test_*.py")}
+    files = [file for file in sorted((root / "tests").rglob("test_*.py")) if not _SLOW.search(str(file))]
+    texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    sound: dict[str, bool] = {}
     done: dict[str, str] = json.loads(options.to.read_text(encoding="utf-8")) if options.to.exists() else {}
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     for number, mutant in enumerate(json.loads(options.mutants.read_text(encoding="utf-8"))):
         module = next((one for one, text in sources.items() if mutant["source"] in text), None)
         if module is None or str(number) in done:
             continue
-        tests = _tests_near(module, modules, texts, sources)
-        file = modules[module]
+        near, file = _tests_near(module, texts), modules[module]
+        sound |= {test: _passes([test]) for test in near if test not in sound}
+        tests = [test for test in near if sound[test]]
         file.write_text(sources[module].replace(mutant["source"], mutant["changed"], 1), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", "-n0", *tests]
         try:
-            code = subprocess.run(command, env=environment, capture_output=True, timeout=_SECONDS).returncode
-        except subprocess.TimeoutExpired:
-            code = 1
+            outcome = "no test" if not tests else "survived" if _passes(tests) else "caught"
         finally:
             file.write_text(sources[module], encoding="utf-8")
-        outcome = "no test" if not tests or code == 5 else "caught" if code else "survived"
         done[str(number)] = outcome
         options.to.write_text(json.dumps(done), encoding="utf-8")
         print(f"{number} {module}.{mutant['name']}: {outcome}", flush=True)
