@@ -18,6 +18,7 @@ import io
 import json
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -224,7 +225,7 @@ def _sorted(parts: list[list[Any]]) -> list[list[Any]]:
 Names = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
 
 
-class LinearScorer:
+class LinearScorer(ABC):
     """What scorers by a linear model share, which is read from the folder `model`, or given as `weights`."""
 
     name: ClassVar[str]
@@ -236,9 +237,9 @@ class LinearScorer:
     weights: LinearModel | None
 
     @staticmethod
+    @abstractmethod
     def value_names(options: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         """Return the names of the values that are computed for given options, by group."""
-        raise NotImplementedError
 
     def take_weights(self) -> None:
         """Read the model if its folder is given, or raise `ValueError`."""
