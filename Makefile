@@ -12,13 +12,15 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 # Tests start thousands of Python processes; where compiled modules are not kept, each of them compiles the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lesson test test-full check lint mypy pyright format clean links tools frameworks
+.PHONY: help demo lesson test test-full check lint mypy pyright format clean links tools frameworks gpu gpu-bundle
 
 help:
 	@echo 'make demo     install the core into .venv and score ten small answers'
 	@echo 'make lesson   a new tiny model learns to add from verdicts: a few minutes, and a page with its curves in lesson/'
 	@echo 'make test     install every extra (as root on Debian also the programs that tests run), lint, type-check, test'
 	@echo 'make test-full  the tests of whole corpora, of which `make test` runs a part of each kind'
+	@echo 'make gpu      check and measure what runs on a GPU (PARTS="scoring steps"; TINY=1 on a CPU), into gpu-report/'
+	@echo 'make gpu-bundle  fetch what `make gpu` needs where there is no network, to be copied there with the sources'
 	@echo 'make check    the lint and type checks of `make test` alone'
 	@echo 'make format   rewrite the sources in the house style'
 	@echo 'make clean    remove .venv and what the tools left behind'
@@ -41,6 +43,20 @@ test: tools lint
 
 test-full: tools frameworks
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m full
+
+# In .venv, where there is one; else with the machine's own PyTorch and what gpu-bundle has brought along.
+GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON),python3)
+gpu:
+	@[ -x $(BIN)/python ] || [ ! -d gpu-bundle ] || \
+	  $(GPU_PYTHON) -m pip install --quiet --no-index --no-deps --upgrade --target gpu-bundle/site gpu-bundle/*.whl
+	PYTHONPATH=src:.:gpu-bundle/site $(GPU_PYTHON) -m benchmarks.gpu $(if $(TINY),--tiny) $(if $(PARTS),--parts $(PARTS))
+
+# For Python 3.12 on 64-bit Linux; PyTorch, transformers, accelerate and peft are the machine's own.
+gpu-bundle: $(BIN)/python
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
+	  $(foreach libc,2_28_x86_64 2_27_x86_64 2_17_x86_64 2014_x86_64 1_x86_64,--platform manylinux$(if $(findstring 2_,$(libc)),_)$(libc)) \
+	  --constraint constraints.txt --requirement benchmarks/gpu/wheels.txt --dest gpu-bundle
+	@du -sh gpu-bundle
 
 check: lint
 	@$(MAKE) --no-print-directory --jobs 2 pyright mypy

@@ -176,7 +176,9 @@ def write_model(folder: Path, options: Options) -> Path:
     )
     torch.manual_seed(0)
     build: Any = AutoModelForSequenceClassification
-    build.from_config(config, dtype=torch.float32).save_pretrained(folder)
+    build.from_config(config, dtype=torch.bfloat16 if torch.cuda.is_available() else torch.float32).save_pretrained(
+        folder
+    )
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -239,12 +241,13 @@ def rewarding(model: str) -> Callable[[dict[str, str]], list[float]]:
 
     tokenizer: Any = AutoTokenizer.from_pretrained(model)
     kind: Any = AutoModelForSequenceClassification
-    network = kind.from_pretrained(model).eval()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = kind.from_pretrained(model).to(device).eval()
 
     def compute(row: dict[str, str]) -> list[float]:
         turns = [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row["response"]}]
         text = tokenizer.apply_chat_template(turns, tokenize=False)
-        inputs = tokenizer([text], padding=True, add_special_tokens=False, return_tensors="pt")
+        inputs = tokenizer([text], padding=True, add_special_tokens=False, return_tensors="pt").to(device)
         with torch.no_grad():
             found: list[float] = network(**inputs).logits.squeeze(-1).tolist()
         return found
