@@ -5,6 +5,7 @@ import dataclasses
 import os
 import pickle
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -416,3 +417,43 @@ def test_a_killed_writer_leaves_a_readable_cache(tmp_path: Path) -> None:
         checked = sqlite3.connect(path)
         assert checked.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         checked.close()
+
+
+FULL_DISK = """
+import asyncio, logging, sys
+from pathlib import Path
+from adjudge import Sample, load
+from adjudge.runtime.cache import CachedScorer, ScoreCache
+
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+disk = Path(sys.argv[1])
+scorer = CachedScorer(load("exact"), ScoreCache(disk / "cache.db"))
+
+def scored(name):
+    samples = [Sample(prompt="?", response=f"{name} {n}", reference=f"{name} {n}") for n in range(500)]
+    return sum(score.value for score in asyncio.run(scorer.score(samples)))
+
+print(scored("empty disk"), len(scorer.cache))
+filler = (disk / "filler").open("wb", buffering=0)
+try:
+    while filler.write(b"x" * 4096):
+        pass
+except OSError:
+    print("full")
+print(scored("full disk"), scored("full disk"))
+(disk / "filler").unlink()
+filler.close()
+print(scored("room again"), len(scorer.cache))
+"""
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap, which makes a small disk")
+def test_a_full_disk_costs_no_score(tmp_path: Path) -> None:
+    small = ["bwrap", "--dev-bind", "/", "/", "--size", str(1 << 20), "--tmpfs", str(tmp_path)]
+    done = subprocess.run(
+        [*small, sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    first, full, warning, during, after = done.stdout.splitlines()
+    assert (first, full, during, after) == ("500.0 500", "full", "500.0 500.0", "500.0 1000")
+    assert "cannot be used" in warning

@@ -9,7 +9,8 @@ readable file behind.  SQLite must not carry an open database through `fork`, so
 before a fork and opened again by whoever needs it, in the parent and in the child.
 
 A file that is damaged, is of another schema version, or is no cache at all raises `ValueError` saying so; nothing
-is ever deleted to make room for a cache.  A single unreadable entry counts as a miss and is written anew.
+is ever deleted to make room for a cache.  A single unreadable entry counts as a miss and is written anew.  What goes
+wrong once a scorer uses it, such as a full disk, costs no score: it is logged, and the scorer goes on without.
 
 Not covered: network file systems (WAL needs shared memory), and scores that depend on a group.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 import threading
@@ -28,11 +30,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from adjudge import wire
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+_LOG = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x41646A67  # "Adjg": tells our files from other people's databases
 _SCHEMA_VERSION = 1
@@ -40,6 +47,8 @@ _BUSY_SECONDS = 60.0  # how long a writer waits for another one; a write takes m
 _EVICT_TO = 0.9  # share of max_bytes left in use after an eviction, so that not every write evicts
 _BATCH = 500  # keys per statement; SQLite allows 999 parameters in old builds
 _MAX_TOUCHED = 10_000  # old keys read since the last write, before a reader writes down that they were
+
+_TELL_AGAIN = 60.0  # seconds between two lines in the log about a cache that cannot be used
 
 _EVICTED_AT_ONCE = 64  # rows between two looks at the size
 _ROW_OVERHEAD = 100  # bytes a row takes beside its score: the key twice, the tick, headers
@@ -191,6 +200,7 @@ class CachedScorer:
     def __init__(self, scorer: Scorer, cache: ScoreCache) -> None:
         self.scorer = scorer
         self.cache = cache
+        self._told = -_TELL_AGAIN
 
     @property
     def name(self) -> str:
@@ -218,13 +228,23 @@ class CachedScorer:
         fingerprint = self.fingerprint
         keys = [_key_or_index(fingerprint, sample, index) for index, sample in enumerate(samples)]
         stored = list(dict.fromkeys(key for key in keys if isinstance(key, bytes)))
-        hits = await asyncio.to_thread(self.cache.get, stored)
+        hits = await self._tried(self.cache.get, stored) or {}
         known: dict[bytes | int, Score] = dict(hits.items())
         unknown = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
         fresh = dict(zip(unknown, await score_checked(self.scorer, list(unknown.values())), strict=True))
-        await asyncio.to_thread(self.cache.put, {key: s for key, s in fresh.items() if isinstance(key, bytes)})
+        await self._tried(self.cache.put, {key: s for key, s in fresh.items() if isinstance(key, bytes)})
         known.update(fresh)
         return [known[key] for key in keys]
+
+    async def _tried(self, use: Callable[[T], U], given: T) -> U | None:
+        """What the cache answers in a thread; None where it cannot be used now."""
+        try:
+            return await asyncio.to_thread(use, given)
+        except (OSError, ValueError) as error:
+            if time.monotonic() - self._told >= _TELL_AGAIN:
+                self._told = time.monotonic()
+                _LOG.warning("%s; scores are computed and given out, and not kept", error)
+            return None
 
 
 def _key_or_index(fingerprint: str, sample: Sample, index: int) -> bytes | int:
