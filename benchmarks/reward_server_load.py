@@ -6,7 +6,9 @@ request.  A promise that does not hold is printed, and the program fails.
 | scenario | promise |
 |---|---|
 | overload | arrivals at twice the measured capacity: accepted ones are answered within what the queue holds, the others get 503 or 429 with Retry-After |
-| misbehaviour | a verifier whose process dies, hangs or eats memory costs its own samples (a 0 with the reason), nobody else's |
+| misbehaviour | a verifier whose process dies, hangs, eats memory, raises or gives NaN costs its own samples (a 0 or a failure with the reason), nobody else's |
+| bodies | bodies of a million samples, of 57 MB of empty lists, of deep nesting, and large honest ones: others wait half a second at most |
+| crowd | thousands of requests at once are all answered, none is lost |
 | stop | SIGTERM under load: all that was accepted is answered, by the server's own log |
 | kill | SIGKILL under load, and a new server at the same address: a `Client` gets every score |
 | idle | thousands of open connections that say nothing: a request is answered as quickly as without them |
@@ -20,6 +22,7 @@ Not covered: networks between machines, and models.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import resource
@@ -61,7 +64,9 @@ class Options:
     """connections that send a byte at a time"""
     times: bool = True
     """hold the promises about time too, which a busy machine breaks"""
-    scenarios: tuple[str, ...] = ("overload", "misbehaviour", "stop", "kill", "idle", "slow")
+    crowd: int = 5_000
+    """requests that come at once"""
+    scenarios: tuple[str, ...] = ("overload", "misbehaviour", "bodies", "crowd", "stop", "kill", "idle", "slow")
     """which are run"""
 
 
@@ -93,7 +98,7 @@ class Steady:
 
 @dataclass(frozen=True, kw_only=True)
 class Moody(Verifier):
-    """Scores by length; dies, hangs or eats memory where the response says so."""
+    """Scores by length; and dies, hangs, eats memory, raises or gives NaN where the response says so."""
 
     name: ClassVar[str] = "moody"
     needs_reference: ClassVar[bool] = False
@@ -108,6 +113,10 @@ class Moody(Verifier):
         eaten = []
         while sample.response == "eat":
             eaten.append(bytearray(1 << 26))
+        if sample.response == "raise":
+            raise RuntimeError("as it was told")
+        if sample.response == "nan":
+            return Score.scored(float("nan"))
         return Score.scored(float(len(sample.response)))
 
 
@@ -305,7 +314,13 @@ def overload(options: Options, seconds: float) -> Report:
 def misbehaviour(options: Options, seconds: float) -> Report:
     """A verifier that dies, hangs and eats memory."""
     report = Report(name="misbehaviour")
-    reasons = {"die": "candidate_crash", "hang": "candidate_timeout", "eat": "candidate_memory"}
+    reasons = {
+        "die": (0.0, "candidate_crash"),
+        "hang": (0.0, "candidate_timeout"),
+        "eat": (0.0, "candidate_memory"),
+        "raise": (None, "verifier_error"),
+        "nan": (None, "verifier_error"),
+    }
     lane = {"scorer": "reward_server_load:Moody", "concurrency": 4, "batch": 16}
 
     async def run(port: int) -> tuple[list[Answer], dict[str, list[Answer]]]:
@@ -329,9 +344,90 @@ def misbehaviour(options: Options, seconds: float) -> Report:
     for kind, found in bad.items():
         for answer in found:
             (score,) = json.loads(answer.body)["scores"]
-            judged = (score["value"], score["reason"]) == (0.0, reasons[kind])
+            judged = (score["value"], score["reason"]) == reasons[kind]
             report.promise(judged, f"{kind}: {score['value']} {score['reason']}")
     report.promise(all(bad.values()), "nothing misbehaved")
+    return report
+
+
+HALF = 0.5  # seconds that one client may wait for another's request
+
+
+def hostile_bodies() -> dict[str, bytes]:
+    """Bodies that are costly to read, by what they are."""
+    row = b'{"prompt":"q","response":"%d"}'
+    return {
+        "a million samples": b'{"scorer":"it","samples":[' + b",".join([row % 1] * 1_000_000) + b"]}",
+        "57 MB of empty lists": b'{"scorer":"it","samples":[' + b",".join([b"[]"] * 19_000_000) + b"]}",
+        "deep": b'{"scorer":"it","samples":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}",
+        "nearly a million numbers": b'{"scorer":"it","samples":[' + b",".join([b"1.5"] * 990_000) + b"]}",
+        "10,000 samples of 3 kB": b'{"scorer":"it","samples":['
+        + b",".join(b'{"prompt":"q","response":"%d %s"}' % (n, b"x" * 3000) for n in range(10_000))
+        + b"]}",
+    }
+
+
+def bodies(options: Options, seconds: float) -> Report:
+    """Large and hostile bodies beside small requests."""
+    report = Report(name="bodies")
+
+    async def send(port: int, body: bytes) -> int:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n")
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body))
+        try:
+            for start in range(0, len(body), 1 << 20):
+                writer.write(body[start : start + (1 << 20)])
+                await writer.drain()
+        except OSError:  # refused by its length: it is answered, and the connection closed
+            pass
+        try:
+            line = await reader.readline()
+        except OSError:
+            return 0
+        writer.close()
+        return int(line.split()[1]) if line else 0
+
+    async def run(port: int) -> tuple[list[Answer], dict[str, Counter[int]]]:
+        http, statuses = Http(port), {name: Counter[int]() for name in made}
+        ends = time.perf_counter() + seconds
+        small = asyncio.create_task(closed_loop(http, 4, seconds))
+        for name, body in itertools.cycle(made.items()):
+            statuses[name][await send(port, body)] += 1
+            if time.perf_counter() > ends - 2 and all(statuses.values()):
+                break
+        answers = await small
+        http.close()
+        return answers, statuses
+
+    made = hostile_bodies()
+    with serving({"scorer": "exact"}, max_bytes=1 << 26) as server:
+        answers, statuses = asyncio.run(run(server.port))
+    longest = max(answer.seconds for answer in answers)
+    report.counts = {"small": len(answers), "longest ms": round(1e3 * longest), **milliseconds(answers)}
+    report.counts |= {name: dict(count) for name, count in statuses.items()}
+    report.promise(all(answer.status == 200 for answer in answers), "a small request was not answered")
+    report.promise(longest < HALF or not options.times, f"a small request waited {longest:.2f} s")
+    honest = statuses["10,000 samples of 3 kB"]
+    report.promise(set(honest) == {200}, f"the large honest body got {dict(honest)}")
+    return report
+
+
+def crowd(options: Options, seconds: float) -> Report:
+    """Thousands of requests at once."""
+    report = Report(name="crowd")
+
+    async def run(port: int) -> list[Answer]:
+        http = Http(port)
+        answers = await asyncio.gather(*(http.score(f"{number}") for number in range(options.crowd)))
+        http.close()
+        return answers
+
+    with serving({"scorer": "exact", "waiting": 2 * options.crowd}) as server:
+        answers = asyncio.run(run(server.port))
+    statuses = Counter(answer.status for answer in answers)
+    report.counts = {"sent": len(answers), "answered": statuses[200], **milliseconds(answers)}
+    report.promise(statuses[200] == options.crowd, f"statuses {dict(statuses)}")
     return report
 
 
@@ -470,6 +566,8 @@ def slow(options: Options, seconds: float) -> Report:
 SCENARIOS: dict[str, Callable[[Options, float], Report]] = {
     "overload": overload,
     "misbehaviour": misbehaviour,
+    "bodies": bodies,
+    "crowd": crowd,
     "stop": stop,
     "kill": kill,
     "idle": idle,

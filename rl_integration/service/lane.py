@@ -292,7 +292,9 @@ class Lane:
             self._done(request)
 
     def _put(self, unit: Unit, request: Request) -> None:
-        self._queue.put(unit, traffic=request.traffic, client=request.client, cost=len(unit))
+        # What fits into one call does not wait behind a whole data set of the same client, or of all who name none.
+        flow = request.client, len(request.samples) > self.config.batch
+        self._queue.put(unit, traffic=request.traffic, flow=flow, cost=len(unit))
 
     def _leave_queue(self, count: int) -> None:
         with self._gate:

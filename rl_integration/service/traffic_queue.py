@@ -1,8 +1,9 @@
 """What waits for a scorer: a queue that its users share fairly, and groups that are not whole yet.
 
 Training gets three quarters of what is taken while evaluations wait too, however many clients either of them has.  Each
-client and kind of traffic has a line of its own, and the next item comes from the one that has had the least for its
-weight: start-time fair queueing (Goyal et al., 1996), at the cost of the logarithm of the number of lines.
+client and kind of traffic has a line of its own, and one more for requests that do not fit into a call of the scorer.
+The next item comes from the line that has had the least for its weight: start-time fair queueing (Goyal et al., 1996),
+at the cost of the logarithm of the number of lines.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class FairQueue(Generic[T]):
 
 
 class TrafficQueue(Generic[T]):
-    """Items by traffic and client; not to be used from two threads at once."""
+    """Items by traffic and flow; not to be used from two threads at once."""
 
     def __init__(self) -> None:
         self._turns: FairQueue[Traffic] = FairQueue()
@@ -172,10 +173,10 @@ class TrafficQueue(Generic[T]):
         """How many items wait."""
         return len(self._turns)
 
-    def put(self, item: T, *, traffic: Traffic, client: str, cost: float = 1.0) -> None:
+    def put(self, item: T, *, traffic: Traffic, flow: Hashable, cost: float = 1.0) -> None:
         """Add an item."""
         self._turns.put(traffic, flow=traffic, weight=WEIGHTS[traffic], cost=cost)
-        self._lines[traffic].put(item, flow=client, cost=cost)
+        self._lines[traffic].put(item, flow=flow, cost=cost)
 
     def peek(self) -> T | None:
         """Return the item that is next, and leave it."""

@@ -11,7 +11,16 @@ from types import ModuleType
 import pytest
 
 FILE = Path(__file__).parents[3] / "benchmarks" / "reward_server_load.py"
-SECONDS = {"overload": 2.0, "misbehaviour": 3.0, "stop": 2.0, "kill": 1.0, "idle": 2.0, "slow": 2.0}
+SECONDS = {
+    "overload": 2.0,
+    "misbehaviour": 3.0,
+    "bodies": 1.0,
+    "crowd": 1.0,
+    "stop": 2.0,
+    "kill": 1.0,
+    "idle": 2.0,
+    "slow": 2.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +42,6 @@ def test_every_scenario_is_run_here(load: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", SECONDS)
 def test_promises_hold_under_load(load: ModuleType, name: str) -> None:
-    options = load.Options(idle=300, slow=20, times=False)
+    options = load.Options(idle=300, slow=20, crowd=500, times=False)
     report = load.SCENARIOS[name](options, SECONDS[name])
     assert report.broken == [], report.counts

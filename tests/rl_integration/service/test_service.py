@@ -146,6 +146,18 @@ def test_a_burst_of_evaluations_does_not_hold_up_training() -> None:
     assert {"train 1", "train 2", "train 3"} <= set(scorer.batches[1] + scorer.batches[2])
 
 
+def test_a_small_request_does_not_wait_behind_a_data_set_of_the_same_client() -> None:
+    scorer = Lengths(open_gate=False)
+    with hosted(scorer, concurrency=1, batch=4) as service:
+        data = [f"row {n}" for n in range(40)]
+        callers = [
+            lambda: service.score_blocking("it", samples(*data)),
+            lambda: service.score_blocking("it", samples("one")),
+        ]
+        behind(scorer, service, callers)
+    assert "one" in scorer.batches[1] + scorer.batches[2]
+
+
 def test_overload_refuses_whole_requests_and_keeps_what_was_accepted() -> None:
     scorer = Lengths(open_gate=False)
     with hosted(scorer, concurrency=1, waiting=3) as service:

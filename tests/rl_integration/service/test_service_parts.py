@@ -176,9 +176,9 @@ def test_two_kinds_of_traffic_share_and_so_do_the_clients_of_each() -> None:
     queue: TrafficQueue[str] = TrafficQueue()
     for _ in range(100):
         for client in "abcde":
-            queue.put(f"eval {client}", traffic="eval", client=client)
-        queue.put("train a", traffic="train", client="a")
-        queue.put("train b", traffic="train", client="b")
+            queue.put(f"eval {client}", traffic="eval", flow=client)
+        queue.put("train a", traffic="train", flow="a")
+        queue.put("train b", traffic="train", flow="b")
     assert len(queue) == 700
     following = queue.peek()
     taken = [queue.take() for _ in range(80)]
