@@ -15,12 +15,13 @@ layers that are no attention; these are read in padded rows.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from adjudge.engines.shared_prefixes import Group, Tokens
@@ -358,6 +359,17 @@ def _at_once(
     from torch.nn.attention import varlen
 
     joined = plan.joined
+    words = _words(varlen.varlen_attn)
+    more: dict[str, Any] = {}
+    if "window_size" in words:
+        # A token sees what came before it, counted from the end of its piece.
+        more = {"scale": scaling, "window_size": (-1 if window is None else window - 1, 0)}
+    elif window is None and scaling in (None, query.shape[-1] ** -0.5):
+        more = {"is_causal": True}
+    else:
+        raise NotImplementedError(f"window {window}, scale {scaling}: this PyTorch's kernel has no such; 2.11 has")
+    if "enable_gqa" in words:  # without this word, keys of fewer heads go to the kernel unchecked, and it takes them
+        more["enable_gqa"] = query.shape[1] != key.shape[1]
     seen: Any = varlen.varlen_attn(
         query[0].transpose(0, 1)[joined.queries],
         key[0].transpose(0, 1)[joined.keys],
@@ -366,13 +378,14 @@ def _at_once(
         joined.key_ends,
         joined.max_queries,
         joined.max_keys,
-        scale=scaling,
-        window_size=(
-            -1 if window is None else window - 1,
-            0,
-        ),  # a token sees what came before it, counted from the end of its piece
-        enable_gqa=query.shape[1] != key.shape[1],
+        **more,
     )
     attended = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
     attended[0, joined.queries] = seen
     return attended
+
+
+@cache
+def _words(kernel: Any) -> frozenset[str]:
+    """What PyTorch's kernel can be told: from 2.11 on a window and a scale, from 2.12 on that key heads are fewer."""
+    return frozenset(inspect.signature(kernel).parameters)
