@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -242,7 +244,8 @@ def test_shared_prompts_are_read_once_and_nothing_is_padded(
 def test_what_can_be_packed_is_packed(models: Path, family: Any, config: dict[str, Any]) -> None:
     folder = write_model(models / f"packs-{family}", task="classify", family=family, **config)
     kind: Any = AutoModelForSequenceClassification
-    assert Network(kind.from_pretrained(folder).eval(), "classify")._packs
+    network = Network(kind.from_pretrained(folder).eval(), "classify")
+    assert (network.path, network.unpacked) == ("packed pieces", "")
 
 
 def test_a_body_that_looks_ahead_is_not_packed(models: Path) -> None:
@@ -250,23 +253,45 @@ def test_a_body_that_looks_ahead_is_not_packed(models: Path) -> None:
     torch.manual_seed(0)
     kind: Any = AutoModel
     body = kind.from_config(tiny_config("qwen2", tiny_tokenizer())).eval()
-    assert transformers_packed.usable(body)
+    assert transformers_packed.usable(body)[0]
     body.set_attn_implementation("sdpa")
     for layer in body.layers:
         layer.self_attn.is_causal = False
-    assert not transformers_packed.usable(body)
+    calls, why = transformers_packed.usable(body)
+    assert (calls, body.config._attn_implementation) == (0, "sdpa")
+    assert "more than causal" in why
+
+
+def test_why_rows_are_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+    kind: Any = AutoModel
+    body = kind.from_config(tiny_config("qwen2", tiny_tokenizer())).eval()
+    monkeypatch.setattr(transformers_packed, "_piecewise", refuse)
+    assert transformers_packed.usable(body) == (0, "RuntimeError: FlashAttention only supports Ampere GPUs or newer.")
     assert body.config._attn_implementation == "sdpa"
+    monkeypatch.setattr(transformers_packed, "_piecewise", lambda plan, query, *_: query.transpose(1, 2))
+    assert re.fullmatch(
+        r"packed, a hidden state is off by [0-9.]+ of its size, and at most 0.0001 is allowed",
+        transformers_packed.usable(body)[1],
+    )
+    on_gpu = SimpleNamespace(config=body.config, dtype=torch.float32, device=torch.device("cuda", 1))
+    assert transformers_packed.usable(on_gpu) == (
+        0,
+        "there is no kernel for torch.float32 on cuda; give dtype bfloat16",
+    )
 
 
 def test_a_window_that_attention_is_not_told_of_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some models keep their windows to their masks, and the rows that are compared are too short to show one."""
     kind: Any = AutoModel
     body = kind.from_config(tiny_config("mistral", tiny_tokenizer(), sliding_window=200)).eval()
-    assert transformers_packed.usable(body)
+    assert transformers_packed.usable(body)[0]
     body.set_attn_implementation("sdpa")
     body.config.sliding_window, windows = None, transformers_packed.windows_of
     monkeypatch.setattr(transformers_packed, "windows_of", lambda config: windows(config) or 2)
-    assert not transformers_packed.usable(body)
+    assert transformers_packed.usable(body) == (0, "its attention is told of 0 sliding windows, and it has 2")
 
 
 def test_the_trap_of_a_cap_that_is_left_out(tmp_path: Path) -> None:
@@ -395,7 +420,7 @@ def test_a_model_that_attends_more_often_than_it_did_is_not_read() -> None:
     torch.manual_seed(0)
     kind: Any = AutoModel
     body = kind.from_config(tiny_config("qwen2", tiny_tokenizer())).eval()
-    calls = transformers_packed.usable(body)
+    calls, _ = transformers_packed.usable(body)
     assert calls == len(body.layers)
     packed = Packed.of([(1, 2, 3)], [Group(prefix=0, rows=(0,))])
     with torch.inference_mode():

@@ -21,9 +21,11 @@ from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from adjudge.engines import transformers_packed
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.engines.transformers_jobs import Jobs
+from adjudge.engines.transformers_network import Network
 
 LABELS = {"yes": ("Yes", " Yes"), "no": ("No",)}
 PROMPTS = [f"The response says {number}. " for number in range(9)]
@@ -183,6 +185,41 @@ def test_what_torch_refuses_is_a_fault(causal_model: Path, monkeypatch: pytest.M
     assert {(one.reason, one.detail) for one in found} == {
         ("engine_error", "RuntimeError: no kernel image is available")
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "why"),
+    [
+        pytest.param({}, "packed pieces", "", id="packed"),
+        pytest.param({"attn": "sdpa"}, "shared prefixes", "; rows are not packed: attn is given", id="shared"),
+        pytest.param(
+            {"attn": "sdpa", "share_prefixes": False}, "padded", "; rows are not packed: attn is given", id="padded"
+        ),
+    ],
+)
+def test_which_way_rows_are_read_is_told(
+    classifier: Path, caplog: pytest.LogCaptureFixture, options: dict[str, Any], path: str, why: str
+) -> None:
+    asked = engine(classifier, **options)
+    assert asked.paths == {}
+    with caplog.at_level("INFO", logger="adjudge"):
+        asyncio.run(asked.classify(PROMPTS))
+    assert asked.paths == {"classify": path}
+    assert [one.getMessage() for one in caplog.records if one.levelname == "INFO"] == [
+        f"{classifier}: classify on cpu: {path}{why}"
+    ]
+
+
+def test_a_gpu_without_packing_is_warned_of(
+    classifier: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Network, "device", torch.device("cuda:1"))
+    monkeypatch.setattr(transformers_packed, "usable", lambda _: (0, "RuntimeError: no kernel image"))
+    config = TransformersConfig(model=str(classifier))
+    Jobs(config, "cpu", engine(classifier)._prepared()).network("classify")
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"][-1] == (
+        f"{classifier}: classify on cuda:1: shared prefixes; rows are not packed: RuntimeError: no kernel image"
+    )
 
 
 def test_equal_prompts_are_paid_once(causal_model: Path) -> None:

@@ -37,7 +37,7 @@ from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
 from adjudge.engines.transformers_jobs import Done, Job, Jobs
-from adjudge.engines.transformers_weights import configuration, needed, notes_of, tokenizer
+from adjudge.engines.transformers_weights import Task, configuration, needed, notes_of, tokenizer
 from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
@@ -153,6 +153,12 @@ class TransformersEngine:
             if not self._fingerprint:
                 self._fingerprint = _fingerprint(self.config)
             return self._fingerprint
+
+    @property
+    def paths(self) -> dict[Task, str]:
+        """How the models that are loaded read rows, by what each was loaded for; docs/engines.md lists the ways."""
+        with self._lock:
+            return self._jobs.paths if self._jobs is not None else {}
 
     @property
     def special_tokens(self) -> tuple[str, ...]:

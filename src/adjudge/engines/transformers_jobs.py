@@ -265,7 +265,20 @@ class Jobs:
                 self._tell_of_the_template()
             options = {"sharing": self._config.share_prefixes, "packing": self._config.attn == "auto"}
             self._networks[task] = Network(model, task, **options)
+            self._tell_of_the_path(task)
         return self._networks[task]
+
+    @property
+    def paths(self) -> dict[Task, str]:
+        """`Network.path` of each model that is loaded."""
+        return {task: network.path for task, network in self._networks.copy().items()}
+
+    def _tell_of_the_path(self, task: Task) -> None:
+        network = self._networks[task]
+        slow = network.unpacked and network.device.type == "cuda" and task != "generate" and self._config.attn == "auto"
+        why = f"; rows are not packed: {network.unpacked}" if network.unpacked else ""
+        level = logging.WARNING if slow else logging.INFO
+        _LOG.log(level, "%s: %s on %s: %s%s", self._config.model, task, network.device, network.path, why)
 
     def _tell_of_the_template(self) -> None:
         """Log what is known to give a reward model other scores than its training did."""

@@ -69,6 +69,10 @@ class Network:
         task: what it was loaded for.
         sharing: whether common prefixes are read once where that pays.
         packing: whether rows are packed where the model allows it.
+
+    Attributes:
+        sharing: as given.
+        unpacked: why rows are not packed; "" where they are.
     """
 
     def __init__(self, model: Any, task: Task, *, sharing: bool = True, packing: bool = True):
@@ -92,7 +96,9 @@ class Network:
             self._body = getattr(model, model.base_model_prefix, None)
         # Keys and values of all tokens are kept, so that a gap in a row can be masked out.
         self._levels = transformers_packed.windows_of(model.config) == 0
-        self._packs = transformers_packed.usable(self._body) if self._body is not None and packing else 0
+        self._packs, self.unpacked = 0, "only classifiers of known architectures are packed"
+        if self._body is not None:
+            self._packs, self.unpacked = transformers_packed.usable(self._body) if packing else (0, "attn is given")
         if self._body is not None and not self._packs:
             self._levels = self._levels and _looks_back(self._body)
 
@@ -101,6 +107,13 @@ class Network:
         """Where the model is."""
         device: torch.device = self._model.device
         return device
+
+    @property
+    def path(self) -> str:
+        """How rows are read: "packed kernel", "packed pieces", "shared prefixes" where that pays, or "padded"."""
+        if self._packs:
+            return "packed kernel" if self.device.type == "cuda" else "packed pieces"
+        return "shared prefixes" if self.sharing and self.shares else "padded"
 
     @property
     def vocabulary(self) -> int:

@@ -159,8 +159,8 @@ def read(body: Any, packed: Packed, device: torch.device, *, places: Sequence[in
     return hidden
 
 
-def usable(body: Any) -> int:
-    """Make a body read packed rows; return how often it calls its attention, 0 if it cannot read them.
+def usable(body: Any) -> tuple[int, str]:
+    """Make a body read packed rows; return how often it calls its attention and "", or 0 and why it cannot.
 
     A comparison with the plain way decides; a body that cannot is left as it was.
     """
@@ -170,9 +170,11 @@ def usable(body: Any) -> int:
     usual = getattr(body.config, "_attn_implementation", "")
     dtype, device, windows = body.dtype, body.device, windows_of(body.config)
     if windows is None:
-        return 0
-    if usual != "sdpa" or (device.type != "cpu" and not (device.type == "cuda" and dtype.itemsize == 2)):
-        return 0
+        return 0, "it keeps other things than keys and values"
+    if usual != "sdpa":
+        return 0, f"its attention is {usual}, and not sdpa"
+    if device.type != "cpu" and not (device.type == "cuda" and dtype.itemsize == 2):
+        return 0, f"there is no kernel for {dtype} on {device.type}; give dtype bfloat16"
     size = min(body.get_input_embeddings().weight.shape[0], 10_000)
     tokens = [(7919 * at + 11) % size for at in range(40)]
     rows = [tuple(tokens[:24]), tuple(tokens[:16] + tokens[24:]), tuple(tokens[20:27])]
@@ -191,17 +193,18 @@ def usable(body: Any) -> int:
             calls, seen = _CURRENT.calls, _CURRENT.windows
             ends = [packed.place(row, len(rows[row]) - 1) for row in range(len(rows))]
             last = read(body, packed, device, places=ends, calls=calls)
-        except (RuntimeError, TypeError, ValueError, AttributeError, ImportError):  # such as an older PyTorch
+        except (RuntimeError, TypeError, ValueError, AttributeError, ImportError) as error:  # such as an older PyTorch
             body.set_attn_implementation(usual)
-            return 0
+            return 0, f"{type(error).__name__}: {error}"[:300]
         wanted = torch.cat([*plain, *(states[-1:] for states in plain)]).float()
-        gap = torch.cat([whole, last]).float() - wanted
-        close = gap.norm() <= (1e-4 if dtype.itemsize == 4 else 0.05) * wanted.norm()
+        gap = float((torch.cat([whole, last]).float() - wanted).norm() / wanted.norm())
     # The rows are shorter than windows are, so these are counted: a model may keep them to itself, in masks.
-    if bool(close) and seen == windows:
-        return calls
+    if gap <= (most := 1e-4 if dtype.itemsize == 4 else 0.05) and seen == windows:
+        return calls, ""
     body.set_attn_implementation(usual)
-    return 0
+    if seen != windows:
+        return 0, f"its attention is told of {seen} sliding windows, and it has {windows}"
+    return 0, f"packed, a hidden state is off by {gap:.2g} of its size, and at most {most:g} is allowed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
