@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from adjudge import wire
 from adjudge.engines import transformers_packed
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
@@ -339,6 +340,30 @@ def test_the_fingerprint_stands_for_what_decides_results(causal_model: Path, tmp
     assert trained != first
     (moved / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
     assert engine(moved).fingerprint not in (first, trained)
+
+
+def test_the_fingerprint_tells_what_a_gpu_makes_of_32_bits(
+    causal_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    written = json.dumps(json.loads((causal_model / "config.json").read_text()) | {"dtype": "bfloat16"})
+    half = shutil.copytree(causal_model, tmp_path / "half")
+    (half / "config.json").write_text(written)
+    facts: list[Any] = []
+
+    def seen(given: Any) -> str:
+        facts.append(given["options"][0])
+        return ""
+
+    monkeypatch.setattr(wire, "dumps", seen)
+    for model, options in (
+        (causal_model, {}),
+        (causal_model, {"dtype": "float32"}),
+        (half, {}),
+        (causal_model, {"device": "cpu"}),
+    ):
+        assert engine(model, **options).fingerprint
+    assert facts == ["body bfloat16", "float32", "auto", "auto"]
 
 
 def test_adapters_are_merged(classifier: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
 from adjudge.engines.transformers_jobs import Done, Job, Jobs
-from adjudge.engines.transformers_weights import Task, configuration, needed, notes_of, tokenizer
+from adjudge.engines.transformers_weights import Task, configuration, may_be_lowered, needed, notes_of, tokenizer
 from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
@@ -63,7 +63,8 @@ class TransformersConfig(Options, what="engine option"):
         revision: branch, tag or commit on the hub; "" for the newest.
         adapter: a folder or name of a PEFT adapter, merged into the weights; "" for none.
         device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1".
-        dtype: "float32", "bfloat16", "float16"; "auto" is what the checkpoint has, and float32 on a CPU.
+        dtype: "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, and what the checkpoint has on a GPU, where
+            the body of one in float32 is kept in bfloat16 if the GPU computes in that.
         attn: "sdpa", "eager", "flash_attention_2"; "auto" is what the model prefers.
         token_budget: most tokens of a batch, with padding; a completion counts a quarter of its most tokens.  None for
             4,096 on a CPU, where larger batches only fall out of its caches, and 32,768 on a GPU.  Where memory ends,
@@ -420,6 +421,8 @@ def _device(config: TransformersConfig) -> str:
 
 def _fingerprint(config: TransformersConfig) -> str:
     device = _device(config).partition(":")[0]
+    # Asking a GPU whether it computes in bfloat16 would begin CUDA here, and a forked child could use it no more.
+    halved = device == "cuda" and may_be_lowered(config, configuration(config))
     if is_folder(config.model):
         weights = folder_digest(Path(config.model).expanduser())
     else:
@@ -432,7 +435,12 @@ def _fingerprint(config: TransformersConfig) -> str:
         "weights": weights,
         "adapter": adapter,
         "device": device,
-        "options": [config.dtype, config.attn, config.max_length, dict(config.chat_template_kwargs)],
+        "options": [
+            "body bfloat16" if halved else config.dtype,
+            config.attn,
+            config.max_length,
+            dict(config.chat_template_kwargs),
+        ],
         "versions": [metadata.version(package) for package in ("torch", "transformers", "tokenizers")],
     }
     return f"transformers:{hashlib.sha256(wire.dumps(facts).encode()).hexdigest()[:16]}"
