@@ -22,7 +22,7 @@ from tests.engines.tiny_models import tiny_tokenizer, write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from adjudge import wire
-from adjudge.engines import transformers_packed
+from adjudge.engines import transformers_jobs, transformers_packed, transformers_weights
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.engines.transformers_jobs import Jobs
@@ -342,10 +342,57 @@ def test_the_fingerprint_stands_for_what_decides_results(causal_model: Path, tmp
     assert engine(moved).fingerprint not in (first, trained)
 
 
+@pytest.mark.parametrize(
+    ("made", "called", "rank", "device", "expected"),
+    [
+        pytest.param(2, 2, None, "auto", "cuda:2", id="current-where-it-is-made"),
+        pytest.param(None, 1, None, "auto", "cuda:1", id="current-where-it-is-called"),
+        pytest.param(0, 1, None, "auto", "cuda:1", id="set-in-between"),
+        pytest.param(None, None, None, "auto", "cuda:0", id="nothing-is-set"),
+        pytest.param(None, 0, "3", "auto", "cuda:3", id="rank"),
+        pytest.param(None, None, "1", "cuda", "cuda:1", id="rank-and-cuda"),
+        pytest.param(None, None, "5", "auto", "cuda:1", id="rank-beyond-the-gpus-that-are-seen"),
+        pytest.param(2, 2, "3", "auto", "cuda:2", id="current-and-rank"),
+        pytest.param(2, 2, "3", "cuda:0", "cuda:0", id="given"),
+    ],
+)
+def test_each_process_has_its_own_gpu(
+    classifier: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: int | None,
+    called: int | None,
+    rank: str | None,
+    device: str,
+    expected: str,
+) -> None:
+    main, devices, real = threading.get_ident(), [], transformers_weights.weights
+    current = made
+
+    def load(config: Any, task: Any, where: str) -> Any:
+        devices.append(where)
+        return real(config, task, "cpu")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: current is not None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current if threading.get_ident() == main else 0)
+    monkeypatch.setattr(transformers_jobs, "weights", load)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if rank is not None:
+        monkeypatch.setenv("LOCAL_RANK", rank)
+    asked = engine(classifier, device=device)
+    other = engine(classifier, device="cuda:3")
+    current = called
+    asyncio.run(asked.classify(PROMPTS))
+    assert devices == [expected]
+    assert asked.fingerprint == other.fingerprint
+
+
 def test_the_fingerprint_tells_what_a_gpu_makes_of_32_bits(
     causal_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     written = json.dumps(json.loads((causal_model / "config.json").read_text()) | {"dtype": "bfloat16"})
     half = shutil.copytree(causal_model, tmp_path / "half")
     (half / "config.json").write_text(written)
