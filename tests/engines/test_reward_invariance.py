@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.engines.tiny_models import tiny_config, tiny_tokenizer, write_model, write_reward_model
@@ -389,7 +390,7 @@ def test_one_call_for_all_pieces_is_the_same_as_piece_by_piece(
     assert len(packed.tokens) == 20 + 10 + 2 + 1 + 3
     torch.manual_seed(0)
     query, key, value = (torch.randn(1, heads, len(packed.tokens), 16) for heads in (4, key_heads, key_heads))
-    ends = [packed.place(row, len(rows[row]) - 1) for row in range(len(rows))]
+    ends = packed.places([[len(row) - 1] for row in rows])
     whole: torch.Tensor | None = None
     for asked in (packed.pieces, packed.asked(ends)):
         plan = transformers_packed._Plan(asked, torch.device("cpu"))
@@ -425,11 +426,12 @@ def test_a_model_that_attends_more_often_than_it_did_is_not_read() -> None:
     packed = Packed.of([(1, 2, 3)], [Group(prefix=0, rows=(0,))])
     with torch.inference_mode():
         ends, every = (
-            transformers_packed.read(body, packed, body.device, places=[0, 2], calls=known) for known in (calls, 0)
+            transformers_packed.read(body, packed, body.device, places=np.array([0, 2]), calls=known)
+            for known in (calls, 0)
         )
         torch.testing.assert_close(ends, every, rtol=0, atol=1e-5)
         with pytest.raises(RuntimeError, match=f"called its attention {calls} times, and {calls - 1} when it was"):
-            transformers_packed.read(body, packed, body.device, places=[2], calls=calls - 1)
+            transformers_packed.read(body, packed, body.device, places=np.array([2]), calls=calls - 1)
 
 
 def test_a_gate_is_not_asked_where_no_prompt_ends(folders: Mapping[str, Path]) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge.engines import transformers_packed
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.shared_prefixes import Group, Tokens, cost, grouped
-from adjudge.engines.transformers_packed import Packed
+from adjudge.engines.transformers_packed import Packed, integers
 from adjudge.engines.transformers_weights import Task, output_head
 
 if TYPE_CHECKING:
@@ -162,9 +162,8 @@ class Network:
         import torch
 
         base = above.branched(parents) if above is not None else None
-        width = max(map(len, rows))
-        ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=self.device)
-        own = torch.tensor([[False] * (width - len(row)) + [True] * len(row) for row in rows], device=self.device)
+        ids, own = self._padded(rows, left=True)
+        width = ids.shape[1]
         mask = own if base is None else torch.cat([base.mask, own], dim=1)
         at = [(number, width - len(row) + place) for number, row in enumerate(rows) for place in places[number]]
         outputs, cache = self._call(
@@ -182,7 +181,7 @@ class Network:
         if self._body is not None:
             return _split(self.read(rows, [range(len(row)) for row in rows]), rows)
         ids, mask = self._padded(rows)
-        outputs = self._model(input_ids=ids, attention_mask=mask)
+        outputs = self._model(input_ids=ids, attention_mask=mask.long())
         values = outputs[0] if not hasattr(outputs, "logits") else outputs.logits
         return [values[number, : len(row)].float() for number, row in enumerate(rows)]
 
@@ -196,7 +195,7 @@ class Network:
 
         if self._body is None:
             ids, mask = self._padded(rows)
-            outputs: torch.Tensor = self._model(input_ids=ids, attention_mask=mask).logits
+            outputs: torch.Tensor = self._model(input_ids=ids, attention_mask=mask.long()).logits
             return outputs.float()
         if self._config.pooling == "mean":
             states = _split(self._states(rows, [range(len(row)) for row in rows]), rows)
@@ -232,7 +231,7 @@ class Network:
                 for part in ([group] if group.prefix >= _SHORTEST else [groups[row] for row in group.rows])
             ]
         packed = Packed.of(rows, groups)
-        at = [packed.place(row, place) for row, asked in enumerate(places) for place in asked]
+        at = packed.places(places)
         calls = self._packs if len(at) <= _FEW * len(rows) else 0
         return transformers_packed.read(self._body, packed, self.device, places=at, calls=calls)
 
@@ -240,7 +239,7 @@ class Network:
         ids, mask = self._padded(rows)
         at = [(number, place) for number in range(len(rows)) for place in places[number]]
         # Nothing looks ahead in a language model.  A classifier's body may have been made to.
-        needed = {} if self._task == "generate" or self._levels else {"attention_mask": mask}
+        needed = {} if self._task == "generate" or self._levels else {"attention_mask": mask.long()}
         return self._call(at, input_ids=ids, use_cache=False, **needed)[0]
 
     def _groups(self, rows: Sequence[Tokens], places: Sequence[Sequence[int]]) -> list[Group]:
@@ -283,20 +282,24 @@ class Network:
         order = [where[home[row], place] if place < cuts[row] else next(late) for row, place in _pairs(places)]
         return torch.cat([first, rest])[order], level
 
-    def _padded(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(self, rows: Sequence[Tokens], *, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids and a mask that is true where a token is, (rows, width) each."""
+        import numpy as np
         import torch
 
-        width = max(map(len, rows))
-        ids = torch.tensor([list(row) + [0] * (width - len(row)) for row in rows], device=self.device)
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
-        return ids, mask
+        lengths = integers(map(len, rows))[:, None]
+        at = np.arange(lengths.max())
+        own = at >= len(at) - lengths if left else at < lengths
+        ids = np.zeros(own.shape, np.int64)
+        ids[own] = integers(itertools.chain.from_iterable(rows))
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(own).to(self.device)
 
     def _call(self, at: Sequence[tuple[int, int]], **inputs: Any) -> tuple[torch.Tensor, Any]:
         import torch
 
         places = (
-            torch.tensor([row for row, _ in at], dtype=torch.long, device=self.device),
-            torch.tensor([column for _, column in at], dtype=torch.long, device=self.device),
+            torch.from_numpy(integers(row for row, _ in at)).to(self.device),
+            torch.from_numpy(integers(column for _, column in at)).to(self.device),
         )
         if self._task != "generate":
             output = self._body(**inputs)
