@@ -155,6 +155,8 @@ def test_numbers_that_are_none_are_faults(models: Path) -> None:
     "error",
     [
         pytest.param(torch.OutOfMemoryError("CUDA out of memory"), id="gpu"),
+        pytest.param(RuntimeError("CUDA error: out of memory"), id="gpu-outside-the-allocator"),
+        pytest.param(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling ..."), id="cublas"),
         pytest.param(RuntimeError("DefaultCPUAllocator: can't allocate memory"), id="cpu"),
     ],
 )
@@ -177,15 +179,34 @@ def test_where_memory_ends_batches_become_smaller(
         assert dict(one.logprobs) == pytest.approx(dict(wanted), abs=1e-5)
 
 
-def test_what_torch_refuses_is_a_fault(causal_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_did_not_fit_is_let_go_before_a_smaller_one_is_tried(
+    causal_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, held, freed = Jobs._values, weakref.WeakSet[torch.Tensor](), []
+
+    def small(self: Jobs, job: Any, network: Any, rows: Sequence[Any]) -> Any:
+        freed.append(not held)
+        states = torch.zeros(8)
+        held.add(states)
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, job, network, rows)
+
+    monkeypatch.setattr(Jobs, "_values", small)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: freed.append(not held))
+    ask(engine(causal_model))
+    assert len(freed) > 3
+    assert all(freed)
+
+
+@pytest.mark.parametrize("problem", ["no kernel image is available", "an illegal memory access was encountered"])
+def test_what_torch_refuses_is_a_fault(causal_model: Path, monkeypatch: pytest.MonkeyPatch, problem: str) -> None:
     def refuse(*_: Any) -> Any:
-        raise RuntimeError("no kernel image is available")
+        raise RuntimeError(problem)
 
     monkeypatch.setattr(Jobs, "_values", refuse)
     found = ask(engine(causal_model))
-    assert {(one.reason, one.detail) for one in found} == {
-        ("engine_error", "RuntimeError: no kernel image is available")
-    }
+    assert {(one.reason, one.detail) for one in found} == {("engine_error", f"RuntimeError: {problem}")}
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,9 @@ _KEPT = 0.75
 
 _BROKEN = "not a number"
 
+# What PyTorch's allocators and NVIDIA's libraries say; an "illegal memory access" is none of it.
+_NO_MEMORY = ("OutOfMemoryError", "out of memory", "not enough memory", "allocate memory", "STATUS_ALLOC_FAILED")
+
 
 @dataclass(eq=False)
 class _Row:
@@ -240,16 +243,19 @@ class Jobs:
         network = self.network(job.task)
         given: Any = rows
         start = time.perf_counter()
+        values: list[Any] | None
         try:
+            _check_known([*map(job.tokens, given), *job.sequences], network.vocabulary)
             with torch.inference_mode():
                 values = self._values(job, network, given)
-        except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
-            raise OutOfRoom(str(error)) from None
-        except (RuntimeError, IndexError) as error:  # an index: a token that the model does not know
-            if "memory" in str(error):  # what the allocator of the CPU says
-                raise OutOfRoom(str(error)) from None
-            return [Fault(reason="engine_error", detail=f"{type(error).__name__}: {error}"[:500]) for _ in rows]
+        except (RuntimeError, IndexError) as error:
+            values, problem = None, f"{type(error).__name__}: {error}"
+        if values is None:
+            # Not inside `except`: there, the error's traceback still holds the tensors of the batch.
+            if any(words in problem for words in _NO_MEMORY):
+                torch.cuda.empty_cache()
+                raise OutOfRoom(problem)
+            return [Fault(reason="engine_error", detail=problem[:500]) for _ in rows]
         lengths = [len(job.tokens(row)) for row in given]
         share = (time.perf_counter() - start) / sum(lengths)
         return [
@@ -310,6 +316,15 @@ class Jobs:
                 return _finite(network.gated(rows).tolist())
             case "classify_tokens":
                 return [_whole(values.tolist()) for values in network.read_all(rows)]
+
+
+def _check_known(rows: Sequence[Tokens], vocabulary: int) -> None:
+    """Refuse a token that the model does not know: it would fail on a GPU as well, and with it all that comes later."""
+    for row in rows:
+        if min(row) < 0 or max(row) >= vocabulary:
+            raise IndexError(
+                f"the model knows the tokens 0 to {vocabulary - 1}, and was given {min(row)} to {max(row)}"
+            )
 
 
 _NOT_FINITE = Fault(reason="engine_error", detail="the model gave numbers that are not finite; try dtype float32")

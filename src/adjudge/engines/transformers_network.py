@@ -118,7 +118,8 @@ class Network:
     @property
     def vocabulary(self) -> int:
         """How many tokens the model knows."""
-        count: int = self._model.get_input_embeddings().weight.shape[0]
+        model = self._model if self._body is None else self._body
+        count: int = model.get_input_embeddings().weight.shape[0]
         return count
 
     def end_tokens(self) -> frozenset[int]:
