@@ -484,3 +484,13 @@ def test_what_auto_means_on_a_gpu(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     config = TransformersConfig(model="hub/name", dtype=asked)
     assert transformers_weights.lowered(config, PretrainedConfig(dtype=stored), device) is expected
+
+
+def test_a_gpu_that_cannot_be_asked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> Any:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", refuse)
+    config = TransformersConfig(model="hub/name")
+    with pytest.raises(ValueError, match=r"cannot be put on 'cuda:1': Cannot re-initialize CUDA .* by spawn"):
+        transformers_weights.lowered(config, PretrainedConfig(dtype="float32"), "cuda:1")

@@ -12,7 +12,8 @@ loads by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,12 +135,16 @@ def lowered(config: TransformersConfig, own: Any, device: str) -> bool:
         config: the engine's.
         own: the model's own configuration.
         device: "cpu", "cuda" or "cuda:1".
+
+    Raises:
+        ValueError: the GPU cannot be used, as in a forked process.
     """
     import torch
 
     if not (may_be_lowered(config, own) and device.startswith("cuda")):
         return False
-    return torch.cuda.get_device_capability(device) >= (8, 0)
+    with _used(config, device):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def may_be_lowered(config: TransformersConfig, own: Any) -> bool:
@@ -181,8 +186,14 @@ def _own(config: TransformersConfig, task: Task, notes: CheckpointNotes, device:
 
 
 def _placed(config: TransformersConfig, model: Any, device: str) -> Any:
-    try:
+    with _used(config, device):
         return model.to(device).eval().requires_grad_(False)
+
+
+@contextmanager
+def _used(config: TransformersConfig, device: str) -> Iterator[None]:
+    try:
+        yield
     except RuntimeError as error:  # no room, or a GPU in a forked process
         raise ValueError(
             f"the model {config.model!r} cannot be put on {device!r}: {str(error)[:300]}; give a smaller dtype or "
