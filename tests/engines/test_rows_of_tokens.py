@@ -81,3 +81,15 @@ def test_places_outside_and_labels_of_several_tokens(tmp_path: Path) -> None:
         asyncio.run(used.inner_label_logprobs(["No"], {"yes": ("unsupported verdict",), "no": ("N",)}, [(0,)]))
     with pytest.raises(ValueError, match="give as many"):
         asyncio.run(used.inner_label_logprobs(["No"], LABELS, []))
+
+
+@pytest.mark.parametrize("token", [512, -1, 2**70])
+@pytest.mark.parametrize("task", ["classify", "classify_tokens", "generate"])
+def test_a_token_that_the_model_does_not_know_never_reaches_it(tmp_path: Path, task: Any, token: int) -> None:
+    """On a GPU the whole process would be lost."""
+    asked, rows = engine(write_model(tmp_path / "model", task=task)), [(1, token)]
+    calls = {"classify": asked.classify, "classify_tokens": asked.classify_tokens}
+    call: Any = calls.get(task, lambda rows: asked.inner_label_logprobs(rows, LABELS, [[1]]))
+    (found,) = asyncio.run(call(rows))
+    assert isinstance(found, Fault)
+    assert found.detail.startswith("IndexError: the model knows the tokens 0 to 511, and was given ")

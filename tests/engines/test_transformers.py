@@ -13,14 +13,17 @@ from typing import Any
 
 import pytest
 import torch
-from tests.engines.tiny_models import WINDOW, tiny_tokenizer, write_model
+from tests.engines.tiny_models import WINDOW, tiny_tokenizer, write_model, write_reward_model
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
+    PretrainedConfig,
 )
 
+from adjudge.engines import transformers_weights
+from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine, Fault, Generation, LabelLogprobs, Prompt, Sampling
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 
@@ -430,3 +433,64 @@ def test_heads_compute_in_32_bits(classifier: Path, causal_model: Path) -> None:
         rounded = torch.tensor(values).bfloat16().float().tolist()
         assert sum(one != other for one, other in zip(values, rounded, strict=True)) > len(values) / 2
     assert largest_gap([one.values for one in half], [one.values for one in whole]) < 0.5
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_lowered_body_keeps_its_head(models: Path, monkeypatch: pytest.MonkeyPatch, tied: bool) -> None:
+    """What a GPU makes of a checkpoint in 32 bits, on a CPU: the head is the checkpoint's, to the last bit."""
+    folder = write_model(models / f"lowered-{tied}", tie_word_embeddings=tied)
+    config = TransformersConfig(model=str(folder))
+    whole = transformers_weights.weights(config, "generate", "cpu")
+    monkeypatch.setattr(transformers_weights, "lowered", lambda *_: True)
+    half = transformers_weights.weights(config, "generate", "cpu")
+    assert torch.equal(half.lm_head.weight, whole.lm_head.weight)
+    assert {name for name, value in half.named_parameters() if value.dtype != torch.bfloat16} == {"lm_head.weight"}
+    assert half.model.rotary_emb.inv_freq.dtype == torch.float32
+    given = torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        gap = (half(input_ids=given).logits - whole(input_ids=given).logits).norm() / whole(
+            input_ids=given
+        ).logits.norm()
+    assert 0 < float(gap) < 0.05
+
+
+@pytest.mark.parametrize("head", [HeadConfig(), HeadConfig(kind="mlp")])
+def test_a_lowered_reward_model_keeps_its_head(models: Path, monkeypatch: pytest.MonkeyPatch, head: HeadConfig) -> None:
+    folder = write_reward_model(models / f"lowered-{head.kind}", head)
+    whole: list[Any] = asyncio.run(engine(folder).classify(PROMPTS))
+    monkeypatch.setattr(transformers_weights, "lowered", lambda *_: True)
+    network = transformers_weights.weights(TransformersConfig(model=str(folder)), "classify", "cpu")
+    assert {value.dtype for value in network.backbone.parameters()} == {torch.bfloat16}
+    assert {value.dtype for value in network.head.parameters()} == {torch.float32}
+    half: list[Any] = asyncio.run(engine(folder).classify(PROMPTS))
+    assert 0 < largest_gap([one.values for one in half], [one.values for one in whole]) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored", "device", "capability", "expected"),
+    [
+        pytest.param("auto", torch.float32, "cuda:1", (9, 0), True, id="float32"),
+        pytest.param("auto", None, "cuda", (8, 0), True, id="an-old-checkpoint"),
+        pytest.param("auto", torch.bfloat16, "cuda", (9, 0), False, id="bfloat16"),
+        pytest.param("auto", torch.float16, "cuda", (9, 0), False, id="float16"),
+        pytest.param("float32", torch.float32, "cuda", (9, 0), False, id="float32-is-asked-for"),
+        pytest.param("auto", torch.float32, "cuda", (7, 5), False, id="an-old-gpu"),
+        pytest.param("auto", torch.float32, "cpu", (9, 0), False, id="cpu"),
+    ],
+)
+def test_what_auto_means_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, asked: Any, stored: Any, device: str, capability: tuple[int, int], expected: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    config = TransformersConfig(model="hub/name", dtype=asked)
+    assert transformers_weights.lowered(config, PretrainedConfig(dtype=stored), device) is expected
+
+
+def test_a_gpu_that_cannot_be_asked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> Any:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", refuse)
+    config = TransformersConfig(model="hub/name")
+    with pytest.raises(ValueError, match=r"cannot be put on 'cuda:1': Cannot re-initialize CUDA .* by spawn"):
+        transformers_weights.lowered(config, PretrainedConfig(dtype="float32"), "cuda:1")

@@ -21,9 +21,12 @@ from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from adjudge import wire
+from adjudge.engines import transformers_jobs, transformers_packed, transformers_weights
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.engines.transformers_jobs import Jobs
+from adjudge.engines.transformers_network import Network
 
 LABELS = {"yes": ("Yes", " Yes"), "no": ("No",)}
 PROMPTS = [f"The response says {number}. " for number in range(9)]
@@ -152,6 +155,8 @@ def test_numbers_that_are_none_are_faults(models: Path) -> None:
     "error",
     [
         pytest.param(torch.OutOfMemoryError("CUDA out of memory"), id="gpu"),
+        pytest.param(RuntimeError("CUDA error: out of memory"), id="gpu-outside-the-allocator"),
+        pytest.param(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling ..."), id="cublas"),
         pytest.param(RuntimeError("DefaultCPUAllocator: can't allocate memory"), id="cpu"),
     ],
 )
@@ -174,15 +179,69 @@ def test_where_memory_ends_batches_become_smaller(
         assert dict(one.logprobs) == pytest.approx(dict(wanted), abs=1e-5)
 
 
-def test_what_torch_refuses_is_a_fault(causal_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_did_not_fit_is_let_go_before_a_smaller_one_is_tried(
+    causal_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, held, freed = Jobs._values, weakref.WeakSet[torch.Tensor](), []
+
+    def small(self: Jobs, job: Any, network: Any, rows: Sequence[Any]) -> Any:
+        freed.append(not held)
+        states = torch.zeros(8)
+        held.add(states)
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, job, network, rows)
+
+    monkeypatch.setattr(Jobs, "_values", small)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: freed.append(not held))
+    ask(engine(causal_model))
+    assert len(freed) > 3
+    assert all(freed)
+
+
+@pytest.mark.parametrize("problem", ["no kernel image is available", "an illegal memory access was encountered"])
+def test_what_torch_refuses_is_a_fault(causal_model: Path, monkeypatch: pytest.MonkeyPatch, problem: str) -> None:
     def refuse(*_: Any) -> Any:
-        raise RuntimeError("no kernel image is available")
+        raise RuntimeError(problem)
 
     monkeypatch.setattr(Jobs, "_values", refuse)
     found = ask(engine(causal_model))
-    assert {(one.reason, one.detail) for one in found} == {
-        ("engine_error", "RuntimeError: no kernel image is available")
-    }
+    assert {(one.reason, one.detail) for one in found} == {("engine_error", f"RuntimeError: {problem}")}
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "why"),
+    [
+        pytest.param({}, "packed pieces", "", id="packed"),
+        pytest.param({"attn": "sdpa"}, "shared prefixes", "; rows are not packed: attn is given", id="shared"),
+        pytest.param(
+            {"attn": "sdpa", "share_prefixes": False}, "padded", "; rows are not packed: attn is given", id="padded"
+        ),
+    ],
+)
+def test_which_way_rows_are_read_is_told(
+    classifier: Path, caplog: pytest.LogCaptureFixture, options: dict[str, Any], path: str, why: str
+) -> None:
+    asked = engine(classifier, **options)
+    assert asked.paths == {}
+    with caplog.at_level("INFO", logger="adjudge"):
+        asyncio.run(asked.classify(PROMPTS))
+    assert asked.paths == {"classify": path}
+    assert [one.getMessage() for one in caplog.records if one.levelname == "INFO"] == [
+        f"{classifier}: classify on cpu: {path}{why}"
+    ]
+
+
+def test_a_gpu_without_packing_is_warned_of(
+    classifier: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Network, "device", torch.device("cuda:1"))
+    monkeypatch.setattr(transformers_packed, "usable", lambda _: (0, "RuntimeError: no kernel image"))
+    config = TransformersConfig(model=str(classifier))
+    Jobs(config, "cpu", engine(classifier)._prepared()).network("classify")
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"][-1] == (
+        f"{classifier}: classify on cuda:1: shared prefixes; rows are not packed: RuntimeError: no kernel image"
+    )
 
 
 def test_equal_prompts_are_paid_once(causal_model: Path) -> None:
@@ -302,6 +361,77 @@ def test_the_fingerprint_stands_for_what_decides_results(causal_model: Path, tmp
     assert trained != first
     (moved / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
     assert engine(moved).fingerprint not in (first, trained)
+
+
+@pytest.mark.parametrize(
+    ("made", "called", "rank", "device", "expected"),
+    [
+        pytest.param(2, 2, None, "auto", "cuda:2", id="current-where-it-is-made"),
+        pytest.param(None, 1, None, "auto", "cuda:1", id="current-where-it-is-called"),
+        pytest.param(0, 1, None, "auto", "cuda:1", id="set-in-between"),
+        pytest.param(None, None, None, "auto", "cuda:0", id="nothing-is-set"),
+        pytest.param(None, 0, "3", "auto", "cuda:3", id="rank"),
+        pytest.param(None, None, "1", "cuda", "cuda:1", id="rank-and-cuda"),
+        pytest.param(None, None, "5", "auto", "cuda:1", id="rank-beyond-the-gpus-that-are-seen"),
+        pytest.param(2, 2, "3", "auto", "cuda:2", id="current-and-rank"),
+        pytest.param(2, 2, "3", "cuda:0", "cuda:0", id="given"),
+    ],
+)
+def test_each_process_has_its_own_gpu(
+    classifier: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: int | None,
+    called: int | None,
+    rank: str | None,
+    device: str,
+    expected: str,
+) -> None:
+    main, devices, real = threading.get_ident(), [], transformers_weights.weights
+    current = made
+
+    def load(config: Any, task: Any, where: str) -> Any:
+        devices.append(where)
+        return real(config, task, "cpu")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: current is not None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current if threading.get_ident() == main else 0)
+    monkeypatch.setattr(transformers_jobs, "weights", load)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if rank is not None:
+        monkeypatch.setenv("LOCAL_RANK", rank)
+    asked = engine(classifier, device=device)
+    other = engine(classifier, device="cuda:3")
+    current = called
+    asyncio.run(asked.classify(PROMPTS))
+    assert devices == [expected]
+    assert asked.fingerprint == other.fingerprint
+
+
+def test_the_fingerprint_tells_what_a_gpu_makes_of_32_bits(
+    causal_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    written = json.dumps(json.loads((causal_model / "config.json").read_text()) | {"dtype": "bfloat16"})
+    half = shutil.copytree(causal_model, tmp_path / "half")
+    (half / "config.json").write_text(written)
+    facts: list[Any] = []
+
+    def seen(given: Any) -> str:
+        facts.append(given["options"][0])
+        return ""
+
+    monkeypatch.setattr(wire, "dumps", seen)
+    for model, options in (
+        (causal_model, {}),
+        (causal_model, {"dtype": "float32"}),
+        (half, {}),
+        (causal_model, {"device": "cpu"}),
+    ):
+        assert engine(model, **options).fingerprint
+    assert facts == ["body bfloat16", "float32", "auto", "auto"]
 
 
 def test_adapters_are_merged(classifier: Path, tmp_path: Path) -> None:

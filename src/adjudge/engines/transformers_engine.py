@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -37,7 +39,7 @@ from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
 from adjudge.engines.transformers_jobs import Done, Job, Jobs
-from adjudge.engines.transformers_weights import configuration, needed, notes_of, tokenizer
+from adjudge.engines.transformers_weights import Task, configuration, may_be_lowered, needed, notes_of, tokenizer
 from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
@@ -62,8 +64,10 @@ class TransformersConfig(Options, what="engine option"):
         model: a folder, or a name on the Hugging Face hub.
         revision: branch, tag or commit on the hub; "" for the newest.
         adapter: a folder or name of a PEFT adapter, merged into the weights; "" for none.
-        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1".
-        dtype: "float32", "bfloat16", "float16"; "auto" is what the checkpoint has, and float32 on a CPU.
+        device: "cpu", "cuda:1"; "cuda" is the GPU that is current in the thread that makes the engine or asks it first,
+            or else that of the launcher's LOCAL_RANK; "auto" is "cuda" if there is a GPU.
+        dtype: "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, and what the checkpoint has on a GPU, where
+            the body of one in float32 is kept in bfloat16 if the GPU computes in that.
         attn: "sdpa", "eager", "flash_attention_2"; "auto" is what the model prefers.
         token_budget: most tokens of a batch, with padding; a completion counts a quarter of its most tokens.  None for
             4,096 on a CPU, where larger batches only fall out of its caches, and 32,768 on a GPU.  Where memory ends,
@@ -108,6 +112,7 @@ class TransformersEngine:
 
     def __init__(self, config: TransformersConfig):
         self.config = config
+        self._gpu = _current_gpu()
         self.begin_anew()
         anew_in_child(self)
 
@@ -153,6 +158,12 @@ class TransformersEngine:
             if not self._fingerprint:
                 self._fingerprint = _fingerprint(self.config)
             return self._fingerprint
+
+    @property
+    def paths(self) -> dict[Task, str]:
+        """How the models that are loaded read rows, by what each was loaded for; docs/engines.md lists the ways."""
+        with self._lock:
+            return self._jobs.paths if self._jobs is not None else {}
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
@@ -317,6 +328,7 @@ class TransformersEngine:
             self._loaded()  # settles the budget of batches; the weights come with the first of them
             return self._with_families(prepare(self._prepared()))
 
+        self._gpu = self._gpu or _current_gpu()
         prepared_rows = await asyncio.to_thread(prepared)
         works = [one for one in prepared_rows if isinstance(one, Work)]
         try:
@@ -371,7 +383,7 @@ class TransformersEngine:
     def _loaded(self) -> Jobs:
         with self._lock:
             if self._jobs is None:
-                device = _device(self.config)
+                device = _device(self.config, self._gpu)
                 self._jobs = Jobs(self.config, device, self._prepared())
                 if self.config.token_budget is None and device != "cpu":
                     self._batcher.budget = _GPU_BUDGET
@@ -401,19 +413,36 @@ def _work(
     return Work(kind=job, key=(row + tail, len(row)) if tail else row, size=size)
 
 
-def _device(config: TransformersConfig) -> str:
+def _current_gpu() -> int:
+    """The GPU that is current in this thread; 0 also where this process uses none yet.
+
+    Other threads cannot be asked, and the batcher's own always has 0.
+    """
+    if "torch" not in sys.modules:
+        return 0
+    from torch import cuda
+
+    return cuda.current_device() if cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
+
+
+def _device(config: TransformersConfig, gpu: int = 0) -> str:
+    """Where the model is kept: "cpu", or "cuda:1"; each process of a launcher has a GPU of its own."""
     needed()
     import torch
 
-    if config.device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if config.device.startswith("cuda") and not torch.cuda.is_available():
+    if config.device == "cpu" or (config.device == "auto" and not torch.cuda.is_available()):
+        return "cpu"
+    if not torch.cuda.is_available():
         raise ValueError(f"engine option device={config.device!r}; PyTorch sees no GPU here: give cpu, or auto")
-    return config.device
+    if config.device not in ("auto", "cuda"):
+        return config.device
+    return f"cuda:{gpu or int(os.environ.get('LOCAL_RANK', 0)) % torch.cuda.device_count()}"
 
 
 def _fingerprint(config: TransformersConfig) -> str:
     device = _device(config).partition(":")[0]
+    # Asking a GPU whether it computes in bfloat16 would begin CUDA here, and a forked child could use it no more.
+    halved = device == "cuda" and may_be_lowered(config, configuration(config))
     if is_folder(config.model):
         weights = folder_digest(Path(config.model).expanduser())
     else:
@@ -426,7 +455,12 @@ def _fingerprint(config: TransformersConfig) -> str:
         "weights": weights,
         "adapter": adapter,
         "device": device,
-        "options": [config.dtype, config.attn, config.max_length, dict(config.chat_template_kwargs)],
+        "options": [
+            "body bfloat16" if halved else config.dtype,
+            config.attn,
+            config.max_length,
+            dict(config.chat_template_kwargs),
+        ],
         "versions": [metadata.version(package) for package in ("torch", "transformers", "tokenizers")],
     }
     return f"transformers:{hashlib.sha256(wire.dumps(facts).encode()).hexdigest()[:16]}"

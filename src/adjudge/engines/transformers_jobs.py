@@ -41,6 +41,9 @@ _KEPT = 0.75
 
 _BROKEN = "not a number"
 
+# What PyTorch's allocators and NVIDIA's libraries say; an "illegal memory access" is none of it.
+_NO_MEMORY = ("OutOfMemoryError", "out of memory", "not enough memory", "allocate memory", "STATUS_ALLOC_FAILED")
+
 
 @dataclass(eq=False)
 class _Row:
@@ -240,16 +243,19 @@ class Jobs:
         network = self.network(job.task)
         given: Any = rows
         start = time.perf_counter()
+        values: list[Any] | None
         try:
+            _check_known([*map(job.tokens, given), *job.sequences], network.vocabulary)
             with torch.inference_mode():
                 values = self._values(job, network, given)
-        except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
-            raise OutOfRoom(str(error)) from None
-        except (RuntimeError, IndexError) as error:  # an index: a token that the model does not know
-            if "memory" in str(error):  # what the allocator of the CPU says
-                raise OutOfRoom(str(error)) from None
-            return [Fault(reason="engine_error", detail=f"{type(error).__name__}: {error}"[:500]) for _ in rows]
+        except (RuntimeError, IndexError) as error:
+            values, problem = None, f"{type(error).__name__}: {error}"
+        if values is None:
+            # Not inside `except`: there, the error's traceback still holds the tensors of the batch.
+            if any(words in problem for words in _NO_MEMORY):
+                torch.cuda.empty_cache()
+                raise OutOfRoom(problem)
+            return [Fault(reason="engine_error", detail=problem[:500]) for _ in rows]
         lengths = [len(job.tokens(row)) for row in given]
         share = (time.perf_counter() - start) / sum(lengths)
         return [
@@ -265,7 +271,20 @@ class Jobs:
                 self._tell_of_the_template()
             options = {"sharing": self._config.share_prefixes, "packing": self._config.attn == "auto"}
             self._networks[task] = Network(model, task, **options)
+            self._tell_of_the_path(task)
         return self._networks[task]
+
+    @property
+    def paths(self) -> dict[Task, str]:
+        """`Network.path` of each model that is loaded."""
+        return {task: network.path for task, network in self._networks.copy().items()}
+
+    def _tell_of_the_path(self, task: Task) -> None:
+        network = self._networks[task]
+        slow = network.unpacked and network.device.type == "cuda" and task != "generate" and self._config.attn == "auto"
+        why = f"; rows are not packed: {network.unpacked}" if network.unpacked else ""
+        level = logging.WARNING if slow else logging.INFO
+        _LOG.log(level, "%s: %s on %s: %s%s", self._config.model, task, network.device, network.path, why)
 
     def _tell_of_the_template(self) -> None:
         """Log what is known to give a reward model other scores than its training did."""
@@ -297,6 +316,15 @@ class Jobs:
                 return _finite(network.gated(rows).tolist())
             case "classify_tokens":
                 return [_whole(values.tolist()) for values in network.read_all(rows)]
+
+
+def _check_known(rows: Sequence[Tokens], vocabulary: int) -> None:
+    """Refuse a token that the model does not know: it would fail on a GPU as well, and with it all that comes later."""
+    for row in rows:
+        if min(row) < 0 or max(row) >= vocabulary:
+            raise IndexError(
+                f"the model knows the tokens 0 to {vocabulary - 1}, and was given {min(row)} to {max(row)}"
+            )
 
 
 _NOT_FINITE = Fault(reason="engine_error", detail="the model gave numbers that are not finite; try dtype float32")

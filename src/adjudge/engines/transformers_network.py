@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge.engines import transformers_packed
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.shared_prefixes import Group, Tokens, cost, grouped
-from adjudge.engines.transformers_packed import Packed
+from adjudge.engines.transformers_packed import Packed, integers
 from adjudge.engines.transformers_weights import Task, output_head
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class Network:
         task: what it was loaded for.
         sharing: whether common prefixes are read once where that pays.
         packing: whether rows are packed where the model allows it.
+
+    Attributes:
+        sharing: as given.
+        unpacked: why rows are not packed; "" where they are.
     """
 
     def __init__(self, model: Any, task: Task, *, sharing: bool = True, packing: bool = True):
@@ -92,7 +96,9 @@ class Network:
             self._body = getattr(model, model.base_model_prefix, None)
         # Keys and values of all tokens are kept, so that a gap in a row can be masked out.
         self._levels = transformers_packed.windows_of(model.config) == 0
-        self._packs = transformers_packed.usable(self._body) if self._body is not None and packing else 0
+        self._packs, self.unpacked = 0, "only classifiers of known architectures are packed"
+        if self._body is not None:
+            self._packs, self.unpacked = transformers_packed.usable(self._body) if packing else (0, "attn is given")
         if self._body is not None and not self._packs:
             self._levels = self._levels and _looks_back(self._body)
 
@@ -103,9 +109,17 @@ class Network:
         return device
 
     @property
+    def path(self) -> str:
+        """How rows are read: "packed kernel", "packed pieces", "shared prefixes" where that pays, or "padded"."""
+        if self._packs:
+            return "packed kernel" if self.device.type == "cuda" else "packed pieces"
+        return "shared prefixes" if self.sharing and self.shares else "padded"
+
+    @property
     def vocabulary(self) -> int:
         """How many tokens the model knows."""
-        count: int = self._model.get_input_embeddings().weight.shape[0]
+        model = self._model if self._body is None else self._body
+        count: int = model.get_input_embeddings().weight.shape[0]
         return count
 
     def end_tokens(self) -> frozenset[int]:
@@ -149,9 +163,8 @@ class Network:
         import torch
 
         base = above.branched(parents) if above is not None else None
-        width = max(map(len, rows))
-        ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=self.device)
-        own = torch.tensor([[False] * (width - len(row)) + [True] * len(row) for row in rows], device=self.device)
+        ids, own = self._padded(rows, left=True)
+        width = ids.shape[1]
         mask = own if base is None else torch.cat([base.mask, own], dim=1)
         at = [(number, width - len(row) + place) for number, row in enumerate(rows) for place in places[number]]
         outputs, cache = self._call(
@@ -169,7 +182,7 @@ class Network:
         if self._body is not None:
             return _split(self.read(rows, [range(len(row)) for row in rows]), rows)
         ids, mask = self._padded(rows)
-        outputs = self._model(input_ids=ids, attention_mask=mask)
+        outputs = self._model(input_ids=ids, attention_mask=mask.long())
         values = outputs[0] if not hasattr(outputs, "logits") else outputs.logits
         return [values[number, : len(row)].float() for number, row in enumerate(rows)]
 
@@ -183,7 +196,7 @@ class Network:
 
         if self._body is None:
             ids, mask = self._padded(rows)
-            outputs: torch.Tensor = self._model(input_ids=ids, attention_mask=mask).logits
+            outputs: torch.Tensor = self._model(input_ids=ids, attention_mask=mask.long()).logits
             return outputs.float()
         if self._config.pooling == "mean":
             states = _split(self._states(rows, [range(len(row)) for row in rows]), rows)
@@ -219,7 +232,7 @@ class Network:
                 for part in ([group] if group.prefix >= _SHORTEST else [groups[row] for row in group.rows])
             ]
         packed = Packed.of(rows, groups)
-        at = [packed.place(row, place) for row, asked in enumerate(places) for place in asked]
+        at = packed.places(places)
         calls = self._packs if len(at) <= _FEW * len(rows) else 0
         return transformers_packed.read(self._body, packed, self.device, places=at, calls=calls)
 
@@ -227,7 +240,7 @@ class Network:
         ids, mask = self._padded(rows)
         at = [(number, place) for number in range(len(rows)) for place in places[number]]
         # Nothing looks ahead in a language model.  A classifier's body may have been made to.
-        needed = {} if self._task == "generate" or self._levels else {"attention_mask": mask}
+        needed = {} if self._task == "generate" or self._levels else {"attention_mask": mask.long()}
         return self._call(at, input_ids=ids, use_cache=False, **needed)[0]
 
     def _groups(self, rows: Sequence[Tokens], places: Sequence[Sequence[int]]) -> list[Group]:
@@ -270,20 +283,24 @@ class Network:
         order = [where[home[row], place] if place < cuts[row] else next(late) for row, place in _pairs(places)]
         return torch.cat([first, rest])[order], level
 
-    def _padded(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(self, rows: Sequence[Tokens], *, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids and a mask that is true where a token is, (rows, width) each."""
+        import numpy as np
         import torch
 
-        width = max(map(len, rows))
-        ids = torch.tensor([list(row) + [0] * (width - len(row)) for row in rows], device=self.device)
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
-        return ids, mask
+        lengths = integers(map(len, rows))[:, None]
+        at = np.arange(lengths.max())
+        own = at >= len(at) - lengths if left else at < lengths
+        ids = np.zeros(own.shape, np.int64)
+        ids[own] = integers(itertools.chain.from_iterable(rows))
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(own).to(self.device)
 
     def _call(self, at: Sequence[tuple[int, int]], **inputs: Any) -> tuple[torch.Tensor, Any]:
         import torch
 
         places = (
-            torch.tensor([row for row, _ in at], dtype=torch.long, device=self.device),
-            torch.tensor([column for _, column in at], dtype=torch.long, device=self.device),
+            torch.from_numpy(integers(row for row, _ in at)).to(self.device),
+            torch.from_numpy(integers(column for _, column in at)).to(self.device),
         )
         if self._task != "generate":
             output = self._body(**inputs)

@@ -15,18 +15,24 @@ layers that are no attention; these are read in padded rows.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.engines.shared_prefixes import Group, Tokens
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[np.int64]
 
 NAME = "adjudge_packed"
 """Under this name `transformers` finds the attention."""
@@ -67,13 +73,11 @@ class Packed:
 
     Attributes:
         tokens: the long row.
-        positions: of each token in its own row.
         pieces: what attends to what; together they are the long row, in order, and all of it is asked for.
         homes: for each row, where its prefix begins, how long that is, and where the rest begins.
     """
 
     tokens: list[int]
-    positions: list[int]
     pieces: tuple[Piece, ...]
     homes: tuple[tuple[int, int, int], ...]
 
@@ -81,40 +85,64 @@ class Packed:
     def of(cls, rows: Sequence[Tokens], groups: Sequence[Group]) -> Packed:
         """Return rows packed in groups; a group's rows have at least one token after its prefix."""
         tokens: list[int] = []
-        positions: list[int] = []
         pieces: list[Piece] = []
         homes: dict[int, tuple[int, int, int]] = {}
 
-        def add(some: Tokens, first: int, before: tuple[int, int]) -> int:
+        def add(some: Tokens, before: tuple[int, int]) -> int:
             start = len(tokens)
             tokens.extend(some)
-            positions.extend(range(first, first + len(some)))
             pieces.append(Piece(start=start, end=len(tokens), before=before, asked=start))
             return start
 
         for group in groups:
             cut, (leader, *others) = group.prefix, group.rows
-            start = add(rows[leader], 0, (0, 0))
+            start = add(rows[leader], (0, 0))
             homes[leader] = start, cut, start + cut
             for row in others:
-                homes[row] = start, cut, add(rows[row][cut:], cut, (start, start + cut))
+                homes[row] = start, cut, add(rows[row][cut:], (start, start + cut))
         return cls(
             tokens=tokens,
-            positions=positions,
             pieces=tuple(pieces),
             homes=tuple(homes[row] for row in range(len(rows))),
         )
 
-    def place(self, row: int, place: int) -> int:
-        """Return where a row's token stands in the long row."""
-        start, cut, rest = self.homes[row]
-        return start + place if place < cut else rest + place - cut
+    def places(self, places: Sequence[Sequence[int]]) -> Integers:
+        """Return where tokens of each row stand in the long row, each row's after the row's before it: (places,)."""
+        import numpy as np
 
-    def asked(self, places: Sequence[int]) -> tuple[Piece, ...]:
+        at = integers(chain.from_iterable(places))
+        start, cut, rest = np.repeat(np.array(self.homes), list(map(len, places)), axis=0).T
+        return np.where(at < cut, start + at, rest + at - cut)
+
+    @property
+    def positions(self) -> Integers:
+        """Of each token in its own row: (tokens,)."""
+        import numpy as np
+
+        parts = np.array([(*piece.before, piece.start, piece.end) for piece in self.pieces])
+        return _ranges(parts[:, 1] - parts[:, 0], parts[:, 3] - parts[:, 2])
+
+    def asked(self, places: Integers) -> tuple[Piece, ...]:
         """Return pieces that ask for some tokens of the long row alone."""
         starts = [piece.start for piece in self.pieces]
-        owners = [(self.pieces[bisect_right(starts, place) - 1], place) for place in sorted(set(places))]
+        owners = [(self.pieces[bisect_right(starts, place) - 1], place) for place in sorted(set(places.tolist()))]
         return tuple(replace(piece, asked=place, end=place + 1) for piece, place in owners)
+
+
+def integers(numbers: Iterable[int]) -> Integers:
+    """Return an array, several times as fast as PyTorch makes a tensor of a list."""
+    import numpy as np
+
+    return np.fromiter(numbers, np.int64)
+
+
+def _ranges(starts: Integers, lengths: Integers) -> Integers:
+    """`start`, `start` + 1 and so on, `length` numbers for each start, one range after the other."""
+    import numpy as np
+
+    ends = lengths.cumsum()
+    ranges: Integers = np.arange(ends[-1]) + (starts - ends + lengths).repeat(lengths)
+    return ranges
 
 
 def windows_of(config: Any) -> int | None:
@@ -130,7 +158,7 @@ def windows_of(config: Any) -> int | None:
     return kinds.count(DynamicSlidingWindowLayer)
 
 
-def read(body: Any, packed: Packed, device: torch.device, *, places: Sequence[int], calls: int) -> torch.Tensor:
+def read(body: Any, packed: Packed, device: torch.device, *, places: Integers, calls: int) -> torch.Tensor:
     """Return a body's hidden states at places of the long row: (places, width).
 
     Args:
@@ -145,21 +173,24 @@ def read(body: Any, packed: Packed, device: torch.device, *, places: Sequence[in
     """
     import torch
 
+    def there(numbers: Integers) -> torch.Tensor:
+        return torch.from_numpy(numbers).to(device)
+
     plan = _Plan(packed.pieces, device)
-    with _reading(plan, _Plan(packed.asked(places), device) if calls else plan, calls):
-        output = body(
-            input_ids=torch.tensor([packed.tokens], device=device),
-            position_ids=torch.tensor([packed.positions], device=device),
-            use_cache=False,
-        )
+    last = _Plan(packed.asked(places), device) if calls else plan
+    ids, positions, wanted = there(integers(packed.tokens))[None], there(packed.positions)[None], there(places)
+    if device.type == "cuda":  # copies wait for the GPU, which has nothing to do yet
+        _ = plan.joined, last.joined
+    with _reading(plan, last, calls):
+        output = body(input_ids=ids, position_ids=positions, use_cache=False)
         if calls and _CURRENT.calls != calls:
             raise RuntimeError(f"the model called its attention {_CURRENT.calls} times, and {calls} when it was loaded")
-    hidden: torch.Tensor = output.last_hidden_state[0][list(places)]
+    hidden: torch.Tensor = output.last_hidden_state[0][wanted]
     return hidden
 
 
-def usable(body: Any) -> int:
-    """Make a body read packed rows; return how often it calls its attention, 0 if it cannot read them.
+def usable(body: Any) -> tuple[int, str]:
+    """Make a body read packed rows; return how often it calls its attention and "", or 0 and why it cannot.
 
     A comparison with the plain way decides; a body that cannot is left as it was.
     """
@@ -169,9 +200,11 @@ def usable(body: Any) -> int:
     usual = getattr(body.config, "_attn_implementation", "")
     dtype, device, windows = body.dtype, body.device, windows_of(body.config)
     if windows is None:
-        return 0
-    if usual != "sdpa" or (device.type != "cpu" and not (device.type == "cuda" and dtype.itemsize == 2)):
-        return 0
+        return 0, "it keeps other things than keys and values"
+    if usual != "sdpa":
+        return 0, f"its attention is {usual}, and not sdpa"
+    if device.type != "cpu" and not (device.type == "cuda" and dtype.itemsize == 2):
+        return 0, f"there is no kernel for {dtype} on {device.type}; give dtype bfloat16"
     size = min(body.get_input_embeddings().weight.shape[0], 10_000)
     tokens = [(7919 * at + 11) % size for at in range(40)]
     rows = [tuple(tokens[:24]), tuple(tokens[:16] + tokens[24:]), tuple(tokens[20:27])]
@@ -185,22 +218,23 @@ def usable(body: Any) -> int:
                 body(input_ids=torch.tensor([row], device=device), use_cache=False).last_hidden_state[0] for row in rows
             ]
             body.set_attn_implementation(NAME)
-            every = [packed.place(row, at) for row in range(len(rows)) for at in range(len(rows[row]))]
+            every = packed.places([range(len(row)) for row in rows])
             whole = read(body, packed, device, places=every, calls=0)
             calls, seen = _CURRENT.calls, _CURRENT.windows
-            ends = [packed.place(row, len(rows[row]) - 1) for row in range(len(rows))]
+            ends = packed.places([[len(row) - 1] for row in rows])
             last = read(body, packed, device, places=ends, calls=calls)
-        except (RuntimeError, TypeError, ValueError, AttributeError, ImportError):  # such as an older PyTorch
+        except (RuntimeError, TypeError, ValueError, AttributeError, ImportError) as error:  # such as an older PyTorch
             body.set_attn_implementation(usual)
-            return 0
+            return 0, f"{type(error).__name__}: {error}"[:300]
         wanted = torch.cat([*plain, *(states[-1:] for states in plain)]).float()
-        gap = torch.cat([whole, last]).float() - wanted
-        close = gap.norm() <= (1e-4 if dtype.itemsize == 4 else 0.05) * wanted.norm()
+        gap = float((torch.cat([whole, last]).float() - wanted).norm() / wanted.norm())
     # The rows are shorter than windows are, so these are counted: a model may keep them to itself, in masks.
-    if bool(close) and seen == windows:
-        return calls
+    if gap <= (most := 1e-4 if dtype.itemsize == 4 else 0.05) and seen == windows:
+        return calls, ""
     body.set_attn_implementation(usual)
-    return 0
+    if seen != windows:
+        return 0, f"its attention is told of {seen} sliding windows, and it has {windows}"
+    return 0, f"packed, a hidden state is off by {gap:.2g} of its size, and at most {most:g} is allowed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,21 +270,22 @@ class _Plan:
     @cached_property
     def joined(self) -> _Joined:
         """All pieces for one call of a variable-length kernel."""
+        import numpy as np
         import torch
 
-        lengths = [piece.queries for piece in self.pieces]
-        reach = [piece.reach for piece in self.pieces]
-        keys = [at for piece in self.pieces for part in (piece.before, (piece.start, piece.end)) for at in range(*part)]
-        ends = [torch.tensor([0, *some], device=self._device).cumsum(0, dtype=torch.int32) for some in (lengths, reach)]
+        parts = np.array([(*piece.before, piece.start, piece.end, piece.asked) for piece in self.pieces])
+        queries, seen = parts[:, 3] - parts[:, 4], parts[:, [1, 3]] - parts[:, [0, 2]]
+        reach = seen.sum(1)
+        wanted = _ranges(parts[:, 4], queries), _ranges(parts[:, [0, 2]].ravel(), seen.ravel())
+        ends = [np.append(0, some.cumsum()).astype(np.int32) for some in (queries, reach)]
+        tensors = [torch.from_numpy(some).to(self._device) for some in (*wanted, *ends)]
         return _Joined(
-            queries=torch.tensor(
-                [at for piece in self.pieces for at in range(piece.asked, piece.end)], device=self._device
-            ),
-            keys=torch.tensor(keys, device=self._device),
-            query_ends=ends[0],
-            key_ends=ends[1],
-            max_queries=max(lengths),
-            max_keys=max(reach),
+            queries=tensors[0],
+            keys=tensors[1],
+            query_ends=tensors[2],
+            key_ends=tensors[3],
+            max_queries=int(queries.max()),
+            max_keys=int(reach.max()),
         )
 
 
@@ -358,21 +393,37 @@ def _at_once(
     from torch.nn.attention import varlen
 
     joined = plan.joined
+    words = _words(varlen.varlen_attn)
+    more: dict[str, Any] = {}
+    if "window_size" in words:
+        # A token sees what came before it, counted from the end of its piece.
+        more = {"scale": scaling, "window_size": (-1 if window is None else window - 1, 0)}
+    elif window is None and scaling in (None, query.shape[-1] ** -0.5):
+        more = {"is_causal": True}
+    else:
+        raise NotImplementedError(f"window {window}, scale {scaling}: this PyTorch's kernel has no such; 2.11 has")
+    if "enable_gqa" in words:  # without this word, keys of fewer heads go to the kernel unchecked, and it takes them
+        more["enable_gqa"] = query.shape[1] != key.shape[1]
+    asked = query[0].transpose(0, 1)
+    whole = len(joined.queries) == len(asked)
     seen: Any = varlen.varlen_attn(
-        query[0].transpose(0, 1)[joined.queries],
+        asked if whole else asked[joined.queries],
         key[0].transpose(0, 1)[joined.keys],
         value[0].transpose(0, 1)[joined.keys],
         joined.query_ends,
         joined.key_ends,
         joined.max_queries,
         joined.max_keys,
-        scale=scaling,
-        window_size=(
-            -1 if window is None else window - 1,
-            0,
-        ),  # a token sees what came before it, counted from the end of its piece
-        enable_gqa=query.shape[1] != key.shape[1],
+        **more,
     )
+    if whole:
+        return seen[None]  # type: ignore[no-any-return]
     attended = value.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
     attended[0, joined.queries] = seen
     return attended
+
+
+@cache
+def _words(kernel: Any) -> frozenset[str]:
+    """What PyTorch's kernel can be told: from 2.11 on a window and a scale, from 2.12 on that key heads are fewer."""
+    return frozenset(inspect.signature(kernel).parameters)

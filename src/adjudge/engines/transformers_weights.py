@@ -12,7 +12,8 @@ loads by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -117,11 +118,40 @@ def weights(config: TransformersConfig, task: Task, device: str) -> Any:
         raise ValueError(
             f"the checkpoint {config.model!r} has no weights for {', '.join(absent[:5])}; it lacks {_HEADS[task]}"
         )
-    model = _placed(config, model, device)
     head = output_head(model, task)
     if head is not None:
         _in_32_bits(head)
-    return model
+    if lowered(config, own, device):
+        _in_16_bits(model, head)
+    return _placed(config, model, device)
+
+
+def lowered(config: TransformersConfig, own: Any, device: str) -> bool:
+    """Whether dtype "auto" means a body in bfloat16: for a checkpoint in 32 bits, on a GPU that computes in bfloat16.
+
+    PyTorch has no attention for packed rows in 32 bits.
+
+    Args:
+        config: the engine's.
+        own: the model's own configuration.
+        device: "cpu", "cuda" or "cuda:1".
+
+    Raises:
+        ValueError: the GPU cannot be used, as in a forked process.
+    """
+    import torch
+
+    if not (may_be_lowered(config, own) and device.startswith("cuda")):
+        return False
+    with _used(config, device):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+def may_be_lowered(config: TransformersConfig, own: Any) -> bool:
+    """Whether `lowered` would say so on some device; asks none."""
+    stored = str(getattr(own, "dtype", None)).removeprefix("torch.")
+    whole = getattr(own, "quantization_config", None) is None
+    return config.dtype == "auto" and whole and stored in ("float32", "None")  # old checkpoints do not say
 
 
 def output_head(model: Any, task: Task) -> Any:
@@ -145,15 +175,25 @@ def _own(config: TransformersConfig, task: Task, notes: CheckpointNotes, device:
         raise ValueError(
             f"engine option adapter={config.adapter!r}; {config.model!r} has its own head: merge them first"
         )
+    own = configuration(config)
     options: dict[str, Any] = {"dtype": _dtype(config, device), "trust_remote_code": config.trust_remote_code}
-    if attention := _attention(config, configuration(config)):
+    if attention := _attention(config, own):
         options["attn_implementation"] = attention
-    return RewardNetwork.load(config.model, **options)
+    network = RewardNetwork.load(config.model, **options)
+    if lowered(config, own, device):
+        _in_16_bits(network.backbone, None)
+    return network
 
 
 def _placed(config: TransformersConfig, model: Any, device: str) -> Any:
-    try:
+    with _used(config, device):
         return model.to(device).eval().requires_grad_(False)
+
+
+@contextmanager
+def _used(config: TransformersConfig, device: str) -> Iterator[None]:
+    try:
+        yield
     except RuntimeError as error:  # no room, or a GPU in a forked process
         raise ValueError(
             f"the model {config.model!r} cannot be put on {device!r}: {str(error)[:300]}; give a smaller dtype or "
@@ -184,7 +224,7 @@ def _attention(config: TransformersConfig, own: Any) -> str:
 
 
 def _dtype(config: TransformersConfig, device: str) -> str:
-    """The name of the type weights are kept in; a CPU computes in 32 bits unless told otherwise."""
+    """The name of the type weights are loaded in; a CPU computes in 32 bits unless told otherwise."""
     if config.dtype == "auto" and device == "cpu":
         return "float32"
     return config.dtype
@@ -231,3 +271,17 @@ def _in_32_bits(head: Any) -> None:
                 # A new parameter: the old one may be the input embedding as well, and stays as it is.
                 setattr(part, name, torch.nn.Parameter(value.detach().float(), requires_grad=False))
     head.register_forward_pre_hook(lambda _, inputs: (inputs[0].float(), *inputs[1:]))
+
+
+def _in_16_bits(model: Any, head: Any) -> None:
+    """Keep a loaded model in bfloat16, but for its head and what its architecture wants in 32 bits.
+
+    Loading it in bfloat16 would round the head, and merge adapters in 16 bits.
+    """
+    import torch
+
+    kept = set(map(id, head.parameters())) if head is not None else set()
+    whole = set(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
+    for name, value in model.state_dict(keep_vars=True).items():
+        if value.dtype == torch.float32 and id(value) not in kept and not whole & set(name.split(".")):
+            value.data = value.data.bfloat16()
