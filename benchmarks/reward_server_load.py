@@ -16,7 +16,7 @@ request.  A promise that does not hold is printed, and the program fails.
 
 Not covered: networks between machines, and models.
 
-    python benchmarks/reward_server_load.py --minutes 5
+    python -m benchmarks.reward_server_load --minutes 5
 """  # noqa: E501 a table row is one line
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import tyro
+from benchmarks.http_load import Answer, Http, closed_loop, milliseconds, open_loop, percentile
 from rich.console import Console
 from rich.table import Table
 
@@ -50,6 +51,7 @@ from adjudge.rl_integration.client.client import ClientConfig
 BATCH, CALL = 4, 0.02  # of `Steady`: samples in a call, and the seconds a call takes
 QUEUE = 100  # samples that may wait for it
 PATIENCE = 60.0
+HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,75 +123,6 @@ class Moody(Verifier):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What became of a request; status 0 is none at all."""
-
-    identity: str
-    status: int
-    seconds: float
-    retry_after: str = ""
-    body: bytes = b""
-
-    @property
-    def values(self) -> list[float | None]:
-        """The scores' values."""
-        return [score["value"] for score in json.loads(self.body)["scores"]]
-
-
-class Http:
-    """Requests over kept-alive connections, as many as are needed; never tried again."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
-        self._count = 0
-
-    async def score(self, *responses: str) -> Answer:
-        """Send samples with these responses."""
-        self._count += 1
-        identity = f"load.{self._count}"
-        rows = [{"prompt": "q", "response": response} for response in responses]
-        body = json.dumps({"scorer": "it", "samples": rows}).encode()
-        head = (
-            f"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Request-Id: {identity}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        begun = time.perf_counter()
-        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        try:
-            while self._free and connection is None:
-                connection = self._free.pop()
-                if connection[0].at_eof():  # the server ends what was idle for 75 s
-                    connection[1].close()
-                    connection = None
-            connection = connection or await asyncio.open_connection("127.0.0.1", self._port)
-            connection[1].write(head.encode() + body)
-            status, headers, answer = await _read(connection[0])
-        except (OSError, asyncio.IncompleteReadError):
-            if connection is not None:
-                connection[1].close()
-            return Answer(identity=identity, status=0, seconds=time.perf_counter() - begun)
-        if headers.get("connection") == "close":
-            connection[1].close()
-        else:
-            self._free.append(connection)
-        seconds = time.perf_counter() - begun
-        retry = headers.get("retry-after", "")
-        return Answer(identity=identity, status=status, seconds=seconds, retry_after=retry, body=answer)
-
-    def close(self) -> None:
-        """Close the connections."""
-        for _, writer in self._free:
-            writer.close()
-
-
-async def _read(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower().splitlines()
-    headers = {name: value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-    return int(head[0].split()[1]), headers, await reader.readexactly(int(headers["content-length"]))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Server:
     """A running `adjudge serve`."""
 
@@ -214,7 +147,7 @@ def serving(lane: dict[str, Any], port: int = 0, **settings: Any) -> Iterator[Se
             probe.close()
         config, log = Path(folder, "serve.json"), Path(folder, "log")
         config.write_text(json.dumps({"port": port, "scorers": {"it": lane}, **settings}))
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}  # where the scorers above are found
+        environment = os.environ | {"PYTHONPATH": f"{HERE}:{HERE.parent}"}  # where the scorers above are found
         with log.open("wb") as written:
             command = [sys.executable, "-m", "adjudge.cli.main", "serve", "--config", str(config)]
             process = subprocess.Popen(command, env=environment, stdout=written, stderr=written)
@@ -237,39 +170,6 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) ->
 
 
 STEADY = {"scorer": "reward_server_load:Steady", "batch": BATCH, "concurrency": 1, "waiting": QUEUE}
-
-
-async def closed_loop(http: Http, in_flight: int, seconds: float) -> list[Answer]:
-    """Keep so many requests under way."""
-    ends = time.perf_counter() + seconds
-    found: list[Answer] = []
-
-    async def one(number: int) -> None:
-        while time.perf_counter() < ends:
-            found.append(await http.score(f"{number}.{len(found)}"))
-
-    await asyncio.gather(*map(one, range(in_flight)))
-    return found
-
-
-async def open_loop(http: Http, rate: float, seconds: float, tag: str = "") -> list[Answer]:
-    """Send requests at a rate, whatever becomes of those before."""
-    begun = time.perf_counter()
-    sent = []
-    for number in range(int(rate * seconds)):
-        await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
-        sent.append(asyncio.create_task(http.score(f"{tag}{number}")))
-    return await asyncio.gather(*sent)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
-
-
-def milliseconds(answers: Sequence[Answer]) -> dict[str, str]:
-    taken = [answer.seconds for answer in answers]
-    return {f"p{share:g} ms": f"{1e3 * percentile(taken, share / 100):.1f}" for share in (50, 99)}
 
 
 def overload(options: Options, seconds: float) -> Report:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.service.request import Traffic
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.tickets import Traffic
 
 
 class RewardActor:

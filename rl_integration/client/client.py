@@ -29,7 +29,7 @@ from adjudge.engines.http_client import (
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.service.request import Traffic
+from adjudge.rl_integration.service.tickets import Traffic
 from adjudge.runtime.loop import run_blocking
 
 _SECONDS: Final = Range(gt=0, unit="seconds")

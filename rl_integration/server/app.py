@@ -17,9 +17,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, bad_request, json_bytes
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board, dashboard

@@ -1,4 +1,4 @@
-"""Calls a scorer with a batch on a thread of its own, and finds out whose fault it is when that fails.
+"""Calls a scorer (`scoring.api.score_rows`) on a thread of its own, and finds out whose fault it is when that fails.
 
 A call that fails is divided until the sample that makes it fail is found: one response that breaks a scorer costs
 nobody else's score.  A scorer with a blocking call inside `async def score` stops its own thread alone, not the other
@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import Literal, TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.rl_integration.service.request import Ticket
+from adjudge.rl_integration.service.tickets import Ticket
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.scoring.api import score_rows
 

@@ -18,8 +18,8 @@ from typing import TypeAlias
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.caller import Breaker, Caller, Desk, Unit
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.request import Draining, Overloaded, Request, Suspended, Ticket
 from adjudge.rl_integration.service.stats import LaneStats, Tally
+from adjudge.rl_integration.service.tickets import Draining, Overloaded, Request, Suspended, Ticket
 from adjudge.rl_integration.service.traffic_queue import Cohorts, TrafficQueue
 from adjudge.runtime.cache import score_key
 from adjudge.runtime.contract import is_groupwise

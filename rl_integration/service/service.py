@@ -20,8 +20,8 @@ from typing import Any, Self
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
-from adjudge.rl_integration.service.request import Draining, Request, Traffic
 from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.tickets import Draining, Request, Traffic
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
 from adjudge.scoring.api import load

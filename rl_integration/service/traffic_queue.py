@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from itertools import count, takewhile
 from typing import Generic, TypeAlias, TypeVar
 
-from adjudge.rl_integration.service.request import WEIGHTS, Ticket, Traffic
+from adjudge.rl_integration.service.tickets import WEIGHTS, Ticket, Traffic
 
 _Name: TypeAlias = tuple[str, Traffic, str]
 

@@ -1,27 +1,23 @@
 r"""Find the answer that a response commits to.
 
-Markers, strongest first: `<answer>` tags; the last `\boxed{...}`, unless a "final answer" follows it; "final
+Markers, strongest first: `<answer>` tags; the last `\boxed{...}` (`boxes`), unless a "final answer" follows it; "final
 answer"; `#### ...`; a line "A: ..." or "answer: ..." or "the answer is ..."; a response that is nothing but an
 answer; a bold value, the last formula or the last number of the last line.  Of equal markers the last wins.
 
 Policies.  *Several tags*: they must agree.  *Several boxed answers*: boxes joined by nothing but "and", "or" and
 commas are one list, so a hedge is read as a hedge; otherwise the last box is the answer (`boxed="last"`), or all
 must be the same (`boxed="same"`).  *A box that is part of a formula*: the formula is the answer.  *A value that its
-clause denies or bounds*: there is no answer.
+clause denies or bounds* (`clauses`), *or that does not stand alone* (`standing`): there is no answer.
 *Unfinished reasoning*: an answer inside a thinking block that is never closed is none.  *Truncated responses*
 are the verifier's option.
 
-Searching costs one pass over the text.  Not covered: an answer spread over several sentences.
+What a response states behind its answer (`sentences`) is told beside it.  A value that is stated again must be the
+same, which the verifier tells (`So the answer is 0.5` behind `1/2`).  Values of a check, of a case that is not the one
+asked for ("if the books were identical, the answer would be 4") and of an explanation state nothing.
 
-Find what follows a marker: "final answer", "the answer is", "answer:", "A:", `####`.
+Searching costs one pass over the text, line by line from the end.
 
-Of equal markers the last one counts.  Searching goes line by line from the end, since that is where answers stand.
-
-What a response states behind its answer: another value, a correction, something still to be done with it.
-
-A value that is stated again must be the same, which the verifier tells (`So the answer is 0.5` behind `1/2`).  Values
-of a check, of a case that is not the one asked for ("if the books were identical, the answer would be 4") and of an
-explanation state nothing.
+Not covered: an answer spread over several sentences.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
 from adjudge.verifiers.math.intervals import MIRROR
+from adjudge.verifiers.math.kinks import Regions, is_kinked, is_linear
 from adjudge.verifiers.math.nodes import (
     ZERO,
     Collection,
@@ -22,7 +23,6 @@ from adjudge.verifiers.math.nodes import (
     minus,
     walk,
 )
-from adjudge.verifiers.math.regions import Regions, is_kinked, is_linear
 from adjudge.verifiers.math.scalars import (
     MIN_AGREEMENTS,
     REGION_PRECISION,

@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
+from adjudge.verifiers.math.kinks import Regions, everywhere, is_kinked
 from adjudge.verifiers.math.nodes import (
     ONE,
     Constant,
@@ -31,7 +32,6 @@ from adjudge.verifiers.math.nodes import (
     rebuild,
     walk,
 )
-from adjudge.verifiers.math.regions import Regions, everywhere, is_kinked
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.values import (
     Ball,

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from adjudge.rl_integration.service.request import Overloaded, Refused
+from adjudge.rl_integration.service.tickets import Overloaded, Refused
 
 
 def json_bytes(value: Any) -> bytes:

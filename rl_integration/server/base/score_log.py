@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.service.request import Traffic
+from adjudge.rl_integration.service.tickets import Traffic
 from adjudge.rl_integration.watch.seen import fingerprint, texts_of
 
 LOG = logging.getLogger("adjudge.server")

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Response
 
-from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.service.stats import LaneStats, quantile
 from adjudge.rl_integration.watch.panel import Recent, WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport

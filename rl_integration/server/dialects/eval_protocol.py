@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, score_summary
 

@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, score_summary
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of

@@ -15,8 +15,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, score_summary
 from adjudge.verifiers.code.extraction import fenced

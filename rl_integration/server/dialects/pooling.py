@@ -19,8 +19,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, numbers
 

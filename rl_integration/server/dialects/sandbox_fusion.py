@@ -18,8 +18,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, Taken, score_summary
 from adjudge.verifiers.code.extraction import fenced

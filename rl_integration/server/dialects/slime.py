@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from adjudge.io.values import reference_of
-from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 

@@ -20,8 +20,8 @@ from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.request import Refused
 from adjudge.rl_integration.service.service import RewardService
+from adjudge.rl_integration.service.tickets import Refused
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample

@@ -23,7 +23,7 @@ from adjudge import wire
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine
 from adjudge.options import named, options_of
-from adjudge.runtime.forking import anew_in_child
+from adjudge.runtime.fork_lock import anew_in_child
 
 # Name in specs: module and class of the configuration, module and class of the engine.
 _KINDS: Mapping[str, tuple[str, str]] = {

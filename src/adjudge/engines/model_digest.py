@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adjudge.runtime.forking import anew_in_child
+from adjudge.runtime.fork_lock import anew_in_child
 
 
 class _Making:

@@ -43,7 +43,7 @@ from adjudge.engines.transformers_weights import Task, configuration, may_be_low
 from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
-from adjudge.runtime.forking import anew_in_child
+from adjudge.runtime.fork_lock import anew_in_child
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from adjudge.runtime.forking import undivided
+from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.job import Chunk, Job, Kind, Outcome
 from adjudge.runtime.packing import collector_paused, pack, pack_plainly
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from adjudge.runtime.forking import anew_in_child, undivided
+from adjudge.runtime.fork_lock import anew_in_child, undivided
 
 R = TypeVar("R")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from adjudge.runtime.channel import Channel
 from adjudge.runtime.crew import Crew
-from adjudge.runtime.forking import undivided
+from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.job import Job
 from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker_client import WorkerClient

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
-from adjudge.runtime.forking import undivided
+from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.role import NestedPoolError
 
 

@@ -13,7 +13,7 @@ from tests.rl_integration.ray_serve.scorers import Gated, Together
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.ray_actor import RewardActor
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.request import Draining, Overloaded
+from adjudge.rl_integration.service.tickets import Draining, Overloaded
 from adjudge.scoring.api import score_batch
 
 ADDING = [Sample(prompt="1+1?", response=rf"\boxed{{{n}}}", reference="2", id=str(n)) for n in (1, 2, 3)]

@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Replays
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
-from adjudge.rl_integration.server.base.host import Replays
 from adjudge.rl_integration.server.running import Server, server
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService

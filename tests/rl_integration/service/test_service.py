@@ -15,9 +15,9 @@ import pytest
 
 from adjudge.protocol import Cost, Sample, Score
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.request import Draining, Overloaded, Suspended
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.tickets import Draining, Overloaded, Suspended
 
 WAIT = 300.0  # seconds after which a test has failed
 

@@ -14,9 +14,9 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.request import Traffic
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.tickets import Traffic
 
 WAIT = 300.0  # seconds after which a test has failed
 SOON = 5.0  # what must not take as long as the scorer does

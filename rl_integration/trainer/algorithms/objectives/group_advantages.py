@@ -8,6 +8,7 @@
 | `LeaveOneOut` | r_i - mean of the others = n / (n - 1) * (r_i - m) | RLOO (arXiv 2402.14740), LOOP (2502.01600) |
 | `Stratified` | a * (r_i - m_k) / (s_k + eps) + (1 - a) * (r_i - m) / (s + eps) | SAN, arXiv 2510.06214 |
 | `BestOfGroup` | (r_max - r_second) / (s + eps) for the best, all others 0 | GRPO for pass@k, arXiv 2503.19595 |
+| `MaximumLikelihood` | (r - m) / (m + eps): a success weighs about 1 / pass rate | MaxRL, arXiv 2602.02710 |
 | `SeveralRewards` | rewards of several scorers on one scale, before or after they are mixed | GDPO, arXiv 2601.05242 |
 
 Standard deviations have n - 1 below.  eps stands beside s, not inside a root: 1e-4 as in TRL, 1e-6 in verl.  With one
@@ -22,6 +23,12 @@ term.  The paper's a is not known to us; 0.7 is ours.  If two samples share the 
 These equal TRL's `normalize_then_sum` and `sum_then_normalize` where every reward is there.  Where one is missing
 (NaN): before, it says nothing about that sample, which is 0; after, the sum would be invented, so it is an error.
 
+`MaximumLikelihood(order=T)` follows the first T terms of the series of log p, for rewards 0 and 1 alone, with F
+failures of N samples; T = 1 is plain REINFORCE.  These are N times the released code's weights, which it sums where we
+take means.
+
+    success: 1        failure: -Σ_{k=2..min(T, F)} Π_{j=1..k-1} (F - j) / (N - j)
+
 Not covered: pass@k for k below the group's size.
 """
 
@@ -33,7 +40,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range, Share
+from adjudge.options import Count, Options, Range, Share
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -158,6 +165,50 @@ class BestOfGroup(Options):
 
 
 When: TypeAlias = Literal["before", "after"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumLikelihood(Options):
+    """(r - m) / (m + eps), or the series of order T; see the module.
+
+    Attributes:
+        order: T; None for the closed form.
+        eps: what is added to the mean in the closed form.
+    """
+
+    order: Count | None = None
+    eps: Annotated[float, Range(ge=0)] = 1e-6
+
+    min_size = 2
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages.
+
+        Raises:
+            ValueError: a valid reward is below 0 or, with an order, neither 0 nor 1.
+        """
+        rewards = groups.rewards
+        bad = rewards < 0 if self.order is None else (rewards != 0) & (rewards != 1)
+        if bad.any():
+            place = int(np.flatnonzero(bad)[0])
+            wanted = "rewards from 0" if self.order is None else "rewards that are 0 or 1"
+            raise ValueError(f"sample {place} has the reward {rewards[place]}; maximum likelihood needs {wanted}")
+        counted = groups.counted(self.min_size)
+        if self.order is not None:
+            return np.where(counted, np.where(rewards == 1, 1.0, self._failure(groups)), 0.0)
+        mean = groups.means()
+        informed = counted & ~groups.uniform()
+        return np.divide(rewards - mean, mean + self.eps, out=np.zeros(len(groups)), where=informed)
+
+    def _failure(self, groups: Groups) -> Floats:
+        """What a failure weighs in each sample's group: the series is 0 from k = F + 1 on by itself."""
+        count = groups.counts()
+        failed = count - groups.sums(groups.rewards)
+        term, total = np.ones(len(groups)), np.zeros(len(groups))
+        for k in range(2, min(self.order or 1, int(failed.max(initial=0))) + 1):
+            term = term * np.maximum(failed - (k - 1), 0) / np.maximum(count - (k - 1), 1)
+            total -= term
+        return total
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from adjudge.options import Options, Range
-from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.gae import Gae
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_kind

@@ -12,7 +12,6 @@ from adjudge.options import named
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
     Asymmetric,
     BatchRelative,
-    MaximumLikelihood,
     Signed,
     SoftMean,
 )
@@ -20,6 +19,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
     BestOfGroup,
     GroupRelative,
     LeaveOneOut,
+    MaximumLikelihood,
     SeveralRewards,
     Stratified,
 )

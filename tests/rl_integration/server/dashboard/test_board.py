@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
-from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.dashboard.board import Board, History, verdict
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService

@@ -16,7 +16,6 @@ from tests.rl_integration.trainer.algorithms.objectives.batches import ANY, UNIT
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
     Asymmetric,
     BatchRelative,
-    MaximumLikelihood,
     Signed,
     SoftMean,
 )
@@ -24,6 +23,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
     BestOfGroup,
     GroupRelative,
     LeaveOneOut,
+    MaximumLikelihood,
     SeveralRewards,
     Stratified,
 )

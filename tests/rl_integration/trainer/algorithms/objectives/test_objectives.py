@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, batches
 
-from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.gae import Gae
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss

@@ -16,8 +16,8 @@ from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.json_bodies import aside
 from adjudge.rl_integration.server.base.score_log import ScoreLog
-from adjudge.rl_integration.service.request import Refused, Traffic
 from adjudge.rl_integration.service.service import RewardService
+from adjudge.rl_integration.service.tickets import Refused, Traffic
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.verifiers.math.equality import Equality
+from adjudge.verifiers.math.kinks import MAX_KINKS, MAX_POINTS, Regions, is_kinked
 from adjudge.verifiers.math.nodes import Node
 from adjudge.verifiers.math.parser import parse
-from adjudge.verifiers.math.regions import MAX_KINKS, MAX_POINTS, Regions, is_kinked
 from adjudge.verifiers.math.scalars import Rules
 
 FUZZED = settings(deadline=None, max_examples=60, derandomize=True)
