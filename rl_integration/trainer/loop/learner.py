@@ -200,8 +200,11 @@ class Learner:
         batch = LearningBatch(rollouts=rollouts, sampler=sampler)
         batch.injected = helped if helped.any() else None
         # With one update, the policy that begins it is the one that is differentiated.
-        if several:
-            batch.old = self._logprobs(self.policy, rollouts) if sampler else [one.logprobs for one in rollouts]
+        if several and sampler:
+            batch.current = self._current(rollouts)
+            batch.old = [read[:, 0] for read in batch.current]
+        elif several:
+            batch.old = [one.logprobs for one in rollouts]
         if self._reference is not None:
             batch.reference = self._logprobs(self._reference, rollouts)
         elif self.objective.needs_reference:
@@ -285,6 +288,7 @@ class Learner:
             return numbers  # nothing to learn here; a step of the optimiser's momentum alone would be a step blind
         totals = batch.totals(counted)
         seen = batch.totals(needed).tokens
+        self._weigh(batch, needed)
         self.optimizer.zero_grad(set_to_none=True)
         units = self._units(batch, needed)
         mine = self._processes.balanced([sum(_tokens(batch.rollouts[place]) for place in unit) for unit in units])
@@ -307,6 +311,19 @@ class Learner:
                 )
         self.optimizer.step()
         return numbers
+
+    def _weigh(self, batch: LearningBatch, places: Sequence[int]) -> None:
+        """Have the update's tokens compared with each other, those of other processes included, if a rule does that."""
+        current, batch.current = batch.current, None
+        weighting = self.objective.policy.weighting if isinstance(self.objective.policy, PolicyLoss) else None
+        if weighting is None:
+            return
+        if current is None:
+            once = sorted(set(places))
+            read = dict(zip(once, self._current([batch.rollouts[place] for place in once]), strict=True))
+        else:
+            read = dict(enumerate(current))
+        batch.weigh(weighting, places, [read[place] for place in places])
 
     def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """Sum gradients over the processes, in place, and numbers, which are returned."""
@@ -349,9 +366,17 @@ class Learner:
         """Log-probabilities of the rollouts' tokens under a policy as it is."""
         return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=self._temperature)[0])
 
+    def _current(self, rollouts: Sequence[Rollout]) -> list[Floats]:
+        """(t, 2) log-probabilities and entropies of each rollout's tokens under the policy as it is."""
+
+        def both(rows: TokenRows) -> Tensor:
+            return torch.stack(self.policy.logprobs(rows, temperature=self._temperature), dim=-1)
+
+        return self._read(self.policy.model, rollouts, both)
+
     @torch.no_grad()
     def _read(self, model: Any, rollouts: Sequence[Rollout], of: Callable[[TokenRows], Tensor]) -> list[Floats]:
-        """A number for each token of every rollout; each process reads its share of them."""
+        """A number, or several, for each token of every rollout; each process reads its share of them."""
         training = model.training
         model.eval()
         mine = self._processes.balanced([_tokens(rollout) for rollout in rollouts])

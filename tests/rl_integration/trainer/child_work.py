@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_o
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
+from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
@@ -82,7 +84,7 @@ def train(
     save_file(run.policy.model.state_dict(), home / f"end-{place}.safetensors")
 
 
-def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tell) -> None:
+def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *, dying: Dying, tell: Tell) -> None:
     """Make one update, and write the gradients and the numbers of it."""
     del dying, tell
     processes = Processes.joined()
@@ -92,7 +94,7 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
     learner = Learner(
         policy,
         choice,
-        LearningConfig(max_grad_norm=0.0, micro_tokens=100, lora=Lora(rank=lora) if lora else None),
+        LearningConfig(max_grad_norm=0.0, micro_tokens=micro_tokens, lora=Lora(rank=lora) if lora else None),
         temperature=1.0,
         steps=3,
         seed=processes.rank,
@@ -100,7 +102,11 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
         processes=processes,
     )
     learner.begin_alike()
-    numbers = learner.learn(rollouts, scores_of(rollouts))
+    scores = scores_of(rollouts)
+    if objective == "gdpo":
+        short = [Score.scored(1 / (1 + len(rollout.ids))) for rollout in rollouts]
+        scores = [replace(one, parts={"digits": one, "short": two}) for one, two in zip(scores, short, strict=True)]
+    numbers = learner.learn(rollouts, scores)
     parts = {"policy": policy.model, "critic": learner.critic}
     grads = {
         f"{part}.{name}": value.grad

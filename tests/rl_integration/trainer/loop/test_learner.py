@@ -58,7 +58,9 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
     return {name: value.detach() for name, value in policy.model.named_parameters()}, numbers
 
 
-@pytest.mark.parametrize("objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd"])
+@pytest.mark.parametrize(
+    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer"]
+)
 def test_cutting_a_batch_changes_nothing(objective: str) -> None:
     whole, numbers = updated(objective)
     cut, others = updated(objective, learning={"micro_tokens": 40})
@@ -87,6 +89,32 @@ def test_answers_without_a_gradient_are_not_read_again(monkeypatch: pytest.Monke
     for name, value in skipping.items():
         assert float((value - every[name]).abs().quantile(0.99)) < 1e-4, name
     assert numbers["trained"] == pytest.approx(seen / (5 * GROUP))
+
+
+@pytest.mark.parametrize(
+    ("objective", "stale", "minibatches", "reads"),
+    [("grpo", False, 1, 0), ("top_entropy", False, 1, 1), ("top_entropy", True, 2, 3 / 2), ("steer", False, 2, 1)],
+)
+def test_tokens_are_compared_by_one_more_pass_where_none_is_there_to_use(
+    monkeypatch: pytest.MonkeyPatch, objective: str, stale: bool, minibatches: int, reads: float
+) -> None:
+    """Old answers are read before the first of several updates anyway: all of them, and then the second half again."""
+    read: list[int] = []
+    plain = Policy.logprobs
+
+    def counted(self: Policy, rows: Any, **options: Any) -> Any:
+        read.append(0 if torch.is_grad_enabled() else len(rows.own))
+        return plain(self, rows, **options)
+
+    policy = small_policy()
+    rollouts = rollouts_of(policy)
+    monkeypatch.setattr(Policy, "logprobs", counted)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
+    config = LearningConfig(minibatches=minibatches)
+    learner = Learner(policy, choice, config, temperature=1.0, steps=10, seed=0)
+    scores = [Score.scored(place % 2) for place in range(len(rollouts))]
+    learner.learn(rollouts[: 4 * GROUP], scores[: 4 * GROUP], exact=not stale)
+    assert sum(read) == reads * 4 * GROUP
 
 
 def test_lost_samples_leave_no_trace() -> None:
