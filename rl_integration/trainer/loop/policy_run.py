@@ -19,6 +19,7 @@ from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
+from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
@@ -100,13 +101,16 @@ def train_policy_run(
     require_logs(config.report_to)
     tasks = _tasks(config)
     processes = Processes.joined()
-    with processes.ending_together():
-        prepared = _Prepared(config, tasks, processes)
-        if note is not None and processes.is_main_process:
-            for sentence in (prepared.tasks.sentence(), *prepared.notes):
-                note(sentence)
-        before = prepared.before()
-    return prepared.trained(before, resume=resume, tell=tell)
+    with ExitStack() as stack:
+        with processes.ending_together():
+            if processes.is_main_process:
+                stack.enter_context(held(Path(config.output).expanduser()))
+            prepared = _Prepared(config, tasks, processes)
+            if note is not None and processes.is_main_process:
+                for sentence in (prepared.tasks.sentence(), *prepared.notes):
+                    note(sentence)
+            before = prepared.before()
+        return prepared.trained(before, resume=resume, tell=tell)
 
 
 def _finished(config: RunFile, *, resume: bool) -> RunReport | None:

@@ -17,10 +17,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from adjudge.rl_integration.client.client import ClientConfig
+from adjudge.runtime.confine import die_with_parent
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+
+PATIENCE = 2 * ClientConfig.deadline
+"""Seconds that a process waits for another, which may wait for a reward server as long as its client does."""
 
 _BUCKET = 1 << 25  # bytes that go out in one collective: thousands of small ones would cost 0.1 ms each
 
@@ -47,14 +53,18 @@ class Processes:
     _key: str = field(default="", repr=False, compare=False)
 
     @classmethod
-    def joined(cls, *, timeout: float = 1800.0) -> Processes:
+    def joined(cls, *, timeout: float = PATIENCE) -> Processes:
         """Return the processes that a launcher started with this one; all of them must call it.
+
+        On Linux those that `torchrun` or `accelerate launch` started end with it, even where it is killed.
 
         Args:
             timeout: seconds that one process may wait for another before it gives up.
         """
         if int(os.environ.get("WORLD_SIZE", "1")) < 2:
             return cls()
+        if "TORCHELASTIC_RUN_ID" in os.environ:  # else the parent may be a shell that has done its work
+            die_with_parent()
         import torch
         import torch.distributed as dist
         from accelerate import PartialState

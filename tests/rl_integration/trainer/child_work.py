@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.backbones import Lora
 
 Tell = Callable[[int], object]
@@ -53,9 +55,20 @@ def imported() -> None:
 
 
 def train(
-    folder: str, *, dying: Dying, tell: Tell, fail: int = 0, stop: int = 0, guard: Any = None, **options: Any
+    folder: str,
+    *,
+    dying: Dying,
+    tell: Tell,
+    fail: int = 0,
+    stop: int = 0,
+    held_out: int = 3,
+    together: bool = False,
+    guard: Any = None,
+    **options: Any,
 ) -> None:
     """Train, resuming if there is something to resume; write the weights of the end.
+
+    With `together`, what writes answers makes groups of processes, as vLLM does when it starts.
 
     A folder may have "{rank}" in its name.
     """
@@ -71,7 +84,10 @@ def train(
         options["guard"] = GuardConfig(gold=RewardConfig(scorer=Letters()), every=1, window=1, **guard)
     if rank := options.get("learning", {}).pop("lora", 0):
         options["learning"]["lora"] = Lora(rank=rank)
-    run = small_run(home, small_config(**options), held_out=TASKS[:3])
+    if together:
+        for name in ("refresh", "generate"):
+            _make_collective(name)
+    run = small_run(home, small_config(**options), held_out=TASKS[:held_out])
     dying.watch(home, run.policy.model)
     try:
         result = run.train(resume=True, on_step=on_step)
@@ -82,6 +98,16 @@ def train(
     ended = {"resumed": result.resumed, "rolled_back": result.rolled_back, "events": dying.events}
     (home / f"end-{place}.json").write_text(json.dumps(ended), encoding="utf-8")
     save_file(run.policy.model.state_dict(), home / f"end-{place}.safetensors")
+
+
+def _make_collective(name: str) -> None:
+    plain = getattr(TransformersGenerator, name)
+
+    def collective(*given: Any, **named: Any) -> None:
+        torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=10))
+        plain(*given, **named)
+
+    setattr(TransformersGenerator, name, collective)
 
 
 def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *, dying: Dying, tell: Tell) -> None:

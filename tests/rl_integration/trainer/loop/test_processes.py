@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from tests.rl_integration.trainer.loop.test_resume import KILLED, ended, same, t
 from tests.rl_integration.trainer.nursery import Nursery
 from tests.rl_integration.trainer.small_runs import small_config, small_run
 
+from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.loop.processes import Processes
 
@@ -137,13 +141,25 @@ def test_all_must_see_one_folder(nursery: Nursery, tmp_path: Path) -> None:
     assert "the first one that of step 1" in told
 
 
+def test_all_make_every_call_of_the_engine_that_writes(nursery: Nursery, tmp_path: Path) -> None:
+    """One held-out prompt for two processes."""
+    options: dict[str, Any] = {"steps": 2, "tasks": 2, "held_out": 1, "eval_steps": 1}
+    assert nursery.run("train", processes=2, folder=str(tmp_path / "run"), together=True, **options) == [0, 0]
+    assert [line["held_out_unscored"] for line in told(tmp_path / "run")[0]] == [0, 0]
+
+
+def test_processes_wait_longer_than_a_client_of_a_reward_server() -> None:
+    patience = inspect.signature(Processes.joined).parameters["timeout"].default
+    assert patience > ClientConfig(url="http://127.0.0.1:1").deadline
+
+
 def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"rollouts.tasks is 1, and there are 2 processes"):
         small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, world_size=2))
 
 
-def test_torchrun_starts_them(tmp_path: Path) -> None:
-    """As a user would; `accelerate launch` sets the same environment."""
+def launched(tmp_path: Path, *, steps: int) -> list[str]:
+    """The command of a run of two processes, as a user would type it; `accelerate launch` sets the same environment."""
     rows = "".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(12))
     (tmp_path / "sums.jsonl").write_text(rows, encoding="utf-8")
     record = {
@@ -153,14 +169,17 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
         "objective": "rloo",
         "rollouts": {"tasks": 2, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
         "learning": {"lora": 2},
-        "steps": 2,
+        "steps": steps,
         "output": str(tmp_path / "run"),
     }
     (tmp_path / "run.yaml").write_text(json.dumps(record), encoding="utf-8")
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+    return [sys.executable, *launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+
+
+def test_torchrun_starts_them(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, *command],
+        launched(tmp_path, steps=2),
         capture_output=True,
         text=True,
         check=False,
@@ -172,3 +191,39 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
     assert json.loads(line)["steps"] == 2
     assert len(told(tmp_path / "run")[0]) == 2
     assert (tmp_path / "run" / "policy" / "model.safetensors").is_file()
+
+
+def test_no_process_outlives_its_launcher(tmp_path: Path) -> None:
+    command = launched(tmp_path, steps=1_000_000)
+    with open(tmp_path / "log", "w") as log:
+        launcher = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    steps = tmp_path / "run" / "steps.jsonl"
+    deadline = time.monotonic() + 300
+    while not steps.is_file() or not steps.read_bytes():
+        assert launcher.poll() is None, (tmp_path / "log").read_text()
+        assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+        time.sleep(0.1)
+    started = descendants(launcher.pid)
+    assert len(started) >= 2
+    launcher.kill()
+    launcher.wait()
+    deadline = time.monotonic() + 30
+    try:
+        while alive := [pid for pid in started if is_alive(pid)]:
+            assert time.monotonic() < deadline, f"{len(alive)} processes go on"
+            time.sleep(0.1)
+    finally:
+        for pid in filter(is_alive, started):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [one for child in children for one in descendants(child)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
