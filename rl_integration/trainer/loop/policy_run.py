@@ -48,11 +48,7 @@ def open_policy(
         ValueError: there is no such model, or it is of a kind that is not trained here.
     """
     libraries()
-    from accelerate import PartialState
-
-    state: Any = PartialState()
-    device = torch.device(processes.device or state.device)
-    frozen = learning.lora is not None and learning.bf16(device.type)
+    frozen = learning.lora is not None and learning.bf16(torch.device(processes.device or "cpu").type)
     if not processes.is_main_process:
         processes.broadcast(None)  # the first one makes a new model, or gets one from the hub
     opened = open_backbone(
@@ -60,7 +56,8 @@ def open_policy(
     )
     if processes.is_main_process:
         processes.broadcast(None)
-    model = opened.language_model.to(device)
+    model = opened.language_model
+    processes.place(model)
     model.config.use_cache = True  # an answer is written token by token
     return Policy(model, opened.tokenizer, name=opened.name)
 

@@ -168,7 +168,7 @@ class Run:
     """A run of policy training.
 
     Args:
-        policy: learns; it is changed.
+        policy: learns; it is changed, and moved to the GPU of its process (`Processes.place`), as is the reference.
         tasks: what it is trained on.
         config: how.
         folder: for checkpoints and the log.
@@ -199,6 +199,9 @@ class Run:
                 f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.world_size} processes, "
                 "each of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
             )
+        self._processes.place(policy.model)
+        if reference is not None:
+            reference.model.to(policy.device)
         self.policy = policy
         self.config = config
         self.folder = folder

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from tests.rl_integration.trainer.child_work import FAILED
 from tests.rl_integration.trainer.loop.test_resume import KILLED, ended, same, told
 from tests.rl_integration.trainer.nursery import Nursery
-from tests.rl_integration.trainer.small_runs import small_config, small_run
+from tests.rl_integration.trainer.small_runs import small_config, small_policy, small_run
 
 from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
@@ -48,7 +48,7 @@ def test_what_belongs_together_comes_to_one_process(sizes: list[int], count: int
 
 def test_one_process_is_its_own_company() -> None:
     alone, tensor = Processes.joined(), torch.ones(2)
-    assert (alone.world_size, alone.is_main_process) == (1, True)
+    assert (alone.world_size, alone.is_main_process, alone.device) == (1, True, "cpu")
     assert alone.all_gather([1, 2]) == [1, 2]
     assert alone.broadcast("a") == "a"
     alone.all_reduce([tensor])
@@ -151,6 +151,32 @@ def test_all_make_every_call_of_the_engine_that_writes(nursery: Nursery, tmp_pat
 def test_processes_wait_longer_than_a_client_of_a_reward_server() -> None:
     patience = inspect.signature(Processes.joined).parameters["timeout"].default
     assert patience > ClientConfig(url="http://127.0.0.1:1").deadline
+
+
+@pytest.mark.parametrize("name", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
+def test_a_launcher_that_shards_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "true")
+    with pytest.raises(
+        ValueError, match=rf"{name} is 'true', .* whole model; start it with torchrun .* learning\.lora"
+    ):
+        Processes.joined()
+
+
+@pytest.mark.parametrize("world_size", [1, 2])
+def test_policy_critic_and_reference_are_where_the_process_computes(tmp_path: Path, world_size: int) -> None:
+    """The device "meta" plays the GPU."""
+    run = small_run(tmp_path, small_config(objective="ppo"), processes=Processes(world_size=world_size, device="meta"))
+    assert run._reference is not None
+    models = {"policy": run.policy.model, "critic": run._learner.critic, "reference": run._reference.model}
+    for name, model in models.items():
+        assert model is not None
+        assert {value.device.type for value in model.parameters()} == {"meta"}, name
+
+
+def test_a_single_process_leaves_a_policy_on_its_gpu() -> None:
+    model = small_policy().model.to("meta")
+    Processes(device="cpu").place(model)
+    assert model.device.type == "meta"
 
 
 def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
