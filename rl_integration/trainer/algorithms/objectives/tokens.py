@@ -112,9 +112,11 @@ class TokenBatch:
             if given is not None:
                 _check(name, given, shape)
                 self._set(name, given.masked_fill(~mask, 0.0))
-        groups = 0 if self.group is None else len(set(self.group[counted].tolist()))
-        own = Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
-        self._set("_total", self.totals or own)
+        totals = self.totals
+        if totals is None:  # each of its numbers waits for the GPU
+            groups = 0 if self.group is None else len(set(self.group[counted].tolist()))
+            totals = Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
+        self._set("_total", totals)
 
     def _set(self, name: str, value: Tensor | Totals) -> None:
         object.__setattr__(self, name, value)

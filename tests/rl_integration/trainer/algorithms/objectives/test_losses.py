@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -245,6 +245,17 @@ def test_parts_of_an_update_sum_up_to_it(name: str) -> None:
     torch.testing.assert_close(sum(part.loss for part in parts), whole.loss)
     for metric, value in whole.metrics.items():
         torch.testing.assert_close(sum(part.metrics[metric] for part in parts), value, msg=metric)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if not isinstance(LOSSES[name], Preference)])
+def test_a_part_of_an_update_never_waits_for_the_gpu(name: str) -> None:
+    """Tensors on "meta" have no values: what wanted one would raise."""
+    given = dict(vars(batch(4)))
+    given |= {"weight": torch.ones_like(given["logp"]), "totals": Totals(sequences=6, tokens=20, groups=2)}
+    names = [item.name for item in fields(TokenBatch) if item.init]
+    tokens = {key: given[key].to("meta") if isinstance(given[key], Tensor) else given[key] for key in names}
+    value = LOSSES[name](TokenBatch(**tokens))
+    assert {one.device.type for one in (value.loss, *value.metrics.values())} == {"meta"}
 
 
 @pytest.mark.parametrize("name", LOSSES)
