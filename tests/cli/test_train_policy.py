@@ -6,6 +6,7 @@ import importlib
 import json
 import signal
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 from adjudge.cli import exits
 from adjudge.cli.train import _by_rewards
 from adjudge.rl_integration.trainer.loop.config import RunFile
+from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.training.config_file import load_config
 
 Adjudge = Callable[..., Any]
@@ -246,6 +248,15 @@ def test_a_folder_with_another_run_is_refused(adjudge: Adjudge, tmp_path: Path) 
     assert "with other options (objective)" in ran.err
     longer = adjudge("train", "policy", path, "--resume", "--set", "steps=2", "--json")
     assert (longer.code, longer.json["resumed"], longer.json["steps"]) == (exits.FINE, 1, 2)
+
+
+def test_a_folder_that_another_run_writes_is_refused_before_any_work(adjudge: Adjudge, tmp_path: Path) -> None:
+    path = written(tmp_path, config(tmp_path))
+    with held(tmp_path / "run"), ThreadPoolExecutor() as pool:
+        ran = pool.submit(adjudge, "train", "policy", path).result()
+    assert ran.code == exits.USER
+    assert f"another run writes '{tmp_path / 'run'}'; wait until it ends" in ran.err
+    assert [one.name for one in (tmp_path / "run").iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize(

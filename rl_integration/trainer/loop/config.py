@@ -38,9 +38,11 @@ class LearningConfig(Options, what="learning option"):
         minibatches: updates that a batch of rollouts is divided into; whole groups stay together.
         epochs: passes over a batch of rollouts.
         micro_tokens: most tokens of one forward pass, padding included; results do not depend on it beyond rounding.
+            Where a GPU's memory runs out it is halved for the rest of the run.
         precision: "fp32" computes in 32 bits; "bf16" computes the model in bfloat16, with the weights that are trained
             and log-probabilities in 32 bits; "auto" is "bf16" on a GPU that can, else "fp32".
-        gradient_checkpointing: compute activations again in the backward pass, for less memory and a third more time.
+        gradient_checkpointing: compute activations again in the backward pass, for less memory and a third more time;
+            "auto" does so on a GPU, as TRL does.
         lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
             divergences are measured from the policy without them.
     """
@@ -56,7 +58,7 @@ class LearningConfig(Options, what="learning option"):
     epochs: Count = 1
     micro_tokens: Count = 16_384
     precision: Precision = "auto"
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: Literal["auto", True, False] = "auto"
     lora: Lora | None = None
 
     def __post_init__(self) -> None:

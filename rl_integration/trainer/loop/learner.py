@@ -9,10 +9,13 @@ With several processes each has the whole batch and reads its share of every upd
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -39,9 +42,18 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows, within_budget
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, padded_tokens, token_rows, within_budget
 
 _LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
+
+
+_LOG = logging.getLogger("adjudge.trainer")
+
+T = TypeVar("T")
+
+
+class _Torn(torch.OutOfMemoryError):
+    """Memory ran out when a pass had given gradients to some of the weights."""
 
 
 class Learner:
@@ -89,6 +101,7 @@ class Learner:
         self._temperature = temperature
         self._steps = steps
         self._seed = seed
+        self._micro_tokens = config.micro_tokens
         self._reference = reference
         self._processes = processes if processes is not None else Processes()
         self._prepare(seed)
@@ -106,7 +119,10 @@ class Learner:
         policy.bf16 = config.bf16(policy.device.type)
         if self._reference is not None:
             self._reference.bf16 = policy.bf16
-        if config.gradient_checkpointing:
+        again = config.gradient_checkpointing
+        if again == "auto":
+            again = policy.device.type == "cuda" and policy.model.supports_gradient_checkpointing
+        if again:
             policy.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         for name, value in policy.model.named_parameters():
             if value.requires_grad and value.dtype.itemsize < 4:
@@ -200,8 +216,11 @@ class Learner:
         batch = LearningBatch(rollouts=rollouts, sampler=sampler)
         batch.injected = helped if helped.any() else None
         # With one update, the policy that begins it is the one that is differentiated.
-        if several:
-            batch.old = self._logprobs(self.policy, rollouts) if sampler else [one.logprobs for one in rollouts]
+        if several and sampler:
+            batch.current = self._current(rollouts)
+            batch.old = [read[:, 0] for read in batch.current]
+        elif several:
+            batch.old = [one.logprobs for one in rollouts]
         if self._reference is not None:
             batch.reference = self._logprobs(self._reference, rollouts)
         elif self.objective.needs_reference:
@@ -285,15 +304,15 @@ class Learner:
             return numbers  # nothing to learn here; a step of the optimiser's momentum alone would be a step blind
         totals = batch.totals(counted)
         seen = batch.totals(needed).tokens
-        self.optimizer.zero_grad(set_to_none=True)
+        self._weigh(batch, needed)
         units = self._units(batch, needed)
         mine = self._processes.balanced([sum(_tokens(batch.rollouts[place]) for place in unit) for unit in units])
-        own: dict[str, float] = {}
-        for part in within_budget(batch.rollouts, [units[at] for at in mine], self.config.micro_tokens):
-            for name, value in self._backward(batch, part, totals).items():
-                # The loss counts answers that were not read again; what is reported is of those that were.
-                scale = totals.tokens / max(1, seen) if name not in ("loss", "value_loss", _LARGEST) else 1.0
-                own[name] = _added(name, own.get(name, 0.0), value * scale)
+        own: dict[str, float] | None = None
+        while own is None:
+            own = self._accumulated(batch, [place for at in mine for place in units[at]], totals)
+        for name in own.keys() - {"loss", "value_loss", _LARGEST}:
+            # The loss counts answers that were not read again; what is reported is of those that were.
+            own[name] *= totals.tokens / max(1, seen)
         numbers |= self._summed(own)
         limit = self.config.max_grad_norm or float("inf")
         for group in self.optimizer.param_groups:
@@ -307,6 +326,85 @@ class Learner:
                 )
         self.optimizer.step()
         return numbers
+
+    def _weigh(self, batch: LearningBatch, places: Sequence[int]) -> None:
+        """Have the update's tokens compared with each other, those of other processes included, if a rule does that."""
+        current, batch.current = batch.current, None
+        weighting = self.objective.policy.weighting if isinstance(self.objective.policy, PolicyLoss) else None
+        if weighting is None:
+            return
+        if current is None:
+            once = sorted(set(places))
+            read = dict(zip(once, self._current([batch.rollouts[place] for place in once]), strict=True))
+        else:
+            read = dict(enumerate(current))
+        batch.weigh(weighting, places, [read[place] for place in places])
+
+    def _accumulated(self, batch: LearningBatch, places: Sequence[int], totals: Totals) -> dict[str, float] | None:
+        """Sum up this process's gradients and numbers of an update; None if a pass left half of its gradients."""
+        self.optimizer.zero_grad(set_to_none=True)
+        trained = [value for group in self.optimizer.param_groups for value in group["params"]]
+
+        def written() -> list[int | None]:  # tensors count their changes
+            return [None if value.grad is None else value.grad._version for value in trained]
+
+        def backward(part: Sequence[int]) -> dict[str, float]:
+            before = written()
+            try:
+                return self._backward(batch, part, totals)
+            except torch.OutOfMemoryError as error:
+                if before != written():
+                    raise _Torn(str(error)) from error
+                raise
+
+        own: dict[str, float] = {}
+        try:
+            for numbers in self._passes(batch.rollouts, places, partial(self._units, batch), backward):
+                for name, value in numbers.items():
+                    own[name] = _added(name, own.get(name, 0.0), value)
+        except _Torn:
+            return None
+        return own
+
+    def _passes(
+        self,
+        rollouts: Sequence[Rollout],
+        places: Sequence[int],
+        units: Callable[[Sequence[int]], list[list[int]]],
+        run: Callable[[Sequence[int]], T],
+    ) -> Iterator[T]:
+        """Yield what comes of each pass; one that memory does not hold is halved, and with it all that follow."""
+        left = deque(within_budget(rollouts, units(places), self._micro_tokens))
+        while left:
+            part = left.popleft()
+            try:
+                done = run(part)
+            except torch.OutOfMemoryError as error:
+                self._halve(rollouts, part, error, whole=len(units(part)) == 1)
+                if isinstance(error, _Torn):
+                    raise
+            else:
+                yield done
+                continue
+            torch.cuda.empty_cache()  # behind the handler, which holds what the pass made
+            places = [*part, *(place for more in left for place in more)]
+            left = deque(within_budget(rollouts, units(places), self._micro_tokens))
+
+    def _halve(self, rollouts: Sequence[Rollout], part: Sequence[int], error: Exception, *, whole: bool) -> None:
+        tokens = padded_tokens(rollouts, part)
+        if whole:
+            raise torch.OutOfMemoryError(
+                f"a pass of {tokens} tokens, the least that can be read at once, does not fit into memory ({error}); "
+                "set learning.gradient_checkpointing or learning.lora, or lower rollouts.sampling.max_new_tokens"
+            ) from error
+        self._micro_tokens = min(self._micro_tokens, tokens) // 2
+        _LOG.warning(
+            "a pass of %d tokens does not fit into memory; from here on passes have at most %d; set "
+            "learning.micro_tokens to that (%s)",
+            tokens,
+            self._micro_tokens,
+            error,
+        )
 
     def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """Sum gradients over the processes, in place, and numbers, which are returned."""
@@ -349,17 +447,31 @@ class Learner:
         """Log-probabilities of the rollouts' tokens under a policy as it is."""
         return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=self._temperature)[0])
 
+    def _current(self, rollouts: Sequence[Rollout]) -> list[Floats]:
+        """(t, 2) log-probabilities and entropies of each rollout's tokens under the policy as it is."""
+
+        def both(rows: TokenRows) -> Tensor:
+            return torch.stack(self.policy.logprobs(rows, temperature=self._temperature), dim=-1)
+
+        return self._read(self.policy.model, rollouts, both)
+
     @torch.no_grad()
     def _read(self, model: Any, rollouts: Sequence[Rollout], of: Callable[[TokenRows], Tensor]) -> list[Floats]:
-        """A number for each token of every rollout; each process reads its share of them."""
+        """A number, or several, for each token of every rollout; each process reads its share of them."""
         training = model.training
         model.eval()
         mine = self._processes.balanced([_tokens(rollout) for rollout in rollouts])
-        read: list[tuple[int, Floats]] = []
-        for part in within_budget(rollouts, [[place] for place in mine], self.config.micro_tokens):
+
+        def read_part(part: Sequence[int]) -> list[tuple[int, Floats]]:
             rows = token_rows([rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
-            for place, row in zip(part, of(rows).cpu().numpy(), strict=True):
-                read.append((place, row[: len(rollouts[place].ids)].astype(np.float64)))
+            values = of(rows).cpu().numpy()
+            return [
+                (place, row[: len(rollouts[place].ids)].astype(np.float64))
+                for place, row in zip(part, values, strict=True)
+            ]
+
+        parts = self._passes(rollouts, mine, lambda places: [[place] for place in places], read_part)
+        read = [one for part in parts for one in part]
         model.train(training)
         return [row for _, row in sorted(self._processes.all_gather(read), key=lambda item: item[0])]
 

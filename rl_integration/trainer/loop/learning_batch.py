@@ -15,11 +15,12 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
 
 
 def injected(rollouts: Sequence[Rollout]) -> Bools:
@@ -84,6 +85,8 @@ class LearningBatch:
     def __post_init__(self) -> None:
         size = len(self.rollouts)
         self.old: Sequence[Any] | None = None
+        self.current: Sequence[Floats] | None = None  # (t, 2) log-probabilities and entropies, until the first update
+        self.weights: dict[int, Floats] | None = None
         self.reference: Sequence[Any] | None = None
         self.values: Sequence[Any] | None = None
         self.returns: Sequence[Any] | None = None
@@ -143,11 +146,28 @@ class LearningBatch:
             sampler_logp=rows.behaviour if self.sampler else None,
             reference_logp=self.tensor("reference", part, rows) if self.reference is not None else None,
             entropy=entropies,
+            weight=self.tensor("weights", part, rows) if self.weights is not None else None,
             next_value=torch.zeros_like(entropies),  # ROVER's before the first update of a batch, the only one it makes
             group=group,
             injected=injected,
             totals=totals,
         )
+
+    def weigh(self, weighting: TopEntropy | Steer, places: Sequence[int], current: Sequence[Floats]) -> None:
+        """Set what the tokens of an update weigh beside each other.
+
+        Args:
+            weighting: the rule.
+            places: the update's rollouts; one that is learnt from twice stands here twice.
+            current: of each of them, (t, 2) log-probabilities and entropies of the policy that begins the update.
+        """
+        self.weights = None
+        rows = token_rows([self.rollouts[place] for place in places], pad=0)
+        logprobs, entropies = torch.zeros((2, *rows.own.shape), dtype=torch.float64)
+        for row, read in enumerate(current):
+            logprobs[row, : len(read)], entropies[row, : len(read)] = torch.from_numpy(read).unbind(1)
+        weights = weighting(self.tokens(places, rows, logprobs, entropies, self.totals(places))).numpy()
+        self.weights = {place: row[: len(self.rollouts[place].ids)] for place, row in zip(places, weights, strict=True)}
 
 
 class LearningCredit:

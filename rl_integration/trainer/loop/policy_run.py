@@ -19,6 +19,7 @@ from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
+from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
@@ -47,11 +48,7 @@ def open_policy(
         ValueError: there is no such model, or it is of a kind that is not trained here.
     """
     libraries()
-    from accelerate import PartialState
-
-    state: Any = PartialState()
-    device = torch.device(processes.device or state.device)
-    frozen = learning.lora is not None and learning.bf16(device.type)
+    frozen = learning.lora is not None and learning.bf16(torch.device(processes.device or "cpu").type)
     if not processes.is_main_process:
         processes.broadcast(None)  # the first one makes a new model, or gets one from the hub
     opened = open_backbone(
@@ -59,7 +56,8 @@ def open_policy(
     )
     if processes.is_main_process:
         processes.broadcast(None)
-    model = opened.language_model.to(device)
+    model = opened.language_model
+    processes.place(model)
     model.config.use_cache = True  # an answer is written token by token
     return Policy(model, opened.tokenizer, name=opened.name)
 
@@ -100,13 +98,16 @@ def train_policy_run(
     require_logs(config.report_to)
     tasks = _tasks(config)
     processes = Processes.joined()
-    with processes.ending_together():
-        prepared = _Prepared(config, tasks, processes)
-        if note is not None and processes.is_main_process:
-            for sentence in (prepared.tasks.sentence(), *prepared.notes):
-                note(sentence)
-        before = prepared.before()
-    return prepared.trained(before, resume=resume, tell=tell)
+    with ExitStack() as stack:
+        with processes.ending_together():
+            if processes.is_main_process:
+                stack.enter_context(held(Path(config.output).expanduser()))
+            prepared = _Prepared(config, tasks, processes)
+            if note is not None and processes.is_main_process:
+                for sentence in (prepared.tasks.sentence(), *prepared.notes):
+                    note(sentence)
+            before = prepared.before()
+        return prepared.trained(before, resume=resume, tell=tell)
 
 
 def _finished(config: RunFile, *, resume: bool) -> RunReport | None:

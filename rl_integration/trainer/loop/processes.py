@@ -17,10 +17,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from adjudge.rl_integration.client.client import ClientConfig
+from adjudge.runtime.confine import die_with_parent
+from adjudge.training.backbones import libraries
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+
+PATIENCE = 2 * ClientConfig.deadline
+"""Seconds that a process waits for another, which may wait for a reward server as long as its client does."""
+
+_SHARDED = ("ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_MEGATRON_LM")
 
 _BUCKET = 1 << 25  # bytes that go out in one collective: thousands of small ones would cost 0.1 ms each
 
@@ -47,24 +56,43 @@ class Processes:
     _key: str = field(default="", repr=False, compare=False)
 
     @classmethod
-    def joined(cls, *, timeout: float = 1800.0) -> Processes:
+    def joined(cls, *, timeout: float = PATIENCE) -> Processes:
         """Return the processes that a launcher started with this one; all of them must call it.
+
+        On Linux those that `torchrun` or `accelerate launch` started end with it, even where it is killed.
 
         Args:
             timeout: seconds that one process may wait for another before it gives up.
+
+        Raises:
+            ValueError: the launcher was told to shard the model (FSDP, DeepSpeed, Megatron).
         """
-        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-            return cls()
+        if "TORCHELASTIC_RUN_ID" in os.environ:  # else the parent may be a shell that has done its work
+            die_with_parent()
+        libraries()
         import torch
         import torch.distributed as dist
         from accelerate import PartialState
+        from accelerate.utils import parse_flag_from_env
 
-        state = PartialState(cpu=not torch.accelerator.is_available())
+        for name in _SHARDED:
+            if parse_flag_from_env(name):
+                raise ValueError(
+                    f"{name} is {os.environ[name]!r}, and each process of this trainer holds the whole model; start it "
+                    "with torchrun or `accelerate launch --multi_gpu`, and save memory with learning.lora"
+                )
+        on_cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
+        state = PartialState(cpu=on_cpu)
+        device = torch.device(state.device)
+        if device.type == "cuda" and device.index is None:  # which would be another GPU in another thread
+            device = torch.device("cuda", torch.cuda.current_device())
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+            return cls(device=str(device))
         group: Any = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
         return cls(
             rank=state.process_index,
             world_size=state.num_processes,
-            device=str(state.device),
+            device=str(device),
             _group=group,
             _store=dist.distributed_c10d._get_default_store(),
             _key=f"adjudge/{dist.distributed_c10d._get_process_group_name(group)}/failed",
@@ -74,6 +102,11 @@ class Processes:
     def is_main_process(self) -> bool:
         """Whether this process is the one that writes files."""
         return self.rank == 0
+
+    def place(self, model: Any) -> None:
+        """Move a model of `transformers` to this process's device; a single process leaves it on the GPU it is on."""
+        if self.device and (self.world_size > 1 or model.device.type == "cpu"):
+            model.to(self.device)
 
     def share(self, things: Sequence[T], *, together: Callable[[T], str] = lambda _: "") -> list[T]:
         """Return this process's part of things that all processes know; the parts are side by side and cover all.

@@ -30,6 +30,7 @@ from adjudge.rl_integration.trainer.loop.checkpoints import (
     weights_digest,
 )
 from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal
@@ -167,7 +168,7 @@ class Run:
     """A run of policy training.
 
     Args:
-        policy: learns; it is changed.
+        policy: learns; it is changed, and moved to the GPU of its process (`Processes.place`), as is the reference.
         tasks: what it is trained on.
         config: how.
         folder: for checkpoints and the log.
@@ -198,6 +199,9 @@ class Run:
                 f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.world_size} processes, "
                 "each of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
             )
+        self._processes.place(policy.model)
+        if reference is not None:
+            reference.model.to(policy.device)
         self.policy = policy
         self.config = config
         self.folder = folder
@@ -241,20 +245,23 @@ class Run:
         """Train to the last step; with several processes, in all of them.
 
         Raises:
-            ValueError: the folder has checkpoints and `resume` is false, or they are damaged or of another run.
+            ValueError: another run writes the folder, or it has checkpoints and `resume` is false, or they are damaged
+                or of another run.
             TooManyFailures: too many rollouts of a step could not be judged.
             OtherProcessFailed: another process stopped.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        newest = newest_checkpoint(self.folder)
-        if newest is not None and not resume:
-            raise ValueError(
-                f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another output, "
-                "or delete the folder"
-            )
-        self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
+            if self._processes.is_main_process:
+                stack.enter_context(held(self.folder))
+            self.folder.mkdir(parents=True, exist_ok=True)
+            newest = newest_checkpoint(self.folder)
+            if newest is not None and not resume:
+                raise ValueError(
+                    f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another "
+                    "output, or delete the folder"
+                )
+            self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
             stack.callback(self._generator.close)
             # PyTorch's random numbers (dropout) are the run's own, and the caller's are put back.
             stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))

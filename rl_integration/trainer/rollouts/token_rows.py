@@ -89,6 +89,11 @@ def within_budget(rollouts: Sequence[Rollout], units: Sequence[Sequence[int]], t
         yield batch
 
 
+def padded_tokens(rollouts: Sequence[Rollout], places: Sequence[int]) -> int:
+    """Return the tokens of a pass over some of the rollouts, padding included."""
+    return len(places) * sum(_widths(rollouts, places))
+
+
 def _widths(rollouts: Sequence[Rollout], places: Sequence[int]) -> tuple[int, int]:
     prompt = max(len(rollouts[place].prompt_ids) for place in places)
     return prompt, max(len(rollouts[place].ids) for place in places)

@@ -52,7 +52,11 @@ class Generator(Protocol):
         ...
 
     def refresh(self, version: int) -> None:
-        """Write with the policy's weights as they are now."""
+        """Write with the policy's weights as they are now.
+
+        All processes of a run call it at each version, one without a prompt of its own, too, so an engine may meet its
+        like there; how often `generate` is called depends on the answers of a process.
+        """
         ...
 
     def generate(
@@ -153,7 +157,7 @@ class Writer:
         """Return answers as `roll_out` does, with its `seed`, `version` and `name`; and a score for each."""
         scoring = Scoring(rewards, tasks, num_generations)
         options["on_rollout"] = scoring.add
-        rollouts = self.roll_out(tasks, num_generations, sampling, **options) if tasks else []
+        rollouts = self.roll_out(tasks, num_generations, sampling, **options)
         return rollouts, scoring.wait()[0]
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_o
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
+from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
@@ -22,6 +25,7 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.backbones import Lora
 
 Tell = Callable[[int], object]
@@ -51,9 +55,20 @@ def imported() -> None:
 
 
 def train(
-    folder: str, *, dying: Dying, tell: Tell, fail: int = 0, stop: int = 0, guard: Any = None, **options: Any
+    folder: str,
+    *,
+    dying: Dying,
+    tell: Tell,
+    fail: int = 0,
+    stop: int = 0,
+    held_out: int = 3,
+    together: bool = False,
+    guard: Any = None,
+    **options: Any,
 ) -> None:
     """Train, resuming if there is something to resume; write the weights of the end.
+
+    With `together`, what writes answers makes groups of processes, as vLLM does when it starts.
 
     A folder may have "{rank}" in its name.
     """
@@ -69,7 +84,10 @@ def train(
         options["guard"] = GuardConfig(gold=RewardConfig(scorer=Letters()), every=1, window=1, **guard)
     if rank := options.get("learning", {}).pop("lora", 0):
         options["learning"]["lora"] = Lora(rank=rank)
-    run = small_run(home, small_config(**options), held_out=TASKS[:3])
+    if together:
+        for name in ("refresh", "generate"):
+            _make_collective(name)
+    run = small_run(home, small_config(**options), held_out=TASKS[:held_out])
     dying.watch(home, run.policy.model)
     try:
         result = run.train(resume=True, on_step=on_step)
@@ -82,7 +100,17 @@ def train(
     save_file(run.policy.model.state_dict(), home / f"end-{place}.safetensors")
 
 
-def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tell) -> None:
+def _make_collective(name: str) -> None:
+    plain = getattr(TransformersGenerator, name)
+
+    def collective(*given: Any, **named: Any) -> None:
+        torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=10))
+        plain(*given, **named)
+
+    setattr(TransformersGenerator, name, collective)
+
+
+def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *, dying: Dying, tell: Tell) -> None:
     """Make one update, and write the gradients and the numbers of it."""
     del dying, tell
     processes = Processes.joined()
@@ -92,7 +120,7 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
     learner = Learner(
         policy,
         choice,
-        LearningConfig(max_grad_norm=0.0, micro_tokens=100, lora=Lora(rank=lora) if lora else None),
+        LearningConfig(max_grad_norm=0.0, micro_tokens=micro_tokens, lora=Lora(rank=lora) if lora else None),
         temperature=1.0,
         steps=3,
         seed=processes.rank,
@@ -100,7 +128,11 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
         processes=processes,
     )
     learner.begin_alike()
-    numbers = learner.learn(rollouts, scores_of(rollouts))
+    scores = scores_of(rollouts)
+    if objective == "gdpo":
+        short = [Score.scored(1 / (1 + len(rollout.ids))) for rollout in rollouts]
+        scores = [replace(one, parts={"digits": one, "short": two}) for one, two in zip(scores, short, strict=True)]
+    numbers = learner.learn(rollouts, scores)
     parts = {"policy": policy.model, "critic": learner.critic}
     grads = {
         f"{part}.{name}": value.grad

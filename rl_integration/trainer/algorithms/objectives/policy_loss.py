@@ -288,7 +288,7 @@ class PolicyLoss(Options):
         rho = ratio(tokens, self.level)
         losses = self._surrogate(tokens, rho) * self.importance_sampling(tokens)
         if self.weighting is not None:
-            losses = losses * self.weighting(tokens)
+            losses = losses * (self.weighting(tokens) if tokens.weight is None else tokens.weight.detach())
         if tokens.injected is not None:
             losses = torch.where(tokens.injected.unsqueeze(1), self.injected(tokens), losses)
         metrics = self._metrics(tokens, rho)

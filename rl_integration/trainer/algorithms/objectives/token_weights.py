@@ -14,7 +14,8 @@ k = -ln(min_weight) / max(ω_max, 0.02).  Released code takes min_weight 0.8 and
 with max_weight 1.2; where all ω are equal that form gives the middle of the two.
 
 The loss divides by all tokens, whatever they weigh, as in TRL.  A token whose `sampler_logp` is NaN has w = 1.  The
-threshold and the largest ω are those of the tokens given, so parts of an update have their own.
+threshold and the largest ω are those of the tokens given: weigh an update whole, and give its parts their share
+(`TokenBatch.weight`), as the trainer does.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-_PER_TOKEN = ("old_logp", "sampler_logp", "reference_logp", "entropy", "next_value")
+_PER_TOKEN = ("old_logp", "sampler_logp", "reference_logp", "entropy", "weight", "next_value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,8 @@ class TokenBatch:
             `old_logp`.
         reference_logp: (n, t) under the reference policy; needed for a divergence from it.
         entropy: (n, t) of the policy's next-token distributions, with gradient; needed for a bonus or weights.
+        weight: (n, t) what each token's loss is multiplied by, where a rule compares the tokens of the whole update and
+            this is a part of it; by default the rule (`PolicyLoss.weighting`) compares these tokens.
         next_value: (n, t) what `Rover` needs.
         group: (n,) groups, as whole numbers; what `Preference` needs.
         injected: (n,) responses that were written to another prompt (`Injected`); by default none.
@@ -76,6 +78,7 @@ class TokenBatch:
     sampler_logp: Tensor | None = None
     reference_logp: Tensor | None = None
     entropy: Tensor | None = None
+    weight: Tensor | None = None
     next_value: Tensor | None = None
     group: Tensor | None = None
     injected: Tensor | None = None
@@ -109,9 +112,11 @@ class TokenBatch:
             if given is not None:
                 _check(name, given, shape)
                 self._set(name, given.masked_fill(~mask, 0.0))
-        groups = 0 if self.group is None else len(set(self.group[counted].tolist()))
-        own = Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
-        self._set("_total", self.totals or own)
+        totals = self.totals
+        if totals is None:  # each of its numbers waits for the GPU
+            groups = 0 if self.group is None else len(set(self.group[counted].tolist()))
+            totals = Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
+        self._set("_total", totals)
 
     def _set(self, name: str, value: Tensor | Totals) -> None:
         object.__setattr__(self, name, value)

@@ -58,7 +58,9 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
     return {name: value.detach() for name, value in policy.model.named_parameters()}, numbers
 
 
-@pytest.mark.parametrize("objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd"])
+@pytest.mark.parametrize(
+    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer"]
+)
 def test_cutting_a_batch_changes_nothing(objective: str) -> None:
     whole, numbers = updated(objective)
     cut, others = updated(objective, learning={"micro_tokens": 40})
@@ -87,6 +89,112 @@ def test_answers_without_a_gradient_are_not_read_again(monkeypatch: pytest.Monke
     for name, value in skipping.items():
         assert float((value - every[name]).abs().quantile(0.99)) < 1e-4, name
     assert numbers["trained"] == pytest.approx(seen / (5 * GROUP))
+
+
+@pytest.mark.parametrize(
+    ("objective", "stale", "minibatches", "reads"),
+    [("grpo", False, 1, 0), ("top_entropy", False, 1, 1), ("top_entropy", True, 2, 3 / 2), ("steer", False, 2, 1)],
+)
+def test_tokens_are_compared_by_one_more_pass_where_none_is_there_to_use(
+    monkeypatch: pytest.MonkeyPatch, objective: str, stale: bool, minibatches: int, reads: float
+) -> None:
+    """Old answers are read before the first of several updates anyway: all of them, and then the second half again."""
+    read: list[int] = []
+    plain = Policy.logprobs
+
+    def counted(self: Policy, rows: Any, **options: Any) -> Any:
+        read.append(0 if torch.is_grad_enabled() else len(rows.own))
+        return plain(self, rows, **options)
+
+    policy = small_policy()
+    rollouts = rollouts_of(policy)
+    monkeypatch.setattr(Policy, "logprobs", counted)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
+    config = LearningConfig(minibatches=minibatches)
+    learner = Learner(policy, choice, config, temperature=1.0, steps=10, seed=0)
+    scores = [Score.scored(place % 2) for place in range(len(rollouts))]
+    learner.learn(rollouts[: 4 * GROUP], scores[: 4 * GROUP], exact=not stale)
+    assert sum(read) == reads * 4 * GROUP
+
+
+def update(
+    objective: str, patch: pytest.MonkeyPatch | None = None, where: str = "", most: int = 0, micro_tokens: int = 400
+) -> Any:
+    """The gradients of an update, its numbers, and the rows of each pass that fitted.
+
+    Passes of more rows than `most` run out of memory, at some place; or the third one does, once.
+    """
+    policy = small_policy()
+    rollouts = rollouts_of(policy)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
+    reference = small_policy(seed=5) if choice.needs_reference else None
+    config = LearningConfig(max_grad_norm=0.0, micro_tokens=micro_tokens)
+    learner = Learner(policy, choice, config, temperature=1.0, steps=10, seed=0, reference=reference)
+    plain = Policy.logprobs
+    rows: list[int] = []
+    passes: list[int] = []
+
+    def logprobs(self: Policy, given: Any, **options: Any) -> Any:
+        rows.append(len(given.own))
+        if (where == "forward" and rows[-1] > most) or (where == "third" and len(rows) == 3):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        passes.append(rows[-1])
+        return plain(self, given, **options)
+
+    def fail(grad: torch.Tensor) -> None:
+        if rows[-1] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    if patch is not None:
+        patch.setattr(Policy, "logprobs", logprobs)
+    if where == "backward":  # the embedding's gradient is the last: all others are there
+        policy.model.get_input_embeddings().weight.register_hook(fail)
+    if where == "critic" and learner.critic is not None:
+        learner.critic.head.weight.register_hook(fail)  # type: ignore[no-untyped-call]
+    numbers = learner.learn(rollouts, scores_of(rollouts))
+    models = (policy.model, learner.critic)
+    grads = [value.grad for model in models if model is not None for value in model.parameters()]
+    return torch.cat([grad.flatten() for grad in grads if grad is not None]), numbers, passes
+
+
+@pytest.mark.parametrize(
+    ("objective", "where", "most"),
+    [
+        ("grpo", "forward", 3),
+        ("grpo", "backward", 3),
+        ("dpo", "forward", 6),
+        ("dpo", "backward", 6),
+        ("ppo", "forward", 3),
+        ("ppo", "critic", 3),
+        ("top_entropy", "forward", 3),
+    ],
+)
+def test_an_update_that_runs_out_of_memory_is_made_in_smaller_passes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, objective: str, where: str, most: int
+) -> None:
+    whole, numbers, _ = update(objective)
+    found, others, _ = update(objective, monkeypatch, where, most)
+    assert float((found - whole).norm()) <= 1e-5 * float(whole.norm())
+    assert others == pytest.approx(numbers, rel=1e-4, abs=1e-6)
+    told = [record.getMessage() for record in caplog.records]
+    assert 1 <= len(told) <= 4, "each size once"
+    assert all("does not fit into memory; from here on passes have at most" in one for one in told)
+
+
+def test_passes_that_fitted_are_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _, once = update("grpo", monkeypatch, micro_tokens=60)
+    monkeypatch.undo()
+    found, _, passes = update("grpo", monkeypatch, "third", micro_tokens=60)
+    assert len(once) >= 3
+    assert passes[:2] == once[:2]
+    assert len(passes) > len(once)
+    assert sum(passes) == sum(once)
+    assert float((found - whole).norm()) <= 1e-5 * float(whole.norm())
+
+
+def test_one_answer_that_does_not_fit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(torch.OutOfMemoryError, match=r"a pass of \d+ tokens, the least .* learning\.lora"):
+        update("grpo", monkeypatch, "forward", 0)
 
 
 def test_lost_samples_leave_no_trace() -> None:

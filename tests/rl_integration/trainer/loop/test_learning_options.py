@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -112,6 +113,22 @@ def test_activations_that_are_computed_again_change_nothing(lora: Lora | None) -
     (left, once), (right, twice) = found
     assert twice == once + 1
     assert all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize(
+    ("device", "given", "expected"),
+    [("cpu", "auto", False), ("cuda", "auto", True), ("cuda", False, False), ("cpu", True, True)],
+)
+def test_activations_are_computed_again_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, device: str, given: Any, expected: bool
+) -> None:
+    policy = small_policy()
+    called: list[bool] = []
+    monkeypatch.setattr(policy.model, "gradient_checkpointing_enable", lambda **_: called.append(True))
+    monkeypatch.setattr(Policy, "device", SimpleNamespace(type=device))
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    learner_of(policy, gradient_checkpointing=given)
+    assert bool(called) == expected
 
 
 def test_bfloat16_computes_coarsely_and_keeps_weights_fine() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,10 @@ from safetensors.torch import load_file
 from tests.rl_integration.trainer.child_work import FAILED
 from tests.rl_integration.trainer.loop.test_resume import KILLED, ended, same, told
 from tests.rl_integration.trainer.nursery import Nursery
-from tests.rl_integration.trainer.small_runs import small_config, small_run
+from tests.rl_integration.trainer.small_runs import small_config, small_policy, small_run
 
+from adjudge.rl_integration.client.client import ClientConfig
+from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.loop.processes import Processes
 
 
@@ -43,7 +48,7 @@ def test_what_belongs_together_comes_to_one_process(sizes: list[int], count: int
 
 def test_one_process_is_its_own_company() -> None:
     alone, tensor = Processes.joined(), torch.ones(2)
-    assert (alone.world_size, alone.is_main_process) == (1, True)
+    assert (alone.world_size, alone.is_main_process, alone.device) == (1, True, "cpu")
     assert alone.all_gather([1, 2]) == [1, 2]
     assert alone.broadcast("a") == "a"
     alone.all_reduce([tensor])
@@ -51,24 +56,25 @@ def test_one_process_is_its_own_company() -> None:
     assert tensor.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("objective", "lora"), [("grpo", 0), ("ppo", 0), ("dpo", 0), ("dpo", 2), ("ppo", 2), ("dapo", 0)]
-)
-def test_gradients_are_those_of_one_process(nursery: Nursery, tmp_path: Path, objective: str, lora: int) -> None:
+@pytest.mark.parametrize(("objective", "lora"), [*((name, 0) for name in OBJECTIVES), ("dpo", 2), ("ppo", 2)])
+def test_gradients_do_not_depend_on_cuts_and_processes(
+    nursery: Nursery, tmp_path: Path, objective: str, lora: int
+) -> None:
     """From other weights and seeds in the second process, with cuts elsewhere, and the loss of the whole batch."""
-    for count in (1, 2):
-        (tmp_path / str(count)).mkdir()
-        ends = nursery.run("learn", processes=count, folder=str(tmp_path / str(count)), objective=objective, lora=lora)
-        assert ends == [0] * count
-    alone = load_file(tmp_path / "1" / "grads-0.safetensors")
-    assert any(value.abs().max() > 1e-3 for value in alone.values())
-    numbers = json.loads((tmp_path / "1" / "numbers-0.json").read_text(encoding="utf-8"))
-    for rank in (0, 1):
-        found = load_file(tmp_path / "2" / f"grads-{rank}.safetensors")
-        assert found.keys() == alone.keys()
-        for name, value in alone.items():
-            torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-6, msg=name)
-        others = json.loads((tmp_path / "2" / f"numbers-{rank}.json").read_text(encoding="utf-8"))
+    for name, count, micro_tokens in (("whole", 1, 100_000), ("cut", 1, 40), ("two", 2, 100)):
+        folder = tmp_path / name
+        folder.mkdir()
+        options: dict[str, Any] = {"objective": objective, "lora": lora, "micro_tokens": micro_tokens}
+        assert nursery.run("learn", processes=count, folder=str(folder), **options) == [0] * count
+    whole = load_file(tmp_path / "whole" / "grads-0.safetensors")
+    assert any(value.abs().max() > 1e-3 for value in whole.values())
+    numbers = json.loads((tmp_path / "whole" / "numbers-0.json").read_text(encoding="utf-8"))
+    for name, rank in (("cut", 0), ("two", 0), ("two", 1)):
+        found = load_file(tmp_path / name / f"grads-{rank}.safetensors")
+        assert found.keys() == whole.keys()
+        apart = sum(float((found[key] - value).square().sum()) for key, value in whole.items())
+        assert apart <= 1e-10 * sum(float(value.square().sum()) for value in whole.values()), "1e-5 of the length"
+        others = json.loads((tmp_path / name / f"numbers-{rank}.json").read_text(encoding="utf-8"))
         assert others == pytest.approx(numbers, rel=1e-4, abs=1e-6)
 
 
@@ -135,13 +141,51 @@ def test_all_must_see_one_folder(nursery: Nursery, tmp_path: Path) -> None:
     assert "the first one that of step 1" in told
 
 
+def test_all_make_every_call_of_the_engine_that_writes(nursery: Nursery, tmp_path: Path) -> None:
+    """One held-out prompt for two processes."""
+    options: dict[str, Any] = {"steps": 2, "tasks": 2, "held_out": 1, "eval_steps": 1}
+    assert nursery.run("train", processes=2, folder=str(tmp_path / "run"), together=True, **options) == [0, 0]
+    assert [line["held_out_unscored"] for line in told(tmp_path / "run")[0]] == [0, 0]
+
+
+def test_processes_wait_longer_than_a_client_of_a_reward_server() -> None:
+    patience = inspect.signature(Processes.joined).parameters["timeout"].default
+    assert patience > ClientConfig(url="http://127.0.0.1:1").deadline
+
+
+@pytest.mark.parametrize("name", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
+def test_a_launcher_that_shards_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "true")
+    with pytest.raises(
+        ValueError, match=rf"{name} is 'true', .* whole model; start it with torchrun .* learning\.lora"
+    ):
+        Processes.joined()
+
+
+@pytest.mark.parametrize("world_size", [1, 2])
+def test_policy_critic_and_reference_are_where_the_process_computes(tmp_path: Path, world_size: int) -> None:
+    """The device "meta" plays the GPU."""
+    run = small_run(tmp_path, small_config(objective="ppo"), processes=Processes(world_size=world_size, device="meta"))
+    assert run._reference is not None
+    models = {"policy": run.policy.model, "critic": run._learner.critic, "reference": run._reference.model}
+    for name, model in models.items():
+        assert model is not None
+        assert {value.device.type for value in model.parameters()} == {"meta"}, name
+
+
+def test_a_single_process_leaves_a_policy_on_its_gpu() -> None:
+    model = small_policy().model.to("meta")
+    Processes(device="cpu").place(model)
+    assert model.device.type == "meta"
+
+
 def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"rollouts.tasks is 1, and there are 2 processes"):
         small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, world_size=2))
 
 
-def test_torchrun_starts_them(tmp_path: Path) -> None:
-    """As a user would; `accelerate launch` sets the same environment."""
+def launched(tmp_path: Path, *, steps: int) -> list[str]:
+    """The command of a run of two processes, as a user would type it; `accelerate launch` sets the same environment."""
     rows = "".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(12))
     (tmp_path / "sums.jsonl").write_text(rows, encoding="utf-8")
     record = {
@@ -151,14 +195,17 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
         "objective": "rloo",
         "rollouts": {"tasks": 2, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
         "learning": {"lora": 2},
-        "steps": 2,
+        "steps": steps,
         "output": str(tmp_path / "run"),
     }
     (tmp_path / "run.yaml").write_text(json.dumps(record), encoding="utf-8")
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+    return [sys.executable, *launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+
+
+def test_torchrun_starts_them(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, *command],
+        launched(tmp_path, steps=2),
         capture_output=True,
         text=True,
         check=False,
@@ -170,3 +217,39 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
     assert json.loads(line)["steps"] == 2
     assert len(told(tmp_path / "run")[0]) == 2
     assert (tmp_path / "run" / "policy" / "model.safetensors").is_file()
+
+
+def test_no_process_outlives_its_launcher(tmp_path: Path) -> None:
+    command = launched(tmp_path, steps=1_000_000)
+    with open(tmp_path / "log", "w") as log:
+        launcher = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    steps = tmp_path / "run" / "steps.jsonl"
+    deadline = time.monotonic() + 300
+    while not steps.is_file() or not steps.read_bytes():
+        assert launcher.poll() is None, (tmp_path / "log").read_text()
+        assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+        time.sleep(0.1)
+    started = descendants(launcher.pid)
+    assert len(started) >= 2
+    launcher.kill()
+    launcher.wait()
+    deadline = time.monotonic() + 30
+    try:
+        while alive := [pid for pid in started if is_alive(pid)]:
+            assert time.monotonic() < deadline, f"{len(alive)} processes go on"
+            time.sleep(0.1)
+    finally:
+        for pid in filter(is_alive, started):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [one for child in children for one in descendants(child)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

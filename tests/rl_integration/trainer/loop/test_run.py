@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.rl_integration.trainer.nursery import Nursery
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, Unsure, small_config, small_run
 
 from adjudge.protocol import Sample, Score
@@ -149,6 +151,23 @@ def test_a_folder_with_a_run_in_it_is_not_overwritten(tmp_path: Path) -> None:
     small_run(tmp_path, small_config(steps=1)).train()
     with pytest.raises(ValueError, match="--resume"):
         small_run(tmp_path, small_config(steps=1)).train()
+
+
+def test_a_folder_belongs_to_one_run_at_a_time(nursery: Nursery, tmp_path: Path) -> None:
+    """Another process is refused, and another thread; a run that was killed holds nothing (`test_resume`)."""
+    ends = []
+
+    def on_step(*_: Any) -> None:
+        ends.append(nursery.run("train", folder=str(tmp_path), steps=1))
+        with (
+            ThreadPoolExecutor() as pool,
+            pytest.raises(ValueError, match=rf"another run writes '{tmp_path}'; wait .* name another output"),
+        ):
+            pool.submit(small_run(tmp_path, small_config(steps=1)).train, resume=True).result()
+
+    small_run(tmp_path, small_config(steps=1)).train(on_step=on_step)
+    ends.append(nursery.run("train", folder=str(tmp_path), steps=1))
+    assert ends == [[1], [0]]
 
 
 def test_a_run_can_be_stopped_and_goes_on(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -235,14 +235,27 @@ def test_samples_that_do_not_count_change_nothing(name: str) -> None:
     assert not slope(LOSSES[name], tokens)[~tokens.counted].any()
 
 
-@pytest.mark.parametrize("name", PIECEWISE)
+@pytest.mark.parametrize("name", LOSSES)
 def test_parts_of_an_update_sum_up_to_it(name: str) -> None:
-    tokens = batch(4)
-    whole = LOSSES[name](tokens)
+    tokens, loss = batch(4), LOSSES[name]
+    whole = loss(tokens)
+    if isinstance(loss, PolicyLoss) and loss.weighting is not None:
+        tokens = replace(tokens, weight=loss.weighting(tokens))
     parts = [LOSSES[name](tokens.part(rows)) for rows in (slice(0, 3), slice(3, 6))]
     torch.testing.assert_close(sum(part.loss for part in parts), whole.loss)
     for metric, value in whole.metrics.items():
         torch.testing.assert_close(sum(part.metrics[metric] for part in parts), value, msg=metric)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if not isinstance(LOSSES[name], Preference)])
+def test_a_part_of_an_update_never_waits_for_the_gpu(name: str) -> None:
+    """Tensors on "meta" have no values: what wanted one would raise."""
+    given = dict(vars(batch(4)))
+    given |= {"weight": torch.ones_like(given["logp"]), "totals": Totals(sequences=6, tokens=20, groups=2)}
+    names = [item.name for item in fields(TokenBatch) if item.init]
+    tokens = {key: given[key].to("meta") if isinstance(given[key], Tensor) else given[key] for key in names}
+    value = LOSSES[name](TokenBatch(**tokens))
+    assert {one.device.type for one in (value.loss, *value.metrics.values())} == {"meta"}
 
 
 @pytest.mark.parametrize("name", LOSSES)
