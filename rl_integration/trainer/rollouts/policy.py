@@ -19,17 +19,13 @@ from torch import Tensor
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.rl_integration.trainer.data.task import Task
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_logprobs
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 from adjudge.training.backbones import Lora, with_lora
+from adjudge.training.token_logprobs import base_model, token_logprobs
 
 _WRAPPED = "base_model.model."  # what peft puts before the names of the model that it wraps
 _BENEATH = ".base_layer"  # and behind the name of a layer that has factors beside it
 _UNKNOWN = (".modules_to_save.", ".lora_magnitude_vector.")  # parts of names of weights that stand in for others
-
-
-def base_model(model: Any) -> Any:
-    """Return the model of `transformers` that peft may have wrapped."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 @torch.no_grad()
@@ -198,18 +194,22 @@ class Policy:
 
         Returns:
             (n, R) log-probabilities of the answers' tokens, in nats, with gradients where they are on; and (n, R)
-            entropies of the distributions they were drawn from.
+            entropies of the distributions they were drawn from; 0 where the policy did not write.
         """
-        width = rows.answer_ids.shape[1]
+        length, width = rows.input_ids.shape[1], rows.answer_ids.shape[1]
         with self.arithmetic():
-            outputs = self.model(
-                input_ids=rows.input_ids,
-                attention_mask=rows.attention_mask,
-                position_ids=rows.position_ids,
-                use_cache=False,
-                logits_to_keep=width + 1,
+            found = token_logprobs(
+                self.model,
+                {name: getattr(rows, name) for name in ("input_ids", "attention_mask", "position_ids")},
+                rows.places + (rows.places // width + 1) * (length - width),
+                columns=width,
+                temperature=temperature or 1.0,
+                steer=steer,
             )
-        return token_logprobs(outputs.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
+        logprobs, entropies = (
+            one.new_zeros(rows.own.numel()).index_copy(0, rows.places, one).view_as(rows.own) for one in found
+        )
+        return logprobs, entropies
 
     def save(self, folder: Path) -> None:
         """Write the model and its tokenizer as `transformers` reads them; low-rank factors are merged into a copy."""

@@ -17,7 +17,7 @@ from adjudge.reward_models.training import policy_objective
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
 from adjudge.reward_models.training.policy_objective import PolicyObjective
 from adjudge.reward_models.training.policy_training import pair_spans, train_policy
-from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, span_ends, units_of
+from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, response_tokens, units_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
 from adjudge.training.config_file import config_of
@@ -159,8 +159,9 @@ def test_the_objective_is_the_weighted_sum_of_its_losses(tmp_path: Path) -> None
     objective = PolicyObjective(model, PolicyLossChoice(noise=0.1), scaling=scaling, likelihood=0.2)
     spans = [Span(tokens=(3, 4, 5, *rest), start=2) for rest in ((6, 7), (8,), (9, 10, 11), (12, 13))]
     reference, margins, weights = torch.tensor([-9.0, -8.0, -30.0, -20.0]), torch.tensor([0.5, 2.0]), [0.3, 0.7]
-    batch = {**padded([span.tokens for span in spans]), **span_ends(spans)}
-    found = objective(**batch, reference=reference, margins=margins, weights=torch.tensor(weights))
+    batch = padded([span.tokens for span in spans]) | {"tokens": response_tokens(spans)}
+    sizes = torch.tensor([span.size for span in spans])
+    found = objective(**batch, sizes=sizes, reference=reference, margins=margins, weights=torch.tensor(weights))
     said = logprobs_of(objective, spans, budget=10**6, device="cpu")
     expected = 0.0
     for pair in (0, 1):
