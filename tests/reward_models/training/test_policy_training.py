@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from adjudge.reward_models.training.policy_training import pair_spans, train_pol
 from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, response_tokens, units_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
+from adjudge.reward_models.training.training import Training
+from adjudge.training.backbones import Lora, with_lora
 from adjudge.training.config_file import config_of
 from adjudge.training.examples import Pair
 
@@ -219,3 +222,17 @@ def test_a_loss_of_margins_needs_them(home: Path) -> None:
     bare.write_text("\n".join(json.dumps({**row, "margin": None}) for row in planted(8)))
     with pytest.raises(ValueError, match="have no margin"):
         train_policy(options(home, "x", loss="step_apo", data={"path": str(bare)}))
+
+
+def test_small_steps_beside_coarse_weights_are_merged(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    lora = Lora(rank=2)
+    model = with_lora(AutoModelForCausalLM.from_pretrained(write_model(tmp_path / "m")).bfloat16(), lora)
+    layer = next(one for one in model.modules() if hasattr(one, "get_delta_weight"))
+    torch.nn.init.normal_(layer.lora_B.default.weight, std=1e-5)
+    start, change = layer.base_layer.weight.detach().float(), layer.get_delta_weight("default").detach()
+    name = next(name for name, one in model.get_base_model().named_modules() if one is layer)
+    training: Any = SimpleNamespace(config=SimpleNamespace(schedule=SimpleNamespace(lora=lora)))
+    merged = Training.merged(training, model).get_submodule(name).weight.detach() - start
+    assert float(torch.cosine_similarity(merged.flatten(), change.flatten(), dim=0)) > 0.99
