@@ -5,7 +5,7 @@ All of them look at the *gap*: how much more the policy prefers the chosen respo
     gap = (log π(chosen) - log π(rejected)) - (log π_ref(chosen) - log π_ref(rejected)).
 
 Log-probabilities are sums over the tokens that are compared: those of a response, or, for pairs of steps, those of the
-one step in which two solutions differ (`span_sums`; Step-DPO, arXiv 2406.18629: the steps before it belong to the
+one step in which two solutions differ (Step-DPO, arXiv 2406.18629: the steps before it belong to the
 prompt).  Functions return the losses of single pairs, (n,), of (n,) gaps; `beta` says how much a gap counts: a number,
 or one for each pair (`scaled_beta`).
 """
@@ -19,13 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice
-
-
-def span_sums(logprobs: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-    """Return the sums, (rows,), of log-probabilities, (rows, length), of tokens start .. end - 1 of each row."""
-    places = torch.arange(logprobs.shape[1], device=logprobs.device)
-    counted = (places >= starts[:, None]) & (places < ends[:, None])
-    return torch.where(counted, logprobs, torch.zeros_like(logprobs)).sum(1)
+from adjudge.training.token_logprobs import token_logprobs
 
 
 def dpo(gap: Tensor, beta: Tensor | float = 0.1, *, smoothing: float = 0.0) -> Tensor:
@@ -86,15 +80,6 @@ def scaled_beta(margins: Tensor, beta: float = 0.1, *, weight: float = 0.1, rate
     return (beta * (1 + weight * (1 - torch.exp((-rate * margins).clamp_max(60.0))))).clamp_min(0)
 
 
-def token_logprobs(logits: Tensor, input_ids: Tensor) -> Tensor:
-    """Return log-probabilities in 32 bits of each token given those before it, (rows, length); 0 for the first."""
-    given = logits[:, :-1].float()
-    targets = input_ids[:, 1:]
-    chosen = given.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
-    logprobs = chosen - torch.logsumexp(given, dim=-1)
-    return torch.cat([logprobs.new_zeros(len(logprobs), 1), logprobs], dim=1)
-
-
 class SpanModel(nn.Module):
     """A causal language model of `transformers` that says how likely responses are; it may compute in bfloat16."""
 
@@ -108,14 +93,16 @@ class SpanModel(nn.Module):
         """The model's configuration, which the Trainer looks at."""
         return self.model.config
 
-    def logprobs(self, input_ids: Tensor, attention_mask: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """Return the summed log-probabilities of tokens start .. end - 1 of each row, (rows,); start is at least 1.
+    def logprobs(self, input_ids: Tensor, attention_mask: Tensor, tokens: Tensor) -> Tensor:
+        """Return the summed log-probabilities of `tokens`, (2, m) rows and columns, of each row, (rows,).
 
-        Rows are padded on the right.
+        Rows are padded on the right, and no token is in column 0; see `rows.response_tokens`.
         """
+        places = tokens[0] * input_ids.shape[1] + tokens[1]
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         with torch.autocast(input_ids.device.type, dtype=torch.bfloat16, enabled=self._bf16):
-            logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
-        return span_sums(token_logprobs(logits, input_ids), starts, ends)
+            said, _ = token_logprobs(self.model, inputs, places, columns=input_ids.shape[1] - 1)
+        return said.new_zeros(input_ids.numel()).index_copy(0, places, said).view_as(input_ids).sum(1)
 
 
 class PolicyObjective(SpanModel):
@@ -143,24 +130,24 @@ class PolicyObjective(SpanModel):
         self,
         input_ids: Tensor,
         attention_mask: Tensor,
-        starts: Tensor,
-        ends: Tensor,
+        tokens: Tensor,
+        sizes: Tensor,
         reference: Tensor,
         margins: Tensor,
         weights: Tensor,
     ) -> dict[str, Any]:
         """Return the shares of the loss and of the numbers; rows 2i and 2i + 1 are chosen and rejected of pair i.
 
+        `tokens` are as for `logprobs`, and `sizes`, (2 pairs,), how many each row has.
         `reference` are summed log-probabilities under the reference, (2 pairs,), zeros for none; `margins` of rewards
         or advantages, (pairs,), are no numbers where the loss reads none.
         """
-        policy = self.logprobs(input_ids, attention_mask, starts, ends)
+        policy = self.logprobs(input_ids, attention_mask, tokens)
         chosen, rejected = policy[0::2], policy[1::2]
         gap = chosen - rejected - (reference[0::2] - reference[1::2])
         losses = self._losses(gap, margins)
         if self._likelihood:
-            tokens = (ends - starts)[0::2]
-            losses = with_likelihood(losses, chosen, tokens, weight=self._likelihood)
+            losses = with_likelihood(losses, chosen, sizes[0::2], weight=self._likelihood)
         moved = chosen.detach() - reference[0::2]
         return {
             "loss": (losses * weights).sum(),

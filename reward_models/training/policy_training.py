@@ -20,7 +20,7 @@ import numpy as np
 from adjudge.reward_models.training.held_out import Numbers, Rewarded, RewardedPairs, pair_measures
 from adjudge.reward_models.training.policy_config import PolicyTraining
 from adjudge.reward_models.training.report import Measures, TrainingReport
-from adjudge.reward_models.training.rows import Batches, FinishedChats, Span, Unit, span_ends, units_of
+from adjudge.reward_models.training.rows import Batches, FinishedChats, Span, Unit, response_tokens, units_of
 from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data, texts_of
 from adjudge.reward_models.training.training import Split, Training, run_training
@@ -158,8 +158,10 @@ class _PairBatches(Batches[Pair]):
             mine = [units[at] for at in chosen]
             reference = self.reference[[places[at] for at in chosen]].reshape(-1)
             margins = [math.nan if unit.example.margin is None else unit.example.margin for unit in mine]
+            spans = [span for unit in mine for span in unit.spans]
             return {
-                **span_ends([span for unit in mine for span in unit.spans]),
+                "tokens": response_tokens(spans),
+                "sizes": torch.tensor([span.size for span in spans]),
                 "reference": torch.tensor(reference, dtype=torch.float32),
                 "margins": torch.tensor(margins),
                 "weights": torch.tensor([unit.example.weight / total for unit in mine]),

@@ -168,14 +168,13 @@ class ImplicitObjective(SpanModel):
         self,
         input_ids: Tensor,
         attention_mask: Tensor,
-        starts: Tensor,
-        ends: Tensor,
+        tokens: Tensor,
         reference: Tensor,
         outcomes: Tensor,
         outcome_weights: Tensor,
     ) -> dict[str, Any]:
         """Return the shares of the loss and of the accuracy; `reference` are the frozen model's sums, (rows,)."""
-        policy = self.logprobs(input_ids, attention_mask, starts, ends)
+        policy = self.logprobs(input_ids, attention_mask, tokens)
         losses = implicit(policy, reference, outcomes, beta=self._beta)
         hits = (policy.detach() > reference) == (outcomes > 0.5)
         return {

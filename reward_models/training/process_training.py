@@ -38,7 +38,7 @@ from adjudge.reward_models.training.process_rows import (
     texts_of,
 )
 from adjudge.reward_models.training.report import REFERENCE, Measures, TrainingReport, implicit_scorer, scorer_in, use
-from adjudge.reward_models.training.rows import Batches, Span, Unit, span_ends, units_of
+from adjudge.reward_models.training.rows import Batches, Span, Unit, response_tokens, units_of
 from adjudge.reward_models.training.training import Split, Training, output_of, run_training
 from adjudge.training.backbones import NGRAMS, Opened
 from adjudge.training.config_file import plain_config
@@ -275,7 +275,7 @@ class _AnswerBatches(Batches[StepExample]):
 
         def tensors(chosen: list[int]) -> dict[str, Any]:
             return {
-                **span_ends([units[at].spans[0] for at in chosen]),
+                "tokens": response_tokens([units[at].spans[0] for at in chosen]),
                 "reference": torch.tensor([self.reference[places[at]] for at in chosen], dtype=torch.float32),
                 "outcomes": torch.tensor([units[at].example.outcome for at in chosen]),
                 "outcome_weights": torch.full((len(chosen),), 1 / len(places)),

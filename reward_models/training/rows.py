@@ -252,14 +252,13 @@ def padded(rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
     return {"input_ids": pad_sequence(ids, batch_first=True), "attention_mask": pad_sequence(masks, batch_first=True)}
 
 
-def span_ends(spans: Sequence[Span]) -> dict[str, Tensor]:
-    """Return where responses start and end in their rows, (rows,) each."""
+def response_tokens(spans: Sequence[Span]) -> Tensor:
+    """Return rows and columns, (2, m), of the tokens of responses; made here, a GPU need not be waited for."""
     import torch
 
-    return {
-        "starts": torch.tensor([span.start for span in spans]),
-        "ends": torch.tensor([len(span.tokens) for span in spans]),
-    }
+    return torch.tensor(
+        [(row, place) for row, span in enumerate(spans) for place in range(span.start, len(span.tokens))]
+    ).T
 
 
 def said_of(
@@ -314,6 +313,6 @@ def logprobs_of(model: SpanModel, spans: Sequence[Span], *, budget: int, device:
             model.logprobs,
             budget=budget,
             device=device,
-            more=lambda places: span_ends([spans[at] for at in places]),
+            more=lambda places: {"tokens": response_tokens([spans[at] for at in places])},
         )
     )

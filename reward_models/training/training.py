@@ -238,8 +238,8 @@ class Training(ABC, Generic[C, E]):
         return trained
 
     def merged(self, trained: Any) -> Any:
-        """Return what `trainable` returned as a plain model again."""
-        return trained.merge_and_unload() if self.config.schedule.lora is not None else trained
+        """Return what `trainable` returned as a plain model again; in 32 bits, as bfloat16 loses small steps."""
+        return trained.float().merge_and_unload() if self.config.schedule.lora is not None else trained
 
     def said(
         self,

@@ -8,6 +8,9 @@ Not covered: quantised weights, and adapters other than LoRA.
 
 from __future__ import annotations
 
+import copy
+import logging
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,17 +22,18 @@ from torch import Tensor
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.rl_integration.trainer.data.task import Task
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_logprobs
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 from adjudge.training.backbones import Lora, with_lora
+from adjudge.training.token_logprobs import base_model, token_logprobs
 
+ADAPTER = "adapter"  # folder of factors beside the model that they are merged into, as peft reads them
+
+_LOG = logging.getLogger(__name__)
+
+_MOST_LOST = 0.01  # of the norm of what was learnt
 _WRAPPED = "base_model.model."  # what peft puts before the names of the model that it wraps
 _BENEATH = ".base_layer"  # and behind the name of a layer that has factors beside it
 _UNKNOWN = (".modules_to_save.", ".lora_magnitude_vector.")  # parts of names of weights that stand in for others
-
-
-def base_model(model: Any) -> Any:
-    """Return the model of `transformers` that peft may have wrapped."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 @torch.no_grad()
@@ -198,27 +202,57 @@ class Policy:
 
         Returns:
             (n, R) log-probabilities of the answers' tokens, in nats, with gradients where they are on; and (n, R)
-            entropies of the distributions they were drawn from.
+            entropies of the distributions they were drawn from; 0 where the policy did not write.
         """
-        width = rows.answer_ids.shape[1]
+        length, width = rows.input_ids.shape[1], rows.answer_ids.shape[1]
         with self.arithmetic():
-            outputs = self.model(
-                input_ids=rows.input_ids,
-                attention_mask=rows.attention_mask,
-                position_ids=rows.position_ids,
-                use_cache=False,
-                logits_to_keep=width + 1,
+            found = token_logprobs(
+                self.model,
+                {name: getattr(rows, name) for name in ("input_ids", "attention_mask", "position_ids")},
+                rows.places + (rows.places // width + 1) * (length - width),
+                columns=width,
+                temperature=temperature or 1.0,
+                steer=steer,
             )
-        return token_logprobs(outputs.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
+        logprobs, entropies = (
+            one.new_zeros(rows.own.numel()).index_copy(0, rows.places, one).view_as(rows.own) for one in found
+        )
+        return logprobs, entropies
 
     def save(self, folder: Path) -> None:
-        """Write the model and its tokenizer as `transformers` reads them; low-rank factors are merged into a copy."""
-        whole = None
-        if self.lora is not None:
-            kinds = {name.replace(".base_layer", ""): value.dtype for name, value in self.model.named_parameters()}
-            whole = {
-                name: value.detach().to("cpu", kinds.get(name, value.dtype))
-                for name, value in merged_weights(self.model)
-            }
-        self.model.save_pretrained(folder, state_dict=whole)
+        """Write the model and its tokenizer as `transformers` reads them.
+
+        Low-rank factors are merged into a copy, and also written on their own, to `ADAPTER` below the folder.  The copy
+        is in 32 bits where the type of the weights would lose more than 1 % of what was learnt.
+        """
+        whole = None if self.lora is None else self._merged_copy()
+        config = copy.deepcopy(self.model.config)
+        if whole is not None:
+            kinds = {value.dtype for value in whole.values() if value.is_floating_point()}
+            config.dtype = max(kinds, key=lambda kind: kind.itemsize)
+        self.model.save_pretrained(folder, state_dict=whole)  # which takes what it writes out of `whole`
+        if whole is not None:
+            config.architectures = self.model.config.architectures
+            config.save_pretrained(folder)  # it has the type of the model in memory
+            self._adapted.save_pretrained(folder / ADAPTER, save_embedding_layers=False)
         self.tokenizer.save_pretrained(folder)
+
+    @torch.no_grad()
+    def _merged_copy(self) -> dict[str, Tensor]:
+        start = {name.replace(_BENEATH, ""): value for name, value in self.model.named_parameters()}
+        whole: dict[str, Tensor] = {}
+        lost, learnt, kind = 0.0, 0.0, torch.float32
+        for name, value in merged_weights(self.model):
+            if name in start and value.dtype != start[name].dtype:
+                kind = start[name].dtype
+                rounded = value.to(kind)
+                lost += float((rounded.float() - value).square().sum())
+                learnt += float((value - start[name]).square().sum())
+            whole[name] = value.detach().cpu()
+        share = math.sqrt(lost / learnt) if learnt else 0.0
+        if share > _MOST_LOST:
+            _LOG.warning(
+                "%s is saved in float32: %.1f %% of what it learnt would be lost in %s", self.name, 100 * share, kind
+            )
+            return {name: value.float() if value.is_floating_point() else value for name, value in whole.items()}
+        return {name: value.to(start[name].dtype) if name in start else value for name, value in whole.items()}

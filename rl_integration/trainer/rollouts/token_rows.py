@@ -1,9 +1,4 @@
-"""Rollouts as tensors, prompts ending and answers beginning in the same column; and log-probabilities of their tokens.
-
-The logits of the answers are one slice, those of the prompts are never made, and there is no second copy of them: 8
-answers of 4,096 tokens over 150,000 tokens are 20 GB in 32 bits.  The forward pass goes through a part of the rows at
-a time and keeps one number for each token; the backward pass writes the one tensor that the model needs.
-"""
+"""Rollouts as tensors, prompts ending and answers beginning in the same column."""
 
 from __future__ import annotations
 
@@ -27,6 +22,7 @@ class TokenRows:
         position_ids: (n, P + R) the first token of a row has 0.
         answer_ids: (n, R) int64.
         own: (n, R) bool: tokens that the policy wrote; neither a tool's nor padding.
+        places: (m,) int64 row * R + column of each token in `own`: a GPU need not be waited for to know how many.
         behaviour: (n, R) float32 log-probabilities when they were written; 0 where there is no token.
     """
 
@@ -35,6 +31,7 @@ class TokenRows:
     position_ids: Tensor
     answer_ids: Tensor
     own: Tensor
+    places: Tensor
     behaviour: Tensor
 
     def to(self, device: Any) -> TokenRows:
@@ -63,6 +60,7 @@ def token_rows(rollouts: Sequence[Rollout], *, pad: int) -> TokenRows:
         position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
         answer_ids=input_ids[:, before:],
         own=own,
+        places=own.flatten().nonzero()[:, 0],
         behaviour=behaviour,
     )
 
@@ -97,78 +95,3 @@ def padded_tokens(rollouts: Sequence[Rollout], places: Sequence[int]) -> int:
 def _widths(rollouts: Sequence[Rollout], places: Sequence[int]) -> tuple[int, int]:
     prompt = max(len(rollouts[place].prompt_ids) for place in places)
     return prompt, max(len(rollouts[place].ids) for place in places)
-
-
-_PART = {"cpu": 1 << 18, "cuda": 1 << 24}
-"""Logits that are in 32 bits at a time: on a CPU as many as its cache holds, on a GPU as many as keep it busy (64 MB).
-
-4 answers of 512 tokens over 32,000, forward and backward on a CPU: 530 MB and 1.0 s, where autograd takes 1,510 MB and
-1.8 s; the logits are 250 MB.
-"""
-
-
-def token_logprobs(logits: Tensor, ids: Tensor, *, temperature: float, steer: bool) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities of tokens, in nats, and entropies of the distributions they are from.
-
-    Args:
-        logits: (n, R + 1, V) of any type of number; those of the last column are not looked at.
-        ids: (n, R) tokens.
-        temperature: what logits are divided by.
-        steer: whether entropies have gradients, too.
-
-    Returns:
-        (n, R) and (n, R), in 32 bits, or in 64 where the logits are.
-    """
-    logprobs, entropies = _TokenLogprobs.apply(logits, ids, temperature, steer)  # type: ignore[no-untyped-call]
-    return logprobs, entropies
-
-
-class _TokenLogprobs(torch.autograd.Function):
-    """The gradients, with z = logits / temperature, p = softmax(z) and H the entropy.
-
-    d logp(a) / dz = 1[a] - p and dH / dz = -p (log p + H).
-    """
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, ids: Tensor, temperature: float, steer: bool) -> tuple[Tensor, Tensor]:
-        kind = torch.float64 if logits.dtype == torch.float64 else torch.float32
-        logprobs = torch.empty(ids.shape, dtype=kind, device=logits.device)
-        entropies, normals = torch.empty_like(logprobs), torch.empty_like(logprobs)
-        for part in _parts(logits):
-            z = logits[part].to(kind) / temperature
-            normal = z.logsumexp(-1)
-            normals[part] = normal
-            logprobs[part] = z.gather(-1, ids[part].unsqueeze(-1)).squeeze(-1) - normal
-            entropies[part] = normal - torch.softmax(z, -1).mul_(z).sum(-1)
-        ctx.save_for_backward(logits, ids, normals, entropies)
-        ctx.temperature, ctx.steer = temperature, steer
-        if not steer:
-            ctx.mark_non_differentiable(entropies)
-        return logprobs, entropies
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        by_logprob, by_entropy = grads
-        logits, ids, normals, entropies = ctx.saved_tensors
-        grad_logits = torch.zeros_like(logits)
-        for part in _parts(logits):
-            logp = (logits[part].to(normals.dtype) / ctx.temperature).sub_(normals[part].unsqueeze(-1))
-            wanted = by_logprob[part].unsqueeze(-1)
-            change = wanted.expand_as(logp)
-            if ctx.steer:
-                change = change + (logp + entropies[part].unsqueeze(-1)) * by_entropy[part].unsqueeze(-1)
-            change = logp.exp().mul_(change).neg_()
-            change.scatter_add_(-1, ids[part].unsqueeze(-1), wanted)
-            grad_logits[part] = change.div_(ctx.temperature).to(grad_logits.dtype)
-        return grad_logits, None, None, None
-
-
-def _parts(logits: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of all logits but the last column's, a bounded number at a time: short rows, or parts of one."""
-    rows, columns, vocabulary = logits.shape
-    columns -= 1
-    positions = max(1, _PART.get(logits.device.type, _PART["cuda"]) // vocabulary)
-    height, width = max(1, positions // max(1, columns)), max(1, min(columns, positions))
-    for row in range(0, rows, height):
-        for column in range(0, columns, width):
-            yield slice(row, row + height), slice(column, min(column + width, columns))

@@ -33,9 +33,10 @@ import torch
 from torch import Tensor
 
 from adjudge.extras import install_hint
-from adjudge.rl_integration.trainer.rollouts.policy import Policy, base_model, checkpoint_weights
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
+from adjudge.training.token_logprobs import base_model
 
 _GIB = 1 << 30
 _CPU_KV_GIB = 1.0  # vLLM's own default would take a share of all memory

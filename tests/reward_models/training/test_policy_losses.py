@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from adjudge.reward_models.training import policy_objective
-from adjudge.reward_models.training.policy_objective import token_logprobs
 
 GAPS = st.floats(-100, 100)
 
@@ -119,27 +118,3 @@ def test_no_gap_is_too_large(gap: float) -> None:
         (gradient,) = torch.autograd.grad(loss.sum(), at)
         assert torch.isfinite(loss).all()
         assert torch.isfinite(gradient).all()
-
-
-def test_sums_take_the_tokens_of_the_span_alone() -> None:
-    logprobs = tensor([[0.0, -1.0, -2.0, -4.0], [0.0, -8.0, -16.0, -math.inf]])
-    found = policy_objective.span_sums(logprobs, torch.tensor([2, 1]), torch.tensor([4, 3]))
-    assert found.tolist() == [-6.0, -24.0]
-
-
-def test_tokens_outside_the_span_get_no_gradient() -> None:
-    logprobs = tensor([[0.0, -1.0, -2.0, -4.0]]).requires_grad_()
-    policy_objective.span_sums(logprobs, torch.tensor([2]), torch.tensor([3])).sum().backward()  # type: ignore[no-untyped-call]
-    assert logprobs.grad is not None
-    assert logprobs.grad.tolist() == [[0.0, 0.0, 1.0, 0.0]]
-
-
-def test_log_probabilities_belong_to_the_next_token() -> None:
-    logits = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    ids = torch.tensor([[0, 3, 6, 1, 1], [5, 5, 2, 0, 4]])
-    found = token_logprobs(logits, ids)
-    shares = torch.log_softmax(logits.float(), dim=-1)
-    assert found[:, 0].tolist() == [0.0, 0.0]
-    for row in range(2):
-        for place in range(1, 5):
-            assert found[row, place].item() == pytest.approx(shares[row, place - 1, ids[row, place]].item(), abs=1e-6)

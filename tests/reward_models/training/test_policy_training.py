@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from adjudge.reward_models.training import policy_objective
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
 from adjudge.reward_models.training.policy_objective import PolicyObjective
 from adjudge.reward_models.training.policy_training import pair_spans, train_policy
-from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, span_ends, units_of
+from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, response_tokens, units_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
+from adjudge.reward_models.training.training import Training
+from adjudge.training.backbones import Lora, with_lora
 from adjudge.training.config_file import config_of
 from adjudge.training.examples import Pair
 
@@ -159,8 +162,9 @@ def test_the_objective_is_the_weighted_sum_of_its_losses(tmp_path: Path) -> None
     objective = PolicyObjective(model, PolicyLossChoice(noise=0.1), scaling=scaling, likelihood=0.2)
     spans = [Span(tokens=(3, 4, 5, *rest), start=2) for rest in ((6, 7), (8,), (9, 10, 11), (12, 13))]
     reference, margins, weights = torch.tensor([-9.0, -8.0, -30.0, -20.0]), torch.tensor([0.5, 2.0]), [0.3, 0.7]
-    batch = {**padded([span.tokens for span in spans]), **span_ends(spans)}
-    found = objective(**batch, reference=reference, margins=margins, weights=torch.tensor(weights))
+    batch = padded([span.tokens for span in spans]) | {"tokens": response_tokens(spans)}
+    sizes = torch.tensor([span.size for span in spans])
+    found = objective(**batch, sizes=sizes, reference=reference, margins=margins, weights=torch.tensor(weights))
     said = logprobs_of(objective, spans, budget=10**6, device="cpu")
     expected = 0.0
     for pair in (0, 1):
@@ -218,3 +222,17 @@ def test_a_loss_of_margins_needs_them(home: Path) -> None:
     bare.write_text("\n".join(json.dumps({**row, "margin": None}) for row in planted(8)))
     with pytest.raises(ValueError, match="have no margin"):
         train_policy(options(home, "x", loss="step_apo", data={"path": str(bare)}))
+
+
+def test_small_steps_beside_coarse_weights_are_merged(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    lora = Lora(rank=2)
+    model = with_lora(AutoModelForCausalLM.from_pretrained(write_model(tmp_path / "m")).bfloat16(), lora)
+    layer = next(one for one in model.modules() if hasattr(one, "get_delta_weight"))
+    torch.nn.init.normal_(layer.lora_B.default.weight, std=1e-5)
+    start, change = layer.base_layer.weight.detach().float(), layer.get_delta_weight("default").detach()
+    name = next(name for name, one in model.get_base_model().named_modules() if one is layer)
+    training: Any = SimpleNamespace(config=SimpleNamespace(schedule=SimpleNamespace(lora=lora)))
+    merged = Training.merged(training, model).get_submodule(name).weight.detach() - start
+    assert float(torch.cosine_similarity(merged.flatten(), change.flatten(), dim=0)) > 0.99

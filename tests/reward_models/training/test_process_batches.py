@@ -16,6 +16,7 @@ from adjudge.reward_models.process.rows import RowTokens
 from adjudge.reward_models.training.process_config import Normalize, StepLayout, StepLossChoice, StepLossName, lay_out
 from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
 from adjudge.reward_models.training.process_rows import StepBatches, StepUnit, labelled_units
+from adjudge.reward_models.training.rows import Span, response_tokens
 from adjudge.training.step_data import StepExample
 
 STEPS = ("First, 6 * 7 is 42.", "So the answer\n\nis 42", "The end.")
@@ -234,10 +235,11 @@ def test_an_implicit_reward_sums_the_response_alone(tmp_path: Path) -> None:
     model.eval()
     ids = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
-    starts, ends = torch.tensor([2, 3]), torch.tensor([6, 4])
+    starts, ends = (2, 3), (6, 4)
+    tokens = response_tokens([Span(tokens=ids[row, : ends[row]].tolist(), start=starts[row]) for row in (0, 1)])
     with torch.no_grad():
-        found = ImplicitObjective(model).logprobs(ids, mask, starts, ends)
-        for row, tokens in enumerate(([5, 6, 7, 8, 9, 10], [11, 12, 13, 14])):
-            shares = torch.log_softmax(model(input_ids=torch.tensor([tokens])).logits[0], dim=-1)
-            alone = sum(float(shares[at - 1, tokens[at]]) for at in range(int(starts[row]), int(ends[row])))
+        found = ImplicitObjective(model).logprobs(ids, mask, tokens)
+        for row, chat in enumerate(([5, 6, 7, 8, 9, 10], [11, 12, 13, 14])):
+            shares = torch.log_softmax(model(input_ids=torch.tensor([chat])).logits[0], dim=-1)
+            alone = sum(float(shares[at - 1, chat[at]]) for at in range(starts[row], ends[row]))
             assert found[row].item() == pytest.approx(alone, abs=1e-4)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import peft
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,7 +16,7 @@ from tests.rl_integration.trainer.small_runs import small_config, small_policy, 
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy import ADAPTER, Policy, merged_weights
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.backbones import Lora
 
@@ -168,8 +169,38 @@ def test_frozen_weights_may_be_coarse(tmp_path: Path) -> None:
     assert not policy.exact
     learnt(learner, 2)
     assert {value.dtype for value in learner.state()[0].values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("rate", [1e-5, 10.0])
+def test_a_saved_policy_keeps_what_it_learnt(tmp_path: Path, caplog: pytest.LogCaptureFixture, rate: float) -> None:
+    """Rounded to bfloat16, most of small steps would be gone; large ones leave the weights' type as it is."""
+    from transformers import AutoModelForCausalLM
+
+    policy = small_policy()
+    for value in policy.model.model.layers.parameters():
+        value.data.mul_(8)  # a new model's weights are so small that steps of 1e-5 still show in bfloat16
+    policy.model.to(torch.bfloat16)
+    start = {name: value.detach().float() for name, value in policy.model.named_parameters()}
+    if rate < 1:
+        learnt(learner_of(policy, lora=LORA, learning_rate=rate), 10)
+    else:
+        policy.adapt(LORA, seed=0)
+        for name, value in policy.model.named_parameters():
+            if ".lora_" in name:
+                torch.nn.init.normal_(value, std=rate)
+    true = {name: value for name, value in merged_weights(policy.model) if value.dtype == torch.float32}
     policy.save(tmp_path)
-    assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {torch.bfloat16}
+    opened: Any = AutoModelForCausalLM.from_pretrained(tmp_path)
+    saved = opened.state_dict()
+    found, expected = (torch.cat([(kind[name] - start[name]).flatten() for name in true]) for kind in (saved, true))
+    assert float(torch.cosine_similarity(found, expected, dim=0)) > 0.99
+    assert ("would be lost" in caplog.text) == (rate < 1)
+    assert opened.dtype == (torch.float32 if rate < 1 else torch.bfloat16)
+    bare = small_policy().model.to(torch.bfloat16)
+    bare.load_state_dict({name: start[name] for name in start})
+    factors = dict(merged_weights(peft.PeftModel.from_pretrained(bare, str(tmp_path / ADAPTER)).get_base_model()))
+    for name, value in true.items():
+        torch.testing.assert_close(factors[name], value)
 
 
 def test_a_policy_has_its_factors_once() -> None:
