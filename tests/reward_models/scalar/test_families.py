@@ -13,11 +13,11 @@ import pytest
 import torch
 from tests.reward_models.scalar.public_checkpoints import Array, Published, drawn, write_published
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import CheckpointNotes
+from adjudge.engines.published_heads import FAMILIES, family_of
 from adjudge.protocol import Sample
 from adjudge.reward_models.scalar.checkpoint import adopt
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
-from adjudge.reward_models.scalar.families import FAMILIES, family_of
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
 
 WIDTH, HIDDEN = 64, 24
@@ -232,9 +232,16 @@ def test_a_gate_of_another_form_is_refused(change: dict[str, torch.Tensor], name
         RewardModelScorer(model=str(model.folder)).check()
 
 
+def test_a_model_of_steps_does_not_score_a_response(tmp_path: Path) -> None:
+    heads = inf_orm(tmp_path / "inf_orm").heads
+    model = write_published(tmp_path / "prm", heads, classes=("Qwen2ForProcessRewardModel",))
+    with pytest.raises(ValueError, match="scores the steps of a response"):
+        RewardModelScorer(model=str(model.folder)).check()
+
+
 def test_a_family_that_is_none(tmp_path: Path) -> None:
     model = plain(tmp_path / "plain")
-    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, gaussian"):
+    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, qwen_prm, value_head, gaussian"):
         RewardModelScorer(model=str(model.folder), family="arm").check()
 
 

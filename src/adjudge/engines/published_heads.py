@@ -23,6 +23,12 @@ score is not read.
 
 **inf_orm**: two linear layers with ReLU between them, read at the last token: score = W2 relu(W1 h + b1) + b2.
 
+**qwen_prm**: the same two layers with two classes, read at every token (arXiv 2501.07301); `architectures` tells them
+apart.
+
+**value_head**: one linear layer with a bias, `v_head.summary`, read at every token.  The publisher's code and
+`adjudge.reward_models.process` put a sigmoid on it.
+
 **gaussian**: Gaussian attributes in the layout of URM (arXiv 2410.00847): `score` gives mean and log of the deviation
 of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  The
 published URM-LLaMa-3.1-8B sums its five means with a learned gate whose form is not known to us, so it is never
@@ -34,21 +40,24 @@ normalisation is a fixed scale and shift, a * x + b with a = weight / sqrt(varia
 behind it: W (a * x + b) + c = (W a) x + (W b + c).  A gate reads the token that ends the last turn before the answer;
 `gate_back` finds it in the folder's chat template.
 
-Each was checked against the published formula in NumPy (plain: against transformers) on random checkpoints with the
-published names of tensors; the published weights themselves were not at hand.
+Each was checked against the published formula (plain: against transformers) on random checkpoints with the published
+names of tensors; the published weights themselves were not at hand.  Formulas and names are from public copies of the
+publishers' modelling code (armorm, qrm, qwen_prm) and of the publisher's plugin for vLLM (value_head).
 
-Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, and encoders
-that read prompt and response as two texts.
+Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, encoders that
+read prompt and response as two texts, and InternLM2-Reward: its tokenizer is published as Python code only, so what
+its body would be given could not be checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+from adjudge.engines.checkpoint_files import CheckpointFiles
+from adjudge.engines.checkpoint_notes import CheckpointNotes, What
+from adjudge.engines.head_config import HeadConfig, Pooling
 
 if TYPE_CHECKING:
     import torch
@@ -72,12 +81,19 @@ class Family:
         head: reads the head, or raises `ValueError` naming what is not as it should be; None where engines read the
             checkpoint as it is.
         models: published models of the family, for people.
+        what: what its numbers judge, as in `CheckpointNotes`.
     """
 
     name: str
     fits: Callable[[CheckpointFiles], bool]
     head: Callable[[CheckpointFiles], ForeignHead] | None = None
     models: str = ""
+    what: What = "scalar"
+
+    def notes(self, head: ForeignHead, source: str) -> CheckpointNotes:
+        """Return what is known of a checkpoint of the family that lies in a folder of the name `source`."""
+        facts = {"family": self.name, "source": source}
+        return CheckpointNotes(what=self.what, head=head.config, labels=head.labels, trained=facts)
 
 
 _EPSILON = 1e-5  # of PyTorch's batch normalisation
@@ -167,8 +183,7 @@ _ENCODER_HEADS = ("classifier.", "pooler.", "pre_classifier.")
 
 def _plain_fits(files: CheckpointFiles) -> bool:
     known = all(name in _PLAIN_HEADS or name.startswith(_ENCODER_HEADS) for name in files.heads)
-    classes = files.config.get("architectures") or ()
-    plain = any(str(name).endswith("ForSequenceClassification") for name in classes)
+    plain = any(name.endswith("ForSequenceClassification") for name in files.classes)
     return plain and known and "AutoModelForSequenceClassification" not in (files.config.get("auto_map") or {})
 
 
@@ -232,7 +247,9 @@ def _qrm_head(files: CheckpointFiles) -> ForeignHead:
     return gated_head(files, weight.reshape(-1, quantiles, weight.shape[1]).mean(dim=1))
 
 
-_INF_ORM_NAMES = {
+_VALUE_HEAD = ("v_head.summary.weight", "v_head.summary.bias")
+_PROCESS = "Qwen2ForProcessRewardModel"
+_TWO_LAYERS = {
     "score.0.weight": "inner.0.weight",
     "score.0.bias": "inner.0.bias",
     "score.2.weight": "score.weight",
@@ -240,12 +257,27 @@ _INF_ORM_NAMES = {
 }
 
 
-def _inf_orm_head(files: CheckpointFiles) -> ForeignHead:
-    held = files.tensors(list(_INF_ORM_NAMES))
-    hidden, outputs = held["score.0.weight"].shape[0], held["score.2.weight"].shape[0]
+def _two_layers(pooling: Pooling) -> Callable[[CheckpointFiles], ForeignHead]:
+    def head(files: CheckpointFiles) -> ForeignHead:
+        held = files.tensors(list(_TWO_LAYERS))
+        hidden, outputs = held["score.0.weight"].shape[0], held["score.2.weight"].shape[0]
+        return ForeignHead(
+            config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, bias=True, pooling=pooling),
+            weights={ours: held[theirs] for theirs, ours in _TWO_LAYERS.items()},
+        )
+
+    return head
+
+
+def _has_two_layers(files: CheckpointFiles) -> bool:
+    return set(files.heads) - {"lm_head.weight"} == set(_TWO_LAYERS)
+
+
+def _value_head(files: CheckpointFiles) -> ForeignHead:
+    held = files.tensors(_VALUE_HEAD)
     return ForeignHead(
-        config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, depth=1, activation="relu", bias=True),
-        weights={ours: held[theirs] for theirs, ours in _INF_ORM_NAMES.items()},
+        config=HeadConfig(bias=True, outputs=held[_VALUE_HEAD[0]].shape[0], pooling="tokens"),
+        weights={name.replace("v_head.summary", "score"): value for name, value in held.items()},
     )
 
 
@@ -286,9 +318,23 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         name="inf_orm",
-        fits=lambda files: set(files.heads) - {"lm_head.weight"} == set(_INF_ORM_NAMES),
-        head=_inf_orm_head,
+        fits=lambda files: _has_two_layers(files) and _PROCESS not in files.classes,
+        head=_two_layers("last"),
         models="infly/INF-ORM-Llama3.1-70B",
+    ),
+    Family(
+        name="qwen_prm",
+        fits=lambda files: _has_two_layers(files) and _PROCESS in files.classes,
+        head=_two_layers("tokens"),
+        models="Qwen/Qwen2.5-Math-PRM-7B and 72B",
+        what="process",
+    ),
+    Family(
+        name="value_head",
+        fits=lambda files: "Qwen2ForPrmModel" in files.classes and set(_VALUE_HEAD) <= set(files.heads),
+        head=_value_head,
+        models="Skywork/Skywork-o1-Open-PRM-Qwen-2.5-1.5B and 7B",
+        what="process",
     ),
     Family(
         name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
@@ -311,8 +357,7 @@ def family_of(files: CheckpointFiles, name: str = "") -> Family:
     fitting = [family for family in FAMILIES if family.fits(files)]
     if len(fitting) == 1:
         return fitting[0]
-    seen = ", ".join(f"{key} {list(shape)}" for key, shape in sorted(files.heads.items())[:8]) or "no tensor"
-    classes = ", ".join(map(str, files.config.get("architectures") or ())) or "no class"
+    classes = ", ".join(files.classes) or "no class"
     if fitting:
         raise ValueError(
             f"the head of {str(files.folder)!r} fits {', '.join(family.name for family in fitting)}; say which with "
@@ -320,5 +365,24 @@ def family_of(files: CheckpointFiles, name: str = "") -> Family:
         )
     raise ValueError(
         f"the head of {str(files.folder)!r} is not known: its config.json names {classes}, and beside the body it has "
-        f"{seen}; name its family ({names}) with the option `family`, or give a plain sequence classifier"
+        f"{files.seen}; name its family ({names}) with the option `family`, or give a plain sequence classifier"
     )
+
+
+def foreign(classes: Sequence[str]) -> bool:
+    """Whether classes are named, and transformers has none of them."""
+    import transformers
+
+    return bool(classes) and not set(classes) & set(dir(transformers))
+
+
+def published_family(files: CheckpointFiles) -> Family | None:
+    """Return the family of a checkpoint of a class that transformers lacks; None where transformers reads it as it is.
+
+    Raises:
+        ValueError: its head is not known.
+    """
+    if not foreign(files.classes):
+        return None
+    family = family_of(files)
+    return None if family.head is None else family
