@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.engines.tiny_models import Family, tiny_config, tiny_tokenizer
+from tests.engines.tiny_models import WINDOW, Family, tiny_config, tiny_tokenizer
+from tests.engines.vllm_server import forget_environment, unheard
 from torch.nn import functional
 
 from adjudge.engines.interface import Fault, TokenLogits
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.vllm_config import VllmConfig
+from adjudge.engines.vllm_engine import VllmEngine
 
 WIDTH = 64
 CLOSE = 1e-5
@@ -117,6 +120,16 @@ def value_formula(hidden: torch.Tensor, held: Mapping[str, torch.Tensor]) -> tor
 Formula = Callable[[torch.Tensor, Mapping[str, torch.Tensor]], torch.Tensor]
 
 
+def check_tokens(folder: Path, answers: Sequence[TokenLogits | Fault], formula: Formula) -> None:
+    """Compare an engine's answers to `TEXTS` with a formula on the tensors in a folder."""
+    held = load_file(folder / "model.safetensors")
+    for text, answer in zip(TEXTS, answers, strict=True):
+        assert isinstance(answer, TokenLogits), answer
+        wanted = formula(states(folder, text), held)
+        assert wanted.std() > 0.1
+        torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
+
+
 @pytest.mark.parametrize(
     ("head", "config", "formula"),
     [(QWEN_HEAD, QWEN_PRM, qwen_formula), (VALUE_HEAD, SKYWORK_PRM, value_formula)],
@@ -126,13 +139,29 @@ def test_a_process_head_is_read_at_every_token(
     head: Mapping[str, torch.Tensor], config: Mapping[str, Any], formula: Formula, tmp_path: Path
 ) -> None:
     folder = write(tmp_path / "published", "qwen2", head, config)
-    answers = asyncio.run(engine(folder).classify_tokens(TEXTS))
-    held = load_file(folder / "model.safetensors")
-    for text, answer in zip(TEXTS, answers, strict=True):
-        assert isinstance(answer, TokenLogits)
-        wanted = formula(states(folder, text), held)
-        assert wanted.std() > 0.1
-        torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
+    check_tokens(folder, asyncio.run(engine(folder).classify_tokens(TEXTS)), formula)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of what vLLM itself uses
+def test_vllm_reads_a_process_head_at_every_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default vLLM's class gives the outputs of steps alone, and knows no step."""
+    pytest.importorskip("vllm")
+    folder = write(tmp_path / "published", "qwen2", QWEN_HEAD, QWEN_PRM)
+    config = VllmConfig(model=str(folder), dtype="float32", enforce_eager=True, max_model_len=WINDOW)
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in a third of the time
+    forget_environment()
+
+    async def main() -> list[TokenLogits | Fault]:
+        served = VllmEngine(config)
+        answers = await served.classify_tokens(TEXTS)
+        await served.close()
+        return answers
+
+    with unheard():
+        answers = asyncio.run(main())
+    monkeypatch.undo()
+    forget_environment()
+    check_tokens(folder, answers, qwen_formula)
 
 
 def test_a_process_model_does_not_score_whole_responses(tmp_path: Path) -> None:
