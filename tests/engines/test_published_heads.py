@@ -1,6 +1,7 @@
 """Published models with heads of their own: the engine's numbers against a forward pass with the publisher's tensors.
 
-Nothing can be downloaded in a test: the fields of the configurations are the published ones, sizes and weights are not.
+Nothing can be downloaded in a test.  Classes, fields and names of tensors are those of public copies of the publishers'
+configurations and code (Skywork-Reward-V2, Math-Shepherd, RLHFlow: the classes alone); sizes and weights are not.
 """
 
 from __future__ import annotations
@@ -58,6 +59,15 @@ QWEN_HEAD = tensors(
     {"score.0.weight": (WIDTH, WIDTH), "score.0.bias": (WIDTH,), "score.2.weight": (2, WIDTH), "score.2.bias": (2,)}
 )
 VALUE_HEAD = tensors({"v_head.summary.weight": (1, WIDTH), "v_head.summary.bias": (1,), "lm_head.weight": (512, WIDTH)})
+# Classes of transformers, for which no head of ours is needed.
+SKYWORK_V2: dict[str, Any] = {
+    "architectures": ["LlamaForSequenceClassification"],
+    "id2label": {"0": "LABEL_0"},
+    "label2id": {"LABEL_0": 0},
+    "pad_token_id": None,
+}
+MATH_SHEPHERD: dict[str, Any] = {"architectures": ["MistralForCausalLM"], "sliding_window": 4096}
+RLHFLOW: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], "pad_token_id": None}
 INF_ORM: dict[str, Any] = {"architectures": ["INFORMForSequenceClassification"], "num_labels": 1}
 QRM: dict[str, Any] = {**ARMORM, "num_quantiles": 4}
 GATED_HEAD = tensors(
@@ -198,6 +208,40 @@ def test_a_gated_head_is_read_at_two_places(config: Mapping[str, Any], tmp_path:
     gate = functional.linear(inner, held["gating.layers.1.weight"], held["gating.layers.1.bias"])
     wanted = torch.cat([held["gating.logit_scale"] * attributes, gate])
     torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
+
+
+def test_a_plain_classifier_is_read_at_the_last_token(tmp_path: Path) -> None:
+    head = tensors({"score.weight": (1, WIDTH)})
+    folder = write(tmp_path / "published", "llama", head, SKYWORK_V2)
+    answers = asyncio.run(engine(folder).classify(TEXTS))
+    for text, answer in zip(TEXTS, answers, strict=True):
+        assert not isinstance(answer, Fault)
+        wanted = head["score.weight"] @ states(folder, text)[-1]
+        torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("family", "config", "text"),
+    [
+        ("mistral", MATH_SHEPHERD, "Is 42 right? Step 1: yes ки\nStep 2: no ки\n"),
+        ("llama", RLHFLOW, "<|turn|>user\nIs 42 right?<|end|>\n<|turn|>assistant\n+<|end|>\n"),
+    ],
+    ids=["math-shepherd", "rlhflow"],
+)
+def test_signs_of_a_language_model_are_read_inside_a_row(
+    family: Family, config: Mapping[str, Any], text: str, tmp_path: Path
+) -> None:
+    head = tensors({"lm_head.weight": (512, WIDTH)})
+    folder = write(tmp_path / "published", family, head, config)
+    logprobs = functional.log_softmax(states(folder, text) @ head["lm_head.weight"].T, dim=-1)
+    places = list(range(0, len(logprobs), 3))
+    labels = {"good": ("+",), "bad": ("-",)}
+    (found,) = asyncio.run(engine(folder).inner_label_logprobs([text], labels, [places]))
+    assert not isinstance(found, Fault)
+    good, bad = (tiny_tokenizer().convert_tokens_to_ids(sign) for sign in "+-")
+    for place, answer in zip(places, found, strict=True):
+        both = torch.tensor([answer.logprobs["good"], answer.logprobs["bad"]])
+        torch.testing.assert_close(both, logprobs[place, [good, bad]], atol=CLOSE, rtol=CLOSE)
 
 
 @pytest.mark.parametrize("classes", [["Qwen2ForOtherRewardModel"], ["Qwen2ForTokenClassification"]])
