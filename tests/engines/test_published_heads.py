@@ -70,6 +70,18 @@ MATH_SHEPHERD: dict[str, Any] = {"architectures": ["MistralForCausalLM"], "slidi
 RLHFLOW: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], "pad_token_id": None}
 INF_ORM: dict[str, Any] = {"architectures": ["INFORMForSequenceClassification"], "num_labels": 1}
 QRM: dict[str, Any] = {**ARMORM, "num_quantiles": 4}
+URM: dict[str, Any] = {"architectures": ["LlamaForSequenceClassificationWithNormal_Weights"], "num_labels": 10}
+URM_HEAD = tensors(
+    {
+        "score.weight": (10, WIDTH),
+        "weights.fc.0.weight": (WIDTH, WIDTH),
+        "weights.fc.0.bias": (WIDTH,),
+        "weights.fc.2.weight": (WIDTH, WIDTH),
+        "weights.fc.2.bias": (WIDTH,),
+        "weights.fc.4.weight": (5, WIDTH),
+        "weights.fc.4.bias": (5,),
+    }
+)
 GATED_HEAD = tensors(
     {
         "regression_layer.weight": (3, WIDTH),
@@ -187,6 +199,22 @@ def test_a_head_of_two_layers_is_read_at_the_last_token(tmp_path: Path) -> None:
     for text, answer in zip(TEXTS, answers, strict=True):
         assert not isinstance(answer, Fault)
         wanted = qwen_formula(states(folder, text)[-1], held)
+        torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
+
+
+def test_weights_and_attributes_are_read_at_the_last_token(tmp_path: Path) -> None:
+    folder = write(tmp_path / "published", "llama", URM_HEAD, URM)
+    answers = asyncio.run(engine(folder).classify(TEXTS))
+    for text, answer in zip(TEXTS, answers, strict=True):
+        assert not isinstance(answer, Fault)
+        hidden = states(folder, text)[-1]
+        inner = hidden
+        for layer in (0, 2, 4):
+            inner = functional.linear(
+                inner, URM_HEAD[f"weights.fc.{layer}.weight"], URM_HEAD[f"weights.fc.{layer}.bias"]
+            )
+            inner = functional.selu(inner) if layer < 4 else inner
+        wanted = torch.cat([(URM_HEAD["score.weight"] @ hidden).reshape(5, 2)[:, 0], inner])
         torch.testing.assert_close(torch.tensor(answer.values), wanted, atol=CLOSE, rtol=CLOSE)
 
 

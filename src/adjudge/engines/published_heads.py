@@ -30,9 +30,11 @@ apart.
 `adjudge.reward_models.process` put a sigmoid on it.
 
 **gaussian**: Gaussian attributes in the layout of URM (arXiv 2410.00847): `score` gives mean and log of the deviation
-of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  The
-published URM-LLaMa-3.1-8B sums its five means with a learned gate whose form is not known to us, so it is never
-recognised by itself: whoever asks for `family: gaussian` gives fixed `weights`.
+of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  It is
+never recognised by itself: whoever asks for `family: gaussian` gives fixed `weights`.
+
+**urm**: those means, each times a number from three linear layers with SELU between them, all read at the last token
+(arXiv 2410.00847): score = sum_i mean_i G(h)_i.  The published reward leaves the deviations out, and so is our head.
 
 Gates become plain layers with ReLU between them.  Two forms are known: linear layers with ReLU between them (ArmoRM),
 and blocks of a linear layer without bias, ReLU and batch normalisation, then a linear layer (QRM).  In evaluation batch
@@ -42,7 +44,8 @@ behind it: W (a * x + b) + c = (W a) x + (W b + c).  A gate reads the token that
 
 Each was checked against the published formula (plain: against transformers) on random checkpoints with the published
 names of tensors; the published weights themselves were not at hand.  Formulas and names are from public copies of the
-publishers' modelling code (armorm, qrm, qwen_prm) and of the publisher's plugin for vLLM (value_head).
+publishers' modelling code (armorm, qrm, qwen_prm), of the publisher's plugin for vLLM (value_head), and from SGLang's
+class for the model (urm).
 
 Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, encoders that
 read prompt and response as two texts, and InternLM2-Reward: its tokenizer is published as Python code only, so what
@@ -302,6 +305,30 @@ def _gaussian_head(files: CheckpointFiles) -> ForeignHead:
     )
 
 
+_URM_GATE = tuple(f"weights.fc.{layer}.{part}" for layer in (0, 2, 4) for part in ("weight", "bias"))
+
+
+def _urm_head(files: CheckpointFiles) -> ForeignHead:
+    import torch
+
+    held = files.tensors(["score.weight", *_URM_GATE])
+    score, last = held["score.weight"], held["weights.fc.4.weight"]
+    outputs = last.shape[0]
+    if score.shape[0] != 2 * outputs:
+        raise ValueError(
+            f"the checkpoint {str(files.folder)!r} has {score.shape[0]} outputs and weights for {outputs} attributes; "
+            "each has two outputs, a mean and the log of a deviation"
+        )
+    gate = {name.replace("weights.fc", "gate"): held[name] for name in _URM_GATE}
+    return ForeignHead(
+        config=HeadConfig(
+            kind="weighted", outputs=outputs, hidden=last.shape[1], depth=2, activation="selu", bias=True
+        ),
+        weights={"score.weight": score[0::2], "score.bias": torch.zeros(outputs), **gate},
+        labels=URM_LABELS if outputs == len(URM_LABELS) else (),
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
     Family(name="plain", fits=_plain_fits, models="Skywork-Reward v0.1, v0.2 and V2, FsfairX-LLaMA3-RM, RM-Mistral"),
     Family(
@@ -337,8 +364,12 @@ FAMILIES: tuple[Family, ...] = (
         what="process",
     ),
     Family(
-        name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
+        name="urm",
+        fits=lambda files: set(files.heads) - {"lm_head.weight"} == {"score.weight", *_URM_GATE},
+        head=_urm_head,
+        models="LxzGordon/URM-LLaMa-3.1-8B",
     ),
+    Family(name="gaussian", fits=lambda files: False, head=_gaussian_head),
 )
 
 

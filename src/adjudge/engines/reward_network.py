@@ -125,7 +125,7 @@ class RewardNetwork(nn.Module):
             numbers = self.head(hidden)
             return numbers
         numbers = self.head(pooled(hidden, attention_mask, self.pooling))
-        if self.head.gate is None:
+        if self.head.config.kind != "gating":
             return numbers
         if prompt_lengths is None:
             raise ValueError("a gating head reads the prompt's end as well; give prompt_lengths")

@@ -52,6 +52,14 @@ def inf_orm(folder: Path) -> Published:
     return write_published(folder, heads, classes=("INFORMForSequenceClassification",))
 
 
+def urm(folder: Path) -> Published:
+    heads = {"score.weight": drawn(10, WIDTH, seed=1)}
+    for layer, outputs in ((0, WIDTH), (2, WIDTH), (4, 5)):
+        heads[f"weights.fc.{layer}.weight"] = drawn(outputs, WIDTH, seed=10 + layer)
+        heads[f"weights.fc.{layer}.bias"] = drawn(outputs, seed=20 + layer)
+    return write_published(folder, heads, classes=("LlamaForSequenceClassificationWithNormal_Weights",))
+
+
 def gate(outputs: int, *, normed: bool) -> dict[str, torch.Tensor]:
     """The tensors of a gate: linear layers, or linear layers without bias, ReLU and batch normalisation."""
     found = {"gating.logit_scale": torch.tensor([1.25])}
@@ -124,6 +132,16 @@ def inf_orm_formula(model: Published, row: list[int], states: Array) -> float:
     return float(model.head("score.2.weight")[0] @ hidden + model.head("score.2.bias")[0])
 
 
+def urm_formula(model: Published, row: list[int], states: Array) -> float:
+    value = states[-1]
+    for layer in (0, 2, 4):
+        value = model.head(f"weights.fc.{layer}.weight") @ value + model.head(f"weights.fc.{layer}.bias")
+        if layer < 4:  # SELU
+            value = 1.0507009873554805 * np.where(value > 0, value, 1.6732632423543772 * np.expm1(value))
+    means = (model.head("score.weight") @ states[-1]).reshape(5, 2)[:, 0]
+    return float(means @ value)
+
+
 def armorm_formula(model: Published, row: list[int], states: Array) -> float:
     rewards = model.head("regression_layer.weight") @ states[-1]
     weights = gate_output(model, states[gated_place(model, row)], 7.0)
@@ -146,6 +164,7 @@ Formula = Callable[[Published, list[int], Array], float]
         pytest.param(inf_orm, inf_orm_formula, "inf_orm", id="inf-orm"),
         pytest.param(armorm, armorm_formula, "armorm", id="armorm"),
         pytest.param(qrm, qrm_formula, "qrm", id="qrm-batch-norm"),
+        pytest.param(urm, urm_formula, "urm", id="urm"),
         pytest.param(lambda folder: qrm(folder, normed=False), qrm_formula, "qrm", id="qrm-plain-gate"),
     ],
 )
@@ -241,7 +260,7 @@ def test_a_model_of_steps_does_not_score_a_response(tmp_path: Path) -> None:
 
 def test_a_family_that_is_none(tmp_path: Path) -> None:
     model = plain(tmp_path / "plain")
-    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, qwen_prm, value_head, gaussian"):
+    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, qwen_prm, value_head, urm, gaussian"):
         RewardModelScorer(model=str(model.folder), family="arm").check()
 
 
