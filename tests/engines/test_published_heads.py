@@ -186,6 +186,12 @@ def test_vllm_reads_a_process_head_at_every_token(tmp_path: Path, monkeypatch: p
     check_tokens(folder, answers, qwen_formula)
 
 
+def test_vllm_is_not_started_for_a_head_that_it_lacks(tmp_path: Path) -> None:
+    folder = write(tmp_path / "published", "qwen2", VALUE_HEAD, SKYWORK_PRM)
+    with pytest.raises(ValueError, match=r"vLLM does not know \(family value_head\); use the transformers engine"):
+        asyncio.run(VllmEngine(VllmConfig(model=str(folder))).classify_tokens(TEXTS))
+
+
 def test_a_process_model_does_not_score_whole_responses(tmp_path: Path) -> None:
     folder = write(tmp_path / "published", "qwen2", QWEN_HEAD, QWEN_PRM)
     with pytest.raises(ValueError, match="process model, which classify_tokens reads"):

@@ -407,6 +407,13 @@ def foreign(classes: Sequence[str]) -> bool:
     return bool(classes) and not set(classes) & set(dir(transformers))
 
 
+def head_vllm_lacks(files: CheckpointFiles) -> str:
+    """Return the name of the family of a checkpoint whose class vLLM 0.32 lacks; "" where it may have it."""
+    if not foreign(files.classes) or set(files.classes) & {_PROCESS, "Qwen2ForRewardModel"}:
+        return ""
+    return next((family.name for family in FAMILIES if family.head is not None and family.fits(files)), "")
+
+
 def published_family(files: CheckpointFiles) -> Family | None:
     """Return the family of a checkpoint of a class that transformers lacks; None where transformers reads it as it is.
 

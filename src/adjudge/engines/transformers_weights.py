@@ -15,6 +15,7 @@ loads by itself.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -223,7 +224,7 @@ def _check_head(config: TransformersConfig, own: Any, kind: Any, task: Task) -> 
         return
     try:
         with model_lock(), torch.device("meta"):
-            shell = kind.from_config(own, trust_remote_code=config.trust_remote_code)
+            shell = kind.from_config(copy.deepcopy(own), trust_remote_code=config.trust_remote_code)
     except (OSError, ValueError, ImportError):  # there is no such class, which loading it says
         return
     body = f"{shell.base_model_prefix}."
