@@ -340,19 +340,22 @@ def checkpoint(folder: Path, *classes: str, **files: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "option"),
+    ("name", "kind", "option", "form"),
     [
-        ("LlamaForSequenceClassification", "reward_model", "model"),
-        ("INFORMForSequenceClassification", "reward_model", "model"),
-        ("LlamaForRewardModelWithGating", "reward_model", "model"),
-        ("Qwen3ForTokenClassification", "process_reward", "engine"),
+        ("LlamaForSequenceClassification", "reward_model", "model", ""),
+        ("INFORMForSequenceClassification", "reward_model", "model", ""),
+        ("LlamaForRewardModelWithGating", "reward_model", "model", ""),
+        ("Qwen3ForTokenClassification", "process_reward", "engine", "trl"),
+        ("Qwen2ForProcessRewardModel", "process_reward", "engine", "qwen_math_prm"),
+        ("Qwen2ForPrmModel", "process_reward", "engine", "skywork"),
     ],
 )
-def test_a_checkpoint_of_others_is_told_by_its_architecture(tmp_path: Path, name: str, kind: str, option: str) -> None:
+def test_a_checkpoint_of_others_is_told_by_its_architecture(
+    tmp_path: Path, name: str, kind: str, option: str, form: str
+) -> None:
     scorer: Any = registry.load(checkpoint(tmp_path / "model", name))
     assert (scorer.name, str(tmp_path / "model") in getattr(scorer, option)) == (kind, True)
-    if kind == "process_reward":
-        assert scorer.format == "trl"
+    assert getattr(scorer, "format", "") == form
 
 
 @pytest.mark.parametrize(

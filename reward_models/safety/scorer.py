@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
@@ -26,7 +27,6 @@ from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint, OneModel
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.statistics.logistic import sigmoid
 
 Value = Literal["probability", "decision"]

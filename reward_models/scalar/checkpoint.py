@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes, Normalizer
+from adjudge.engines.checkpoint_files import CheckpointFiles
+from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes, Normalizer, What
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine
 from adjudge.engines.loading import engine_of
 from adjudge.engines.model_digest import folder_digest
+from adjudge.engines.published_heads import Family, family_of
 from adjudge.engines.smollm2 import cache_folder
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
-from adjudge.reward_models.scalar.families import Family, family_of
 
 _VERSION = "1"  # goes up whenever the same checkpoint would be read in another way
 _LINKED = (".safetensors", ".json", ".jinja", ".model", ".txt", ".tiktoken")
@@ -73,8 +73,7 @@ def adopt(files: CheckpointFiles, family: Family, out: Path) -> None:
     config = {key: value for key, value in files.config.items() if key not in _HEAD_KEYS}
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     save_file({name: value.contiguous() for name, value in head.weights.items()}, out / HEAD_FILE)
-    facts = {"family": family.name, "source": files.folder.name}
-    CheckpointNotes(what="scalar", head=head.config, labels=head.labels, trained=facts).write(out)
+    family.notes(head, files.folder.name).write(out)
 
 
 class OneModel:
@@ -147,6 +146,7 @@ class Checkpoint:
 def _foreign(engine: Engine, config: Any, files: CheckpointFiles, name: str) -> Checkpoint:
     """A checkpoint that others published."""
     family = family_of(files, name)
+    _check_what(files, family.what)
     if family.head is None:
         head = HeadConfig(outputs=_outputs(files))
         return Checkpoint(engine=engine, family=family.name, head=head, labels=_labels(files.config, head.outputs))
@@ -164,12 +164,16 @@ def _foreign(engine: Engine, config: Any, files: CheckpointFiles, name: str) -> 
 
 
 def _check(files: CheckpointFiles, notes: CheckpointNotes) -> None:
-    if notes.what != "scalar":
-        kind = {"process": "scores the steps of a response", "critique": "writes a critique first"}[notes.what]
+    _check_what(files, notes.what)
+    notes.check_template(files.folder)
+
+
+def _check_what(files: CheckpointFiles, what: What) -> None:
+    if what != "scalar":
+        kind = {"process": "scores the steps of a response", "critique": "writes a critique first"}[what]
         raise ValueError(
             f"{str(files.folder)!r} {kind}; this scorer reads models that score a whole response (what='scalar')"
         )
-    notes.check_template(files.folder)
 
 
 def _outputs(files: CheckpointFiles) -> int:

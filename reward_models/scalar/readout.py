@@ -4,6 +4,7 @@
     gaussian      the mean; sums add means, and variances with squared weights
     quantile      the mean of the quantiles; sums are taken quantile by quantile
     gating        the sum of attributes, weighted by the softmax of the gate (arXiv 2406.12845)
+    weighted      the sum of attributes, weighted by what the head says beside them (URM, arXiv 2410.00847)
     multi         one reward for each member, reduced by a `Combination`
 
 `risk` below 1 replaces the mean of a Gaussian or of quantiles by the mean of its lowest share (conditional value at
@@ -55,8 +56,8 @@ class Readout:
             raise ValueError(
                 f"there are {len(self.weights)} weights, and the model has {outputs} outputs{self._names()}"
             )
-        if self.combine is not None and kind == "gating":
-            raise ValueError("combine is given, and the model's head is 'gating': its gate says what attributes weigh")
+        if self.combine is not None and self.head.has_gate:
+            raise ValueError(f"combine is given, and the model's head is {kind!r}: its gate says what attributes weigh")
         if self.combine is not None and kind != "multi" and (self.weights is not None or outputs == 1):
             raise ValueError(
                 f"combine makes members of outputs, and the model has {outputs}"
@@ -67,7 +68,7 @@ class Readout:
                 f'combine asks for the "surest" member, and the heads of a {kind!r} model do not say how sure'
             )
         members = self.combine is not None and kind != "multi"
-        if outputs > 1 and self.weights is None and not members and kind != "gating":
+        if outputs > 1 and self.weights is None and not members and not self.head.has_gate:
             raise ValueError(
                 f"the model has {outputs} outputs{self._names()}, and a score is one number; say what each weighs: "
                 f"weights: {{{', '.join(f'{name}: 1.0' for name in self._named()[:2])}}}, or combine: {{rule: mean}}"
@@ -94,7 +95,7 @@ class Readout:
                 return self._gaussian(raw)
             case "quantile":
                 return self._quantile(raw)
-            case "gating":
+            case "gating" | "weighted":
                 return self._gated(raw)
             case "multi":
                 return self._members(raw)
@@ -128,10 +129,12 @@ class Readout:
 
     def _gated(self, raw: Sequence[float]) -> Rating:
         outputs = self.head.outputs
-        attributes, logits = raw[:outputs], [value / self.head.temperature for value in raw[outputs:]]
-        top = max(logits)
-        shares = [math.exp(value - top) for value in logits]
-        gate = [share / math.fsum(shares) for share in shares]
+        attributes, gate = raw[:outputs], raw[outputs:]
+        if self.head.kind == "gating":
+            logits = [value / self.head.temperature for value in gate]
+            top = max(logits)
+            shares = [math.exp(value - top) for value in logits]
+            gate = [share / math.fsum(shares) for share in shares]
         weights = gate if self.weights is None else self.weights
         evidence = {
             name: dict(zip(self._named(), row, strict=True))

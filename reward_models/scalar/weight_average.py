@@ -28,9 +28,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adjudge.engines.checkpoint_files import CheckpointFiles, header_of
 from adjudge.engines.checkpoint_notes import FILE
 from adjudge.engines.model_digest import folder_digest
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles, header_of
 
 if TYPE_CHECKING:
     import torch

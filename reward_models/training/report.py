@@ -137,6 +137,7 @@ _LINEAR: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "preference_model.json": ("preference_model", {}),
     "step_model.json": ("step_model", {"split": "line"}),  # as steps are given in most data
 }
+_STEP_FORMATS = {"Qwen2ForProcessRewardModel": "qwen_math_prm", "Qwen2ForPrmModel": "skywork"}
 _NEEDED = (
     "a folder is a scorer if `adjudge train rm` or `prm` wrote it, or if it has the config.json of a sequence or token "
     "classifier"
@@ -183,8 +184,10 @@ def scorer_in(folder: str | Path) -> dict[str, Any]:
         return {"critique_reward": {"model": place}}
     if what == "process":
         return {"process_reward": {"engine": engine}}
-    if any(name.endswith("ForTokenClassification") for name in classes):
-        return {"process_reward": {"engine": engine, "format": "trl"}}
+    for name in classes:
+        form = _STEP_FORMATS.get(name, "trl" if name.endswith("ForTokenClassification") else "")
+        if form:
+            return {"process_reward": {"engine": engine, "format": form}}
     if what == "scalar" or any("SequenceClassification" in name or "ForRewardModel" in name for name in classes):
         return {"reward_model": {"model": place}}
     if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in classes):

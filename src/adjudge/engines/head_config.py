@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from adjudge.options import Options, Range, options_of
 
-HeadKind = Literal["linear", "mlp", "gaussian", "quantile", "gating", "multi"]
+HeadKind = Literal["linear", "mlp", "gaussian", "quantile", "gating", "weighted", "multi"]
 Pooling = Literal["last", "mean", "first", "tokens"]
 Activation = Literal["relu", "silu", "gelu", "selu"]
 
@@ -31,13 +31,15 @@ class HeadConfig(Options, what="head option"):
             "quantile": `levels` numbers for the first output, lowest quantile first, then for the second, ...;
             "gating": k attributes, read at the row's end, then k gate logits, which a network reads at the prompt's
             end (the reward is the sum of attributes, weighted by the softmax of the gate: arXiv 2406.12845);
+            "weighted": k attributes, then what each weighs, both read at the row's end (the reward of URM, arXiv
+            2410.00847, is the sum of their products); no loss here trains it;
             "multi": k numbers of the first member of an ensemble, then k of the second, ...
         outputs: k, at least 1.
         levels: quantiles of each output ("quantile").
         members: linear heads of the ensemble ("multi").
-        hidden: width of hidden layers ("mlp", "gating"); 0 for the body's width.
-        depth: hidden layers ("mlp", "gating").
-        activation: between layers ("mlp", "gating").
+        hidden: width of hidden layers ("mlp", "gating", "weighted"); 0 for the body's width.
+        depth: hidden layers ("mlp", "gating", "weighted").
+        activation: between layers ("mlp", "gating", "weighted").
         temperature: by which gate logits are divided before the softmax ("gating"); applied by the scorer.
         gate_back: how many tokens before the prompt's end, which the template's generation prompt is part of, the gate
             reads ("gating"): published gates read the token that ends the user's turn, 4 before it in Llama 3.
@@ -66,14 +68,21 @@ class HeadConfig(Options, what="head option"):
             )
         if self.members > 1 and self.kind != "multi":
             raise ValueError(f"head option members={self.members!r} with kind={self.kind!r}; give kind='multi'")
-        if self.kind == "gating" and self.pooling != "last":
-            raise ValueError(f"head option pooling={self.pooling!r} with kind='gating'; a gating head reads 'last'")
+        if self.has_gate and self.pooling != "last":
+            raise ValueError(
+                f"head option pooling={self.pooling!r} with kind={self.kind!r}; a {self.kind} head reads 'last'"
+            )
 
     @property
     def columns(self) -> int:
         """How many raw numbers the head gives."""
-        times = {"gaussian": 2, "gating": 2, "quantile": self.levels, "multi": self.members}
+        times = {"gaussian": 2, "gating": 2, "weighted": 2, "quantile": self.levels, "multi": self.members}
         return self.outputs * times.get(self.kind, 1)
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether a network of its own says what the attributes weigh."""
+        return self.kind in ("gating", "weighted")
 
     @property
     def is_one_layer(self) -> bool:

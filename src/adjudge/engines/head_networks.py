@@ -37,7 +37,7 @@ class HeadNetwork(nn.Module):
         super().__init__()
         self.config = config
         self.width = width
-        attributes = config.outputs if config.kind == "gating" else config.columns
+        attributes = config.outputs if config.has_gate else config.columns
         self.inner: nn.Module = nn.Identity()
         last = width
         if config.kind == "mlp":
@@ -45,7 +45,7 @@ class HeadNetwork(nn.Module):
             self.inner = _layers(config, width)
         self.score = nn.Linear(last, attributes, bias=config.bias)
         self.gate: nn.Module | None = None
-        if config.kind == "gating":
+        if config.has_gate:
             self.gate = nn.Sequential(
                 *_layers(config, width), nn.Linear(config.hidden or width, attributes, bias=config.bias)
             )

@@ -3,7 +3,7 @@
 A head that is one linear layer, read at the last token (without a bias) or at every token, becomes an ordinary
 `...ForSequenceClassification` or `...ForTokenClassification` checkpoint, which transformers and vLLM load.  Any other
 head goes into `adjudge_head.safetensors`, beside the body's own checkpoint.  Heads are written, and read back here, in
-32 bits, whatever type the body has.
+32 bits, whatever type the body has.  Folders of others are read with the heads that `published_heads` knows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import FILE, CheckpointNotes
 from adjudge.engines.checkpoint_notes import HEAD_FILE as HEAD_FILE
+from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.head_networks import HeadNetwork
 from adjudge.engines.model_digest import model_lock
+from adjudge.engines.published_heads import published_family
 
 _PAD = "<|adjudge_pad|>"
 _WEIGHTS = "model.safetensors"
@@ -45,10 +48,16 @@ def load(folder: str | os.PathLike[str], **options: Any) -> tuple[Any, HeadNetwo
 
     home = Path(folder).expanduser()
     notes = CheckpointNotes.read(home)
+    published = None
     if notes is None:
-        raise ValueError(f"{str(home)!r} has no {FILE}; it is no reward model that adjudge has saved")
+        files = CheckpointFiles.of(str(home))
+        family = published_family(files)
+        if family is None or family.head is None:
+            raise ValueError(f"{str(home)!r} has no {FILE}; it is no reward model that adjudge has saved")
+        published = family.head(files)
+        options["trust_remote_code"] = False
     try:
-        kind = _kind(transformers.AutoConfig.from_pretrained(home))
+        kind = "AutoModel" if published else _kind(transformers.AutoConfig.from_pretrained(home))
         with model_lock():
             model, info = getattr(transformers, kind).from_pretrained(home, output_loading_info=True, **options)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -57,7 +66,13 @@ def load(folder: str | os.PathLike[str], **options: Any) -> tuple[Any, HeadNetwo
     lacking = sorted(map(str, [*info["missing_keys"], *info.get("mismatched_keys", ())]))
     if lacking:
         raise ValueError(f"the checkpoint {str(home)!r} has no weights for {', '.join(lacking[:5])}")
-    return backbone, head_of(home, notes, width(backbone)).to(backbone.device)
+    size = width(backbone)
+    if published:
+        head = _filled(home, published.config, size, published.weights)
+    else:
+        assert notes is not None
+        head = head_of(home, notes, size)
+    return backbone, head.to(backbone.device)
 
 
 def head_of(folder: Path, notes: CheckpointNotes, size: int) -> HeadNetwork:
@@ -71,15 +86,22 @@ def head_of(folder: Path, notes: CheckpointNotes, size: int) -> HeadNetwork:
     Raises:
         ValueError: the weights are not there, or are of another shape.
     """
-    with torch.device("meta"):  # draws no random numbers
-        head = HeadNetwork(notes.head, size)
-    wanted = sorted(head.state_dict())
     if (folder / HEAD_FILE).is_file():
         tensors = _tensors(folder / HEAD_FILE, None)
     else:
         tensors = {}
-        for name, file in _files_of(folder, wanted).items():
+        for name, file in _files_of(folder, sorted(_empty(notes.head, size).state_dict())).items():
             tensors |= _tensors(folder / file, [name])
+    return _filled(folder, notes.head, size, tensors)
+
+
+def _empty(config: HeadConfig, size: int) -> HeadNetwork:
+    with torch.device("meta"):  # draws no random numbers
+        return HeadNetwork(config, size)
+
+
+def _filled(folder: Path, config: HeadConfig, size: int, tensors: Mapping[str, torch.Tensor]) -> HeadNetwork:
+    head = _empty(config, size)
     try:
         head.load_state_dict({name: value.float() for name, value in tensors.items()}, assign=True)
     except RuntimeError as error:

@@ -50,14 +50,14 @@ class RewardNetwork(nn.Module):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], **options: Any) -> RewardNetwork:
-        """Return the network that `save` wrote, in evaluation mode.
+        """Return the network that `save` wrote, or one with a published head, in evaluation mode.
 
         Args:
-            folder: with `adjudge.json`.
+            folder: with `adjudge.json`, or of a family in `adjudge.engines.published_heads`.
             options: for `from_pretrained` of the body, such as `dtype` and `attn_implementation`.
 
         Raises:
-            ValueError: the folder has no notes, or lacks weights.
+            ValueError: the folder has no notes and no head that is known, or lacks weights.
         """
         return cls(*reward_checkpoint.load(folder, **options)).eval()
 
@@ -125,7 +125,7 @@ class RewardNetwork(nn.Module):
             numbers = self.head(hidden)
             return numbers
         numbers = self.head(pooled(hidden, attention_mask, self.pooling))
-        if self.head.gate is None:
+        if self.head.config.kind != "gating":
             return numbers
         if prompt_lengths is None:
             raise ValueError("a gating head reads the prompt's end as well; give prompt_lengths")

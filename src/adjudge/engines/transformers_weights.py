@@ -4,7 +4,10 @@ A checkpoint without the head that is asked for would get a random one, with a w
 error.  Heads compute in 32 bits whatever the rest of the model computes in: scores from a head in bfloat16 have three
 digits, and so ties where there are none.
 
-Folders that `RewardNetwork.save` wrote are loaded with their own heads.
+Folders that `RewardNetwork.save` wrote, and published models whose class transformers lacks
+(`adjudge.engines.published_heads`), are loaded with their own heads, and no Python file that comes with them is run.
+Whether a checkpoint has the head that is asked for is seen in its configuration and its names of tensors, before any
+weight is loaded.
 
 Not covered: encoder-decoder models, several devices for one model, quantised checkpoints beyond what `transformers`
 loads by itself.
@@ -12,13 +15,17 @@ loads by itself.
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.model_digest import model_lock
+from adjudge.engines.published_heads import foreign, published_family
 from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
@@ -75,9 +82,43 @@ def tokenizer(config: TransformersConfig) -> Any:
 
 
 def notes_of(config: TransformersConfig) -> CheckpointNotes | None:
-    """Return the notes beside the weights; None for a model that we did not train, or that is not in a folder."""
+    """Return the notes beside the weights, or what is known of a published head; None for what transformers reads.
+
+    Raises:
+        ValueError: the model's class is not known to transformers, nor its head here, and no remote code is trusted.
+    """
     path = Path(config.model).expanduser()
-    return CheckpointNotes.read(path) if path.is_dir() else None
+    if not path.is_dir():
+        return _published(config.model, config.revision, config.trust_remote_code)
+    settings = path / "config.json"
+    changed = settings.stat().st_mtime_ns if settings.is_file() else 0
+    return CheckpointNotes.read(path) or _published(str(path), "", config.trust_remote_code, changed)
+
+
+@functools.lru_cache(maxsize=16)
+def _published(model: str, revision: str, trusted: bool, changed: int = 0) -> CheckpointNotes | None:
+    """What is known of a published head; `changed` tells a folder's contents apart."""
+    try:
+        own, _ = needed().PretrainedConfig.get_config_dict(model, revision=revision or None)
+    except OSError:  # whoever loads the model says so
+        return None
+    if not foreign(own.get("architectures") or ()):
+        return None
+    files = CheckpointFiles.of(model, revision)
+    try:
+        if not files.shapes:  # the names are in the weights alone
+            files = CheckpointFiles.of(model, revision, weights=True)
+        family = published_family(files)
+    except ValueError as error:
+        if trusted:
+            return None
+        raise ValueError(
+            f"{error}; if you trust the code that comes with it, set the engine's option trust_remote_code: true"
+        ) from error
+    if family is None or family.head is None:
+        return None
+    files = CheckpointFiles.of(model, revision, weights=True)
+    return family.notes(family.head(files), files.folder.name)
 
 
 def weights(config: TransformersConfig, task: Task, device: str) -> Any:
@@ -108,6 +149,8 @@ def weights(config: TransformersConfig, task: Task, device: str) -> Any:
     options: dict[str, Any] = {"config": own, "dtype": _dtype(config, device), "output_loading_info": True}
     if attention := _attention(config, own):
         options["attn_implementation"] = attention
+    if task != "generate" and name != "AutoModel" and not config.adapter:
+        _check_head(config, own, getattr(transformers, name), task)
     model, info = _loaded(config, getattr(transformers, name), **options)
     saved: tuple[str, ...] = ()
     if config.adapter:
@@ -179,7 +222,10 @@ def _own(config: TransformersConfig, task: Task, notes: CheckpointNotes, device:
     options: dict[str, Any] = {"dtype": _dtype(config, device), "trust_remote_code": config.trust_remote_code}
     if attention := _attention(config, own):
         options["attn_implementation"] = attention
-    network = RewardNetwork.load(config.model, **options)
+    folder = Path(config.model).expanduser()
+    if not folder.is_dir():
+        folder = CheckpointFiles.of(config.model, config.revision, weights=True).folder
+    network = RewardNetwork.load(folder, **options)
     if lowered(config, own, device):
         _in_16_bits(network.backbone, None)
     return network
@@ -206,6 +252,28 @@ def _check_architecture(model: str, architectures: Any, task: Task) -> None:
         for ending, made_for in _ENDINGS.items():
             if name.endswith(ending) and made_for != task:
                 raise ValueError(f"the model {model!r} is a {name}; it lacks {_HEADS[task]}")
+
+
+def _check_head(config: TransformersConfig, own: Any, kind: Any, task: Task) -> None:
+    """Raise `ValueError` for a folder whose tensors are not those of a classifier, as far as their names are known."""
+    import torch
+
+    path = Path(config.model).expanduser()
+    files = CheckpointFiles.of(str(path)) if path.is_dir() else None
+    if files is None or not files.shapes:
+        return
+    try:
+        with model_lock(), torch.device("meta"):
+            shell = kind.from_config(copy.deepcopy(own), trust_remote_code=config.trust_remote_code)
+    except (OSError, ValueError, ImportError):  # there is no such class, which loading it says
+        return
+    body = f"{shell.base_model_prefix}."
+    absent = [name for name in shell.state_dict() if not name.startswith(body) and name not in files.shapes]
+    if absent:
+        raise ValueError(
+            f"the checkpoint {config.model!r} has no weights for {', '.join(sorted(absent)[:5])}; it lacks "
+            f"{_HEADS[task]}: beside the body it has {files.seen}"
+        )
 
 
 def _attention(config: TransformersConfig, own: Any) -> str:

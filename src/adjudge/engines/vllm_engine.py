@@ -22,6 +22,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import HEAD_FILE
 from adjudge.engines.interface import (
     Completion,
@@ -41,6 +42,7 @@ from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuatio
 from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.openai_labels import chained, portions, reads_for
 from adjudge.engines.prompt_tokens import PromptTokens
+from adjudge.engines.published_heads import head_vllm_lacks
 from adjudge.engines.transformers_engine import TransformersConfig
 from adjudge.engines.transformers_weights import tokenizer
 from adjudge.engines.vllm_config import Runner, VllmConfig
@@ -226,9 +228,13 @@ class VllmEngine:
     async def _pooled(
         self, runner: Runner, prompts: Sequence[Row], read: Callable[[Output], T | Fault]
     ) -> list[T | Fault]:
-        if (Path(self.model).expanduser() / HEAD_FILE).is_file():  # vLLM would make up a head of its own
+        folder = Path(self.model).expanduser()
+        lacked = HEAD_FILE if (folder / HEAD_FILE).is_file() else ""  # vLLM would make up a head of its own
+        if not lacked and folder.is_dir() and (family := head_vllm_lacks(CheckpointFiles.of(str(folder)))):
+            lacked = f"family {family}"
+        if lacked:
             raise ValueError(
-                f"{self.model!r} has a head that vLLM does not know ({HEAD_FILE}); use the transformers engine for it"
+                f"{self.model!r} has a head that vLLM does not know ({lacked}); use the transformers engine for it"
             )
         worker = self._worker(runner)
         rows = await self._tokens(worker, prompts, finished=True)

@@ -235,8 +235,13 @@ class VllmWorker:
         if self.runner == "generate":
             options["enable_prefix_caching"] = True
         else:
-            task: Any = "classify" if self.runner == "classify" else "token_classify"
-            options["pooler_config"] = PoolerConfig(task=task, use_activation=False)
+            # Classes of process models give the outputs of steps alone by default, of which vLLM knows none.
+            more: dict[str, Any] = (
+                {"task": "classify"}
+                if self.runner == "classify"
+                else {"task": "token_classify", "tok_pooling_type": "ALL"}
+            )
+            options["pooler_config"] = PoolerConfig(use_activation=False, **more)
         try:
             return vllm.LLM(config.model, **options)
         except (ValueError, RuntimeError, OSError) as error:

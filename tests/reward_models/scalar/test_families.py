@@ -13,11 +13,11 @@ import pytest
 import torch
 from tests.reward_models.scalar.public_checkpoints import Array, Published, drawn, write_published
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import CheckpointNotes
+from adjudge.engines.published_heads import FAMILIES, family_of
 from adjudge.protocol import Sample
 from adjudge.reward_models.scalar.checkpoint import adopt
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
-from adjudge.reward_models.scalar.families import FAMILIES, family_of
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
 
 WIDTH, HIDDEN = 64, 24
@@ -50,6 +50,14 @@ def inf_orm(folder: Path) -> Published:
         "score.2.bias": drawn(1, seed=4),
     }
     return write_published(folder, heads, classes=("INFORMForSequenceClassification",))
+
+
+def urm(folder: Path) -> Published:
+    heads = {"score.weight": drawn(10, WIDTH, seed=1)}
+    for layer, outputs in ((0, WIDTH), (2, WIDTH), (4, 5)):
+        heads[f"weights.fc.{layer}.weight"] = drawn(outputs, WIDTH, seed=10 + layer)
+        heads[f"weights.fc.{layer}.bias"] = drawn(outputs, seed=20 + layer)
+    return write_published(folder, heads, classes=("LlamaForSequenceClassificationWithNormal_Weights",))
 
 
 def gate(outputs: int, *, normed: bool) -> dict[str, torch.Tensor]:
@@ -124,6 +132,16 @@ def inf_orm_formula(model: Published, row: list[int], states: Array) -> float:
     return float(model.head("score.2.weight")[0] @ hidden + model.head("score.2.bias")[0])
 
 
+def urm_formula(model: Published, row: list[int], states: Array) -> float:
+    value = states[-1]
+    for layer in (0, 2, 4):
+        value = model.head(f"weights.fc.{layer}.weight") @ value + model.head(f"weights.fc.{layer}.bias")
+        if layer < 4:  # SELU
+            value = 1.0507009873554805 * np.where(value > 0, value, 1.6732632423543772 * np.expm1(value))
+    means = (model.head("score.weight") @ states[-1]).reshape(5, 2)[:, 0]
+    return float(means @ value)
+
+
 def armorm_formula(model: Published, row: list[int], states: Array) -> float:
     rewards = model.head("regression_layer.weight") @ states[-1]
     weights = gate_output(model, states[gated_place(model, row)], 7.0)
@@ -146,6 +164,7 @@ Formula = Callable[[Published, list[int], Array], float]
         pytest.param(inf_orm, inf_orm_formula, "inf_orm", id="inf-orm"),
         pytest.param(armorm, armorm_formula, "armorm", id="armorm"),
         pytest.param(qrm, qrm_formula, "qrm", id="qrm-batch-norm"),
+        pytest.param(urm, urm_formula, "urm", id="urm"),
         pytest.param(lambda folder: qrm(folder, normed=False), qrm_formula, "qrm", id="qrm-plain-gate"),
     ],
 )
@@ -232,9 +251,16 @@ def test_a_gate_of_another_form_is_refused(change: dict[str, torch.Tensor], name
         RewardModelScorer(model=str(model.folder)).check()
 
 
+def test_a_model_of_steps_does_not_score_a_response(tmp_path: Path) -> None:
+    heads = inf_orm(tmp_path / "inf_orm").heads
+    model = write_published(tmp_path / "prm", heads, classes=("Qwen2ForProcessRewardModel",))
+    with pytest.raises(ValueError, match="scores the steps of a response"):
+        RewardModelScorer(model=str(model.folder)).check()
+
+
 def test_a_family_that_is_none(tmp_path: Path) -> None:
     model = plain(tmp_path / "plain")
-    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, gaussian"):
+    with pytest.raises(ValueError, match="there are plain, armorm, qrm, inf_orm, qwen_prm, value_head, urm, gaussian"):
         RewardModelScorer(model=str(model.folder), family="arm").check()
 
 

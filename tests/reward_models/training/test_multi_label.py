@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, roc_auc_score
 from tests.reward_models.training.tiny_training import BAD, GOOD, tiny_config
 
+from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.head_config import HeadConfig
 from adjudge.protocol import Sample
 from adjudge.reward_models.safety.scorer import SafetyClassifier
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.reward_models.training import losses
 from adjudge.reward_models.training.held_out import flag_measures
 from adjudge.reward_models.training.objective import Objective

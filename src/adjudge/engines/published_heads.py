@@ -23,10 +23,18 @@ score is not read.
 
 **inf_orm**: two linear layers with ReLU between them, read at the last token: score = W2 relu(W1 h + b1) + b2.
 
+**qwen_prm**: the same two layers with two classes, read at every token (arXiv 2501.07301); `architectures` tells them
+apart.
+
+**value_head**: one linear layer with a bias, `v_head.summary`, read at every token.  The publisher's code and
+`adjudge.reward_models.process` put a sigmoid on it.
+
 **gaussian**: Gaussian attributes in the layout of URM (arXiv 2410.00847): `score` gives mean and log of the deviation
-of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  The
-published URM-LLaMa-3.1-8B sums its five means with a learned gate whose form is not known to us, so it is never
-recognised by itself: whoever asks for `family: gaussian` gives fixed `weights`.
+of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  It is
+never recognised by itself: whoever asks for `family: gaussian` gives fixed `weights`.
+
+**urm**: those means, each times a number from three linear layers with SELU between them, all read at the last token
+(arXiv 2410.00847): score = sum_i mean_i G(h)_i.  The published reward leaves the deviations out, and so is our head.
 
 Gates become plain layers with ReLU between them.  Two forms are known: linear layers with ReLU between them (ArmoRM),
 and blocks of a linear layer without bias, ReLU and batch normalisation, then a linear layer (QRM).  In evaluation batch
@@ -34,21 +42,25 @@ normalisation is a fixed scale and shift, a * x + b with a = weight / sqrt(varia
 behind it: W (a * x + b) + c = (W a) x + (W b + c).  A gate reads the token that ends the last turn before the answer;
 `gate_back` finds it in the folder's chat template.
 
-Each was checked against the published formula in NumPy (plain: against transformers) on random checkpoints with the
-published names of tensors; the published weights themselves were not at hand.
+Each was checked against the published formula (plain: against transformers) on random checkpoints with the published
+names of tensors; the published weights themselves were not at hand.  Formulas and names are from public copies of the
+publishers' modelling code (armorm, qrm, qwen_prm), of the publisher's plugin for vLLM (value_head), and from SGLang's
+class for the model (urm).
 
-Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, and encoders
-that read prompt and response as two texts.
+Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, encoders that
+read prompt and response as two texts, and InternLM2-Reward: its tokenizer is published as Python code only, so what
+its body would be given could not be checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+from adjudge.engines.checkpoint_files import CheckpointFiles
+from adjudge.engines.checkpoint_notes import CheckpointNotes, What
+from adjudge.engines.head_config import HeadConfig, Pooling
 
 if TYPE_CHECKING:
     import torch
@@ -72,12 +84,19 @@ class Family:
         head: reads the head, or raises `ValueError` naming what is not as it should be; None where engines read the
             checkpoint as it is.
         models: published models of the family, for people.
+        what: what its numbers judge, as in `CheckpointNotes`.
     """
 
     name: str
     fits: Callable[[CheckpointFiles], bool]
     head: Callable[[CheckpointFiles], ForeignHead] | None = None
     models: str = ""
+    what: What = "scalar"
+
+    def notes(self, head: ForeignHead, source: str) -> CheckpointNotes:
+        """Return what is known of a checkpoint of the family that lies in a folder of the name `source`."""
+        facts = {"family": self.name, "source": source}
+        return CheckpointNotes(what=self.what, head=head.config, labels=head.labels, trained=facts)
 
 
 _EPSILON = 1e-5  # of PyTorch's batch normalisation
@@ -167,8 +186,7 @@ _ENCODER_HEADS = ("classifier.", "pooler.", "pre_classifier.")
 
 def _plain_fits(files: CheckpointFiles) -> bool:
     known = all(name in _PLAIN_HEADS or name.startswith(_ENCODER_HEADS) for name in files.heads)
-    classes = files.config.get("architectures") or ()
-    plain = any(str(name).endswith("ForSequenceClassification") for name in classes)
+    plain = any(name.endswith("ForSequenceClassification") for name in files.classes)
     return plain and known and "AutoModelForSequenceClassification" not in (files.config.get("auto_map") or {})
 
 
@@ -232,7 +250,9 @@ def _qrm_head(files: CheckpointFiles) -> ForeignHead:
     return gated_head(files, weight.reshape(-1, quantiles, weight.shape[1]).mean(dim=1))
 
 
-_INF_ORM_NAMES = {
+_VALUE_HEAD = ("v_head.summary.weight", "v_head.summary.bias")
+_PROCESS = "Qwen2ForProcessRewardModel"
+_TWO_LAYERS = {
     "score.0.weight": "inner.0.weight",
     "score.0.bias": "inner.0.bias",
     "score.2.weight": "score.weight",
@@ -240,12 +260,27 @@ _INF_ORM_NAMES = {
 }
 
 
-def _inf_orm_head(files: CheckpointFiles) -> ForeignHead:
-    held = files.tensors(list(_INF_ORM_NAMES))
-    hidden, outputs = held["score.0.weight"].shape[0], held["score.2.weight"].shape[0]
+def _two_layers(pooling: Pooling) -> Callable[[CheckpointFiles], ForeignHead]:
+    def head(files: CheckpointFiles) -> ForeignHead:
+        held = files.tensors(list(_TWO_LAYERS))
+        hidden, outputs = held["score.0.weight"].shape[0], held["score.2.weight"].shape[0]
+        return ForeignHead(
+            config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, bias=True, pooling=pooling),
+            weights={ours: held[theirs] for theirs, ours in _TWO_LAYERS.items()},
+        )
+
+    return head
+
+
+def _has_two_layers(files: CheckpointFiles) -> bool:
+    return set(files.heads) - {"lm_head.weight"} == set(_TWO_LAYERS)
+
+
+def _value_head(files: CheckpointFiles) -> ForeignHead:
+    held = files.tensors(_VALUE_HEAD)
     return ForeignHead(
-        config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, depth=1, activation="relu", bias=True),
-        weights={ours: held[theirs] for theirs, ours in _INF_ORM_NAMES.items()},
+        config=HeadConfig(bias=True, outputs=held[_VALUE_HEAD[0]].shape[0], pooling="tokens"),
+        weights={name.replace("v_head.summary", "score"): value for name, value in held.items()},
     )
 
 
@@ -270,6 +305,30 @@ def _gaussian_head(files: CheckpointFiles) -> ForeignHead:
     )
 
 
+_URM_GATE = tuple(f"weights.fc.{layer}.{part}" for layer in (0, 2, 4) for part in ("weight", "bias"))
+
+
+def _urm_head(files: CheckpointFiles) -> ForeignHead:
+    import torch
+
+    held = files.tensors(["score.weight", *_URM_GATE])
+    score, last = held["score.weight"], held["weights.fc.4.weight"]
+    outputs = last.shape[0]
+    if score.shape[0] != 2 * outputs:
+        raise ValueError(
+            f"the checkpoint {str(files.folder)!r} has {score.shape[0]} outputs and weights for {outputs} attributes; "
+            "each has two outputs, a mean and the log of a deviation"
+        )
+    gate = {name.replace("weights.fc", "gate"): held[name] for name in _URM_GATE}
+    return ForeignHead(
+        config=HeadConfig(
+            kind="weighted", outputs=outputs, hidden=last.shape[1], depth=2, activation="selu", bias=True
+        ),
+        weights={"score.weight": score[0::2], "score.bias": torch.zeros(outputs), **gate},
+        labels=URM_LABELS if outputs == len(URM_LABELS) else (),
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
     Family(name="plain", fits=_plain_fits, models="Skywork-Reward v0.1, v0.2 and V2, FsfairX-LLaMA3-RM, RM-Mistral"),
     Family(
@@ -286,13 +345,31 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         name="inf_orm",
-        fits=lambda files: set(files.heads) - {"lm_head.weight"} == set(_INF_ORM_NAMES),
-        head=_inf_orm_head,
+        fits=lambda files: _has_two_layers(files) and _PROCESS not in files.classes,
+        head=_two_layers("last"),
         models="infly/INF-ORM-Llama3.1-70B",
     ),
     Family(
-        name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
+        name="qwen_prm",
+        fits=lambda files: _has_two_layers(files) and _PROCESS in files.classes,
+        head=_two_layers("tokens"),
+        models="Qwen/Qwen2.5-Math-PRM-7B and 72B",
+        what="process",
     ),
+    Family(
+        name="value_head",
+        fits=lambda files: "Qwen2ForPrmModel" in files.classes and set(_VALUE_HEAD) <= set(files.heads),
+        head=_value_head,
+        models="Skywork/Skywork-o1-Open-PRM-Qwen-2.5-1.5B and 7B",
+        what="process",
+    ),
+    Family(
+        name="urm",
+        fits=lambda files: set(files.heads) - {"lm_head.weight"} == {"score.weight", *_URM_GATE},
+        head=_urm_head,
+        models="LxzGordon/URM-LLaMa-3.1-8B",
+    ),
+    Family(name="gaussian", fits=lambda files: False, head=_gaussian_head),
 )
 
 
@@ -311,8 +388,7 @@ def family_of(files: CheckpointFiles, name: str = "") -> Family:
     fitting = [family for family in FAMILIES if family.fits(files)]
     if len(fitting) == 1:
         return fitting[0]
-    seen = ", ".join(f"{key} {list(shape)}" for key, shape in sorted(files.heads.items())[:8]) or "no tensor"
-    classes = ", ".join(map(str, files.config.get("architectures") or ())) or "no class"
+    classes = ", ".join(files.classes) or "no class"
     if fitting:
         raise ValueError(
             f"the head of {str(files.folder)!r} fits {', '.join(family.name for family in fitting)}; say which with "
@@ -320,5 +396,31 @@ def family_of(files: CheckpointFiles, name: str = "") -> Family:
         )
     raise ValueError(
         f"the head of {str(files.folder)!r} is not known: its config.json names {classes}, and beside the body it has "
-        f"{seen}; name its family ({names}) with the option `family`, or give a plain sequence classifier"
+        f"{files.seen}; name its family ({names}) with the option `family`, or give a plain sequence classifier"
     )
+
+
+def foreign(classes: Sequence[str]) -> bool:
+    """Whether classes are named, and transformers has none of them."""
+    import transformers
+
+    return bool(classes) and not set(classes) & set(dir(transformers))
+
+
+def head_vllm_lacks(files: CheckpointFiles) -> str:
+    """Return the name of the family of a checkpoint whose class vLLM 0.32 lacks; "" where it may have it."""
+    if not foreign(files.classes) or set(files.classes) & {_PROCESS, "Qwen2ForRewardModel"}:
+        return ""
+    return next((family.name for family in FAMILIES if family.head is not None and family.fits(files)), "")
+
+
+def published_family(files: CheckpointFiles) -> Family | None:
+    """Return the family of a checkpoint of a class that transformers lacks; None where transformers reads it as it is.
+
+    Raises:
+        ValueError: its head is not known.
+    """
+    if not foreign(files.classes):
+        return None
+    family = family_of(files)
+    return None if family.head is None else family

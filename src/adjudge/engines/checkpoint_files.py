@@ -73,6 +73,16 @@ class CheckpointFiles:
         return cls(folder=folder, config=config, shapes=shapes, files=files, notes=CheckpointNotes.read(folder))
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the model's classes in its configuration."""
+        return tuple(map(str, self.config.get("architectures") or ()))
+
+    @property
+    def seen(self) -> str:
+        """The tensors beside the body, for messages."""
+        return ", ".join(f"{name} {list(shape)}" for name, shape in sorted(self.heads.items())[:8]) or "no tensor"
+
+    @property
     def heads(self) -> dict[str, tuple[int, ...]]:
         """The tensors that are not of the body: the body is what most tensors' names begin with."""
         begins = Counter(name.partition(".")[0] for name in self.shapes)
