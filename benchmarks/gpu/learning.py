@@ -79,6 +79,7 @@ def logits(part: Part, device: str) -> None:
         position_ids=ones.cumsum(-1) - 1,
         answer_ids=ids[:, 16:],
         own=ones[:, 16:].bool(),
+        places=torch.arange(rows * columns, device=device),
         behaviour=torch.zeros(rows, columns, device=device),
     )
 

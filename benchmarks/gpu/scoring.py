@@ -86,6 +86,7 @@ def of(part: Part, name: str, device: str, *, prompts: int) -> None:
                 engine = TransformersEngine(TransformersConfig(model=folder, device=device, share_prefixes=share))
                 score = by_engine(engine, chats)
                 seconds = timed(score)
+                part.note(f"{name}, {mix}{way}: rows are read as {engine.paths['classify']}")
                 part.add(f"{name}, {mix}{way}", sum(lengths) / seconds, "tokens/s")
                 faster = 3.0 if name == "7B" and answers == 8 and share else None
                 part.add(f"{name}, {mix}{way}: beside padded", peer / seconds, "x", at_least=faster)

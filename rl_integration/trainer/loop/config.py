@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.logs import LogName
+from adjudge.rl_integration.trainer.loop.trackers import LogName
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TaskFiles

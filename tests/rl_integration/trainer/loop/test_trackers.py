@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
+from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 
 
 def steps(folder: Path, name: str, first: int, last: int, **more: float) -> None:
