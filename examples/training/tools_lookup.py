@@ -93,7 +93,8 @@ def warm_up(policy: Policy, tasks: Sequence[Task], config: RunConfig, *, enough:
                 end = len(prompt) + len(answer)
                 ids[row, :end] = torch.tensor([*prompt, *answer])
                 labels[row, len(prompt) : end] = torch.where(torch.tensor(own), torch.tensor(answer), -100)
-            loss = policy.model(input_ids=ids, labels=labels).loss  # padding stands behind, so nothing looks at it
+            # Padding stands behind, so nothing looks at it.
+            loss = policy.model(input_ids=ids.to(policy.device), labels=labels.to(policy.device)).loss
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

@@ -89,7 +89,8 @@ def warm_up(
             ids[row, :end] = torch.tensor([*prompt, *answer])
             labels[row, len(prompt) : end] = torch.tensor(answer)
             mask[row, :end] = 1
-        loss = policy.model(input_ids=ids, attention_mask=mask, labels=labels).loss
+        given = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+        loss = policy.model(**{name: value.to(policy.device) for name, value in given.items()}).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

@@ -21,10 +21,10 @@ from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
 from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
-from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
+from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
 from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
