@@ -7,12 +7,14 @@ Serve ends, and Ray too if it was started here.
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from adjudge.rl_integration.server.gate import LOG, Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.watch.panel import WatchPanel
+from adjudge.runtime.confine import die_with_parent
 from adjudge.scoring.api import load
 
 if TYPE_CHECKING:
@@ -154,17 +157,49 @@ def ray_server(scorers: Mapping[str, Any], config: ServerConfig, ray: RayConfig)
 def run_ray_server(
     scorers: Mapping[str, Any], config: ServerConfig, ray: RayConfig, tell: Callable[[str], None]
 ) -> None:
-    """Run the server until SIGTERM or Ctrl-C; from the main thread."""
+    """Run the server until SIGTERM or Ctrl-C; from the main thread.
+
+    It runs in a process and a session of its own: SIGTERM to the whole group of this one, as job managers send it,
+    would end Ray's processes before their work.
+
+    Raises:
+        ValueError: as `ray_server`.
+        RuntimeError: the server's process ended by itself.
+    """
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    server = context.Process(target=_served_apart, args=(there, dict(scorers), config, ray))
+    server.start()
+    there.close()
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    before = {kind: signal.signal(kind, lambda *_: server.terminate()) for kind in kinds}
+    try:
+        with suppress(EOFError):
+            while True:
+                what, text = here.recv()
+                if what == "refused":
+                    raise ValueError(text)
+                tell(text)
+    finally:
+        server.join()
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+    if server.exitcode:
+        raise RuntimeError(f"the server's process ended with exit code {server.exitcode}; its own words are above")
+
+
+def _served_apart(there: Connection, scorers: Mapping[str, Any], config: ServerConfig, ray: RayConfig) -> None:
+    os.setsid()
+    die_with_parent()
     stopped = threading.Event()
-    with ray_server(scorers, config, ray) as address:
-        before = {kind: signal.signal(kind, lambda *_: stopped.set()) for kind in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            tell(address)
-            while not stopped.wait(1.0):  # an endless wait would not let the handlers run on every platform
+    try:
+        with ray_server(scorers, config, ray) as address:
+            signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+            there.send(("address", address))
+            while not stopped.wait(1.0):  # an endless wait would not let the handler run on every platform
                 pass
-        finally:
-            for kind, handler in before.items():
-                signal.signal(kind, handler)
+    except ValueError as error:
+        there.send(("refused", str(error)))
 
 
 def _check(scorers: Mapping[str, Any], config: ServerConfig) -> None:

@@ -36,7 +36,13 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], int]:
         config = {"port": port, "scorers": {"gated": "plugged:gated"}, "ray": {"cpus": 0.1}, "drain_seconds": 60}
         (folder / "serve.yaml").write_text(json.dumps(config), encoding="utf-8")
         server = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
         )
         assert server.stdout is not None
         told = server.stdout.readline()
@@ -47,7 +53,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], int]:
     raise AssertionError("\n\n".join(errors))
 
 
-def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path) -> None:
+def test_sigterm_to_the_group_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     (tmp_path / "plugged.py").write_text(PLUGGED.format(gate=str(gate)), encoding="utf-8")
     server, port = started(tmp_path)
@@ -60,7 +66,7 @@ def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path)
                 accepted = thread.submit(httpx.post, f"{address}/v1/score", json={"sample": SAMPLE}, timeout=1200)
                 while not Path(f"{gate}.asked").exists():
                     assert not wait([accepted], timeout=0.05).done
-                server.send_signal(signal.SIGTERM)
+                os.killpg(server.pid, signal.SIGTERM)
                 while http.get("/healthz").status_code == 200:
                     assert not wait([accepted], timeout=0.05).done
                 refused = http.post("/v1/score", json={"sample": SAMPLE})
