@@ -418,7 +418,7 @@ def _current_gpu() -> int:
 
     Other threads cannot be asked, and the batcher's own always has 0.
     """
-    if "torch" not in sys.modules:
+    if sys.modules.get("torch") is None:
         return 0
     from torch import cuda
 

@@ -23,6 +23,7 @@ from adjudge.engines.loading import engine_of
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_training import train_scalar
+from adjudge.reward_models.training.training import Training
 from adjudge.training.config_file import plain_config
 from adjudge.training.data_files import held_out, read_preferences
 
@@ -296,11 +297,22 @@ def test_the_model_is_measured_on_the_way(tmp_path: Path) -> None:
     assert seen[-1] == report.metrics["accuracy"].value  # of 4 steps
 
 
-def test_frozen_weights_are_in_bfloat16_and_what_is_trained_is_not(tmp_path: Path) -> None:
+def test_frozen_weights_are_in_bfloat16_and_what_is_trained_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types: dict[bool, set[torch.dtype]] = {}
+    merge = Training.merged
+
+    def merged(self: Any, trained: Any) -> Any:
+        for value in trained.parameters():
+            types.setdefault(value.requires_grad, set()).add(value.dtype)
+        return merge(self, trained)
+
+    monkeypatch.setattr(Training, "merged", merged)
     report = train_scalar(tiny_config(tmp_path, planted(60), schedule={"precision": "bf16", "lora": 4}))
     saved = load_file(tmp_path / "model" / "model.safetensors")
-    types = {name.endswith("score.weight"): value.dtype for name, value in saved.items()}
-    assert types == {True: torch.float32, False: torch.bfloat16}
+    assert types == {True: {torch.float32}, False: {torch.bfloat16}}
+    assert {value.dtype for value in saved.values()} == {torch.float32}, "in bfloat16 small steps would be lost"
     trained = load_file(tmp_path / "model" / "training" / "checkpoint-4" / "trained.safetensors")
     assert {value.dtype for value in trained.values()} == {torch.float32}
     assert report.metrics["equal_rewards"].value == 0.0  # a head in bfloat16 would give ties
