@@ -49,7 +49,7 @@ GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON),python3)
 gpu:
 	@[ -x $(BIN)/python ] || [ ! -d gpu-bundle ] || \
 	  $(GPU_PYTHON) -m pip install --quiet --no-index --no-deps --upgrade --target gpu-bundle/site gpu-bundle/*.whl
-	PYTHONPATH=src:.:gpu-bundle/site $(GPU_PYTHON) -m benchmarks.gpu $(if $(TINY),--tiny) $(if $(PARTS),--parts $(PARTS))
+	PYTHONPATH=$(CURDIR)/src:$(CURDIR):$(CURDIR)/gpu-bundle/site $(GPU_PYTHON) -m benchmarks.gpu $(if $(TINY),--tiny) $(if $(PARTS),--parts $(PARTS))
 
 # For Python 3.12 on 64-bit Linux; PyTorch, transformers, accelerate and peft are the machine's own.
 gpu-bundle: $(BIN)/python

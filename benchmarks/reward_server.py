@@ -265,6 +265,11 @@ def serve_peer() -> None:
     uvicorn.run(app, port=asked["port"], log_level="warning", access_log=False)
 
 
+def python_path() -> str:
+    """Where servers find this file, besides what this process was told."""
+    return os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+
+
 @contextmanager
 def running(server: str, workload: str, model: str, folder: Path) -> Iterator[tuple[int, int]]:
     """Start a server, wait until it answers, and yield its port and process id."""
@@ -272,7 +277,7 @@ def running(server: str, workload: str, model: str, folder: Path) -> Iterator[tu
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     # One thread for each model, or they would wait for each other on few cores; and this file can be imported.
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": python_path()}
     if server == "adjudge":
         config = folder / f"{workload}.json"  # YAML too
         # One call of a model at a time: two would share what waits, and the device.

@@ -147,7 +147,9 @@ def serving(lane: dict[str, Any], port: int = 0, **settings: Any) -> Iterator[Se
             probe.close()
         config, log = Path(folder, "serve.json"), Path(folder, "log")
         config.write_text(json.dumps({"port": port, "scorers": {"it": lane}, **settings}))
-        environment = os.environ | {"PYTHONPATH": f"{HERE}:{HERE.parent}"}  # where the scorers above are found
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        }  # where the scorers above are found
         with log.open("wb") as written:
             command = [sys.executable, "-m", "adjudge.cli.main", "serve", "--config", str(config)]
             process = subprocess.Popen(command, env=environment, stdout=written, stderr=written)

@@ -92,9 +92,10 @@ def logits(part: Part, device: str) -> None:
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         step()
-        more = (torch.cuda.max_memory_allocated() - before) / 2**30
+        head = policy.model.lm_head.weight
+        more = (torch.cuda.max_memory_allocated() - before - head.numel() * head.element_size()) / 2**30
         part.add(
-            f"{rows * columns:,} tokens over {shape.vocab_size:,}, two layers, forward and backward: memory",
+            f"{rows * columns:,} tokens over {shape.vocab_size:,}, forward and backward: memory beside the gradient",
             more,
             "GiB",
             at_most=2.0,

@@ -66,11 +66,22 @@ def profile(part: Part, way: Callable[[], Any]) -> None:
         part.note(f"{row.device_time_total / 1e4 / busy:.1f} % in {row.count} x {row.key[:110]}")
 
 
+def matrix_product() -> float:
+    """Return the operations a second of a large matrix product in bfloat16."""
+    left, right = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return 2 * 8192**3 / timed(lambda: left @ right, 10)
+
+
+WAYS = (("", True, False), (", nothing shared", False, False), (", nothing shared, compiled", False, True))
+"""What is measured of the engine: its name, whether prefixes are shared, whether layers are compiled."""
+
+
 def of(part: Part, name: str, device: str, *, prompts: int) -> None:
     """Measure one size."""
     shape, reader = models.SHAPES[name], models.tokenizer()
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     model = models.reward_model(shape, reader, device, dtype)
+    product = matrix_product() if device == "cuda" else 1.0
     peak = next(
         (flops for card, flops in PEAKS.items() if device == "cuda" and card in torch.cuda.get_device_name()), 0.0
     )
@@ -82,8 +93,9 @@ def of(part: Part, name: str, device: str, *, prompts: int) -> None:
             lengths = list(map(len, reader(texts, add_special_tokens=False)["input_ids"]))
             peer = timed(padded(model, reader, texts), rounds=1 if name == "7B" else ROUNDS)
             part.add(f"{name}, {mix}: padded batches of {BATCH}", sum(lengths) / peer, "tokens/s")
-            for way, share in (("", True), (", nothing shared", False)):
-                engine = TransformersEngine(TransformersConfig(model=folder, device=device, share_prefixes=share))
+            for way, share, compiled in WAYS:
+                config = TransformersConfig(model=folder, device=device, share_prefixes=share, compile=compiled)
+                engine = TransformersEngine(config)
                 score = by_engine(engine, chats)
                 seconds = timed(score)
                 part.note(f"{name}, {mix}{way}: rows are read as {engine.paths['classify']}")
@@ -91,13 +103,16 @@ def of(part: Part, name: str, device: str, *, prompts: int) -> None:
                 faster = 3.0 if name == "7B" and answers == 8 and share else None
                 part.add(f"{name}, {mix}{way}: beside padded", peer / seconds, "x", at_least=faster)
                 if not share and peak:
-                    used = shape.flops(lengths) / seconds / peak
-                    least = 0.6 if name == "7B" else None
-                    part.add(f"{name}, {mix}{way}: share of the dense peak", used, at_least=least)
+                    used = shape.flops(lengths) / seconds
+                    least = 0.6 if name == "7B" and compiled else None
+                    part.add(f"{name}, {mix}{way}: share of the dense peak", used / peak, at_least=least)
+                    part.add(f"{name}, {mix}{way}: beside a bare matrix product", used / product)
                     if answers == 2:
                         profile(part, score)
-            # The next mix's padded batches must not go through what the engine has made of the model.
+            # The next mix's padded batches must not go through what the engines have made of the model.
             model.model.set_attn_implementation("sdpa")
+            for layer in model.model.layers:
+                layer._compiled_call_impl = None
 
 
 def main(part: Part, device: str) -> None:
@@ -105,5 +120,5 @@ def main(part: Part, device: str) -> None:
     if device == "cpu":
         of(part, "tiny", device, prompts=16)
         return
-    of(part, "0.5B", device, prompts=256)
     of(part, "7B", device, prompts=96)
+    of(part, "0.5B", device, prompts=256)

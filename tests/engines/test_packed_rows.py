@@ -196,3 +196,15 @@ def test_a_model_that_attends_more_often_than_it_did_is_not_read() -> None:
         torch.testing.assert_close(ends, every, rtol=0, atol=1e-5)
         with pytest.raises(RuntimeError, match=f"called its attention {calls} times, and {calls - 1} when it was"):
             transformers_packed.read(body, packed, body.device, places=np.array([2]), calls=calls - 1)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # PyTorch's own, at the first import of its compiler
+def test_compiled_layers_give_the_same_numbers(models: Path) -> None:
+    folder = write_model(models / "compiled", task="classify", family="qwen2")
+    kind: Any = AutoModelForSequenceClassification
+    rows = [[tuple(range(5, 5 + length)) for length in lengths] for lengths in ((30, 7), (64, 3, 50), (12,))]
+    plain, compiled = (Network(kind.from_pretrained(folder).eval(), "classify", compiling=way) for way in (False, True))
+    with torch.inference_mode():
+        for some in rows:
+            torch.testing.assert_close(compiled.pooled(some), plain.pooled(some), rtol=0, atol=1e-5)

@@ -269,7 +269,11 @@ class Jobs:
             model = weights(self._config, task, self._device)
             if task != "generate":
                 self._tell_of_the_template()
-            options = {"sharing": self._config.share_prefixes, "packing": self._config.attn == "auto"}
+            options = {
+                "sharing": self._config.share_prefixes,
+                "packing": self._config.attn == "auto",
+                "compiling": self._config.compile,
+            }
             self._networks[task] = Network(model, task, **options)
             self._tell_of_the_path(task)
         return self._networks[task]

@@ -69,13 +69,14 @@ class Network:
         task: what it was loaded for.
         sharing: whether common prefixes are read once where that pays.
         packing: whether rows are packed where the model allows it.
+        compiling: whether layers that read packed rows are compiled.
 
     Attributes:
         sharing: as given.
         unpacked: why rows are not packed; "" where they are.
     """
 
-    def __init__(self, model: Any, task: Task, *, sharing: bool = True, packing: bool = True):
+    def __init__(self, model: Any, task: Task, *, sharing: bool = True, packing: bool = True, compiling: bool = False):
         from adjudge.engines.reward_network import RewardNetwork
 
         self._model = model
@@ -101,6 +102,8 @@ class Network:
             self._packs, self.unpacked = transformers_packed.usable(self._body) if packing else (0, "attn is given")
         if self._body is not None and not self._packs:
             self._levels = self._levels and _looks_back(self._body)
+        for layer in getattr(self._body, "layers", ()) if compiling and self._packs else ():
+            layer.compile(dynamic=True)  # in place, and once for all of them: they have the same code
 
     @property
     def device(self) -> torch.device:

@@ -198,6 +198,8 @@ def usable(body: Any) -> tuple[int, str]:
     from transformers import AttentionInterface, AttentionMaskInterface
 
     usual = getattr(body.config, "_attn_implementation", "")
+    if usual == NAME:  # another network of the same model
+        usual = "sdpa"
     dtype, device, windows = body.dtype, body.device, windows_of(body.config)
     if windows is None:
         return 0, "it keeps other things than keys and values"
@@ -210,7 +212,7 @@ def usable(body: Any) -> tuple[int, str]:
     rows = [tuple(tokens[:24]), tuple(tokens[:16] + tokens[24:]), tuple(tokens[20:27])]
     groups = [Group(prefix=16, rows=(0, 1)), Group(prefix=0, rows=(2,))]
     packed = Packed.of(rows, groups)
-    AttentionInterface.register(NAME, attention)
+    AttentionInterface.register(NAME, torch.compiler.disable(attention))  # type: ignore[no-untyped-call]
     AttentionMaskInterface.register(NAME, mask)
     with torch.inference_mode():
         try:

@@ -5,7 +5,7 @@ are gone before the next ones come; the backward pass makes them again.  Between
 three numbers for each token.
 
 By arithmetic, for 8,192 tokens over a vocabulary of 152,000: logits are 5.0 GB in 32 bits, and autograd holds about
-three of these.  Here they are at most 256 MB on a GPU, with two or three more of that size while their gradients are
+three of these.  Here they are at most 128 MB on a GPU, with two or three more of that size while their gradients are
 made, and half of one in bfloat16.  Beside that, a layer of width d that is trained has a gradient of 152,000 d numbers,
 as it has anyway (0.3 GB at 512).
 
@@ -26,8 +26,8 @@ from torch.nn.functional import linear
 
 _LOG = logging.getLogger(__name__)
 
-_PART = {"cpu": 1 << 20, "cuda": 1 << 26}
-"""Logits that are there at a time: on a CPU as many as its cache holds, on a GPU as many as keep it busy (256 MB)."""
+_PART = {"cpu": 1 << 20, "cuda": 1 << 25}
+"""Logits that are there at a time: on a CPU as many as its cache holds, on a GPU as many as keep it busy (128 MB)."""
 
 _TOKENS = 128  # at least, so that reading the layer's weights costs less than multiplying by them
 
