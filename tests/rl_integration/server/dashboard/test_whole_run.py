@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -269,6 +271,25 @@ def test_a_service_counts_by_traffic_and_client_and_over_a_reload() -> None:
         assert taken(service) == {}
 
 
+class Stuck:
+    """Never answers."""
+
+    name = "stuck"
+    fingerprint = "stuck:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        await asyncio.Event().wait()
+        return []
+
+
+def test_what_a_closing_service_gives_up_is_counted() -> None:
+    with RewardService({"it": LaneConfig(scorer=Stuck())}) as service:
+        asked = service.submit("it", [Sample(prompt="q", response="a")] * 2, client="run1")
+        assert not service.close(0.01)
+    assert [score.reason for score in asked.result()] == ["closed", "closed"]
+    assert taken(service) == {("train", "run1"): (2, 0, 2, 0.0)}
+
+
 def test_clients_beyond_the_first_count_together() -> None:
     flows = Flows()
     for _ in range(2):
@@ -281,11 +302,25 @@ def test_clients_beyond_the_first_count_together() -> None:
         assert found["eval", OTHERS] == Outcomes(answered=8)
 
 
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Let threads take turns a thousand times as often as they do."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
 def test_nothing_is_lost_between_counting_and_taking() -> None:
     flows, ended, total = Flows(), threading.Event(), 0
-    counting = threading.Thread(
-        target=lambda: ([flows.count("train", "", Score.scored(1.0)) for _ in range(50_000)], ended.set())
-    )
+
+    def count() -> None:
+        for _ in range(50_000):
+            flows.count("train", "", Score.scored(1.0))
+        ended.set()
+
+    counting = threading.Thread(target=count)
     counting.start()
     while not ended.is_set():
         total += sum(counts.answered for counts in flows.take().values())
