@@ -220,7 +220,7 @@ class Board:
             missing = now - tick if tick else _POINTS
             lanes = [(stats, self._history(stats.name)) for stats in self._host.service.stats()]
             pasts = [(history.newest(missing), history.stalled) for _, history in lanes]
-            runs = {name: {"interval": run.interval, "rows": run.rows(tick)} for name, run in self._runs.items()}
+            runs = {name: run.dump(tick) for name, run in self._runs.items()}
         newest = self._panel.newest(sample) if self._panel is not None else {}
         scorers = [
             {**self._scorer(stats, past, stalled, newest.get(stats.name, [])), "run": runs.get(stats.name)}

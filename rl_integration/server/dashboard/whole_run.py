@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -66,11 +65,14 @@ class WholeRun:
         The sum is None where it is no finite number.
         """
         keys = sorted(key for key, look in self._changed.items() if look > since)
-        return [(*key, *_counts(self._slots[key])) for key in keys]
+        return [
+            (*key, one.answered, one.scored, one.failed, one.sum if math.isfinite(one.sum) else None)
+            for key, one in ((key, self._slots[key]) for key in keys)
+        ]
 
-    def dump(self) -> dict[str, Any]:
-        """Return all of it as JSON data."""
-        return {"interval": self.interval, "rows": self.rows()}
+    def dump(self, since: int = 0) -> dict[str, Any]:
+        """Return what changed after a look as JSON data; all of it by default."""
+        return {"interval": self.interval, "rows": self.rows(since)}
 
     @classmethod
     def load(cls, data: Any) -> WholeRun:
@@ -104,11 +106,6 @@ class WholeRun:
         self.interval *= 2
         for (slot, traffic, client), counts in before.items():
             self._add((slot // 2, traffic, client), counts, look)
-
-
-def _counts(outcomes: Outcomes) -> tuple[int, int, int, float | None]:
-    answered, scored, failed, total = astuple(outcomes)
-    return answered, scored, failed, total if math.isfinite(total) else None
 
 
 class HistoryFile:
