@@ -69,11 +69,11 @@ def ray_application(scorers: Mapping[str, Any], config: ServerConfig, ray: RayCo
 
     Raises:
         ValueError: a scorer collects groups, and its replicas come and go, or a group does not find its replica; or a
-            score log is wanted.
+            score log or a history is wanted.
     """
     from ray import serve
 
-    refuse_score_log(config)
+    refuse_files(config)
     cohorts = [name for name, lane in scorers.items() if isinstance(lane, LaneConfig) and lane.cohort is not None]
     if cohorts and (ray.scales or ray.route != "group") and (ray.max_replicas or ray.replicas) > 1:
         raise ValueError(
@@ -99,13 +99,14 @@ def ray_application(scorers: Mapping[str, Any], config: ServerConfig, ray: RayCo
     return bound
 
 
-def refuse_score_log(config: ServerConfig) -> None:
-    """Raise `ValueError` where a score log is wanted: replicas come and go, and none may write another's file."""
-    if config.score_log:
-        raise ValueError(
-            f"server option score_log={config.score_log!r} is for one process, and Ray runs replicas; leave it out, or "
-            "serve without Ray"
-        )
+def refuse_files(config: ServerConfig) -> None:
+    """Raise `ValueError` where a file is to be written: replicas come and go, and none may write another's."""
+    for option in ("score_log", "history"):
+        if path := getattr(config, option):
+            raise ValueError(
+                f"server option {option}={path!r} is for one process, and Ray runs replicas; leave it out, or serve "
+                "without Ray"
+            )
 
 
 def _counted(ray: RayConfig) -> dict[str, Any]:
@@ -206,7 +207,7 @@ def _check(scorers: Mapping[str, Any], config: ServerConfig) -> None:
     """Find mistakes here, and not first in a replica, which Serve would start again and again."""
     if not config.port:
         raise ValueError("server option port=0; proxies on several machines need one port, give its number")
-    refuse_score_log(config)
+    refuse_files(config)
     if config.tokens:
         Tokens.read(config.tokens)
     for name, given in scorers.items():

@@ -244,7 +244,8 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
     """Return the server's ASGI application; it drains the service when it is shut down.
 
     Raises:
-        ValueError: the file of tokens cannot be used, or the score log cannot be written.
+        ValueError: the file of tokens cannot be used, or the score log cannot be written, or the
+            file of the history holds none.
     """
     tokens = Tokens.read(config.tokens) if config.tokens else None
     score_log = ScoreLog(config.score_log, config.score_log_bytes) if config.score_log else None
@@ -259,6 +260,7 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
             yield
         host.draining = True
         await service.drain(config.drain_seconds)
+        board.close()
         if score_log is not None:
             score_log.close()
 

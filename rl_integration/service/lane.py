@@ -18,7 +18,7 @@ from typing import TypeAlias
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.caller import Breaker, Caller, Desk, Unit
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.stats import LaneStats, Tally
+from adjudge.rl_integration.service.stats import Flows, LaneStats, Tally
 from adjudge.rl_integration.service.tickets import Draining, Overloaded, Request, Suspended, Ticket
 from adjudge.rl_integration.service.traffic_queue import Cohorts, TrafficQueue
 from adjudge.runtime.cache import score_key
@@ -38,6 +38,7 @@ class Lane:
         loop: the service's loop.
         watch: told each score.
         generation: how many scorers of this name there were, this one included.
+        flows: counts outcomes by traffic and client; goes on from one scorer of this name to the next.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class Lane:
         loop: asyncio.AbstractEventLoop,
         watch: Watch | None = None,
         generation: int = 1,
+        flows: Flows | None = None,
     ) -> None:
         self.name = name
         self.config = config
         self.scorer = scorer
+        self.flows = flows or Flows()
         self._groups = is_groupwise(scorer)
         self._fingerprint = scorer.fingerprint
         self._generation = generation
@@ -287,6 +290,7 @@ class Lane:
         for place in places:
             if request.deliver(place, score):
                 self._tally.count(score, 1)
+                self.flows.count(request.traffic, request.client, score)
                 self._show(request.samples[place], score)
         if request.complete:
             self._done(request)
@@ -400,6 +404,7 @@ class Lane:
         now = time.monotonic()
         for one in told:
             self._tally.latency.add(now - one.entered)
+            self.flows.count(one.request.traffic, one.request.client, score)
             self._show(one.sample, score)  # equal responses too: a watch for them must see them
         for one in (ticket, *ticket.twins):
             if one.request.complete:

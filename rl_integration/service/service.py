@@ -20,7 +20,7 @@ from typing import Any, Self
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import LaneStats, Outcomes
 from adjudge.rl_integration.service.tickets import Draining, Request, Traffic
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
@@ -169,7 +169,8 @@ class RewardService:
                 raise Draining("the service is closed", retry_after=None)
             old = self._lanes.get(name)
             generation = old.stats().generation + 1 if old is not None else 1
-            lane = Lane(name, config, scorer, self._loop, self._watch, generation)
+            flows = old.flows if old is not None else None
+            lane = Lane(name, config, scorer, self._loop, self._watch, generation, flows)
             self._lanes = {**self._lanes, name: lane}
             if old is not None:
                 self._replaced.add(old)
@@ -180,6 +181,10 @@ class RewardService:
     def stats(self) -> list[LaneStats]:
         """Return the numbers of every scorer."""
         return [lane.stats() for lane in self._lanes.values()]
+
+    def take_outcomes(self) -> dict[str, dict[tuple[Traffic, str], Outcomes]]:
+        """Return what became of each scorer's samples since the last call, by traffic and client."""
+        return {name: lane.flows.take() for name, lane in self._lanes.items()}
 
     async def drain(self, seconds: float | None = None) -> bool:
         """Accept nothing more, and wait for what was accepted.

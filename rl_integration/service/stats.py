@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Final
 
 from adjudge.protocol import Score
+from adjudge.rl_integration.service.tickets import Traffic
 
 LOWEST = 1e-4
 """The upper edge of the first bin, in seconds: nothing that is counted here is quicker."""
@@ -127,3 +130,66 @@ class Tally:
         self.shared += copies - 1
         self.reward_sum += (score.value or 0.0) * copies
         self.reasons[f"{score.status} {score.reason}".rstrip()] += copies
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcomes:
+    """What became of some samples.
+
+    Attributes:
+        answered: scores given.
+        scored: of these, those with a value.
+        failed: of these, those that could not be judged; the rest abstained.
+        sum: of all values; infinite or NaN where they are too large together.
+    """
+
+    answered: int = 0
+    scored: int = 0
+    failed: int = 0
+    sum: float = 0.0
+
+    def add(self, other: Outcomes) -> None:
+        """Count what became of others too."""
+        self.answered += other.answered
+        self.scored += other.scored
+        self.failed += other.failed
+        self.sum += other.sum
+
+
+OTHERS: Final = "all others"
+"""Stands for the clients beyond the first `MAX_CLIENTS` of a lane; no token can have this name."""
+
+MAX_CLIENTS: Final = 32
+
+
+class Flows:
+    """Counts outcomes by traffic and client until they are taken; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clients: set[str] = set()
+        self._counts: dict[tuple[Traffic, str], Outcomes] = {}
+
+    def count(self, traffic: Traffic, client: str, score: Score) -> None:
+        """Count the score of a client's sample."""
+        with self._lock:
+            if client not in self._clients:
+                if len(self._clients) < MAX_CLIENTS:
+                    self._clients.add(client)
+                else:
+                    client = OTHERS
+            counts = self._counts.get((traffic, client))
+            if counts is None:
+                counts = self._counts[traffic, client] = Outcomes()
+            counts.answered += 1
+            if score.value is not None:
+                counts.scored += 1
+                counts.sum += score.value
+            elif score.status == "failed":
+                counts.failed += 1
+
+    def take(self) -> dict[tuple[Traffic, str], Outcomes]:
+        """Return what was counted since the last call, by traffic and client."""
+        with self._lock:
+            taken, self._counts = self._counts, {}
+        return taken

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.watch.config import WatchConfig
@@ -33,6 +35,9 @@ class ServerConfig(Options, what="server option"):
         score_log: path of a file, NAME.jsonl, that gets a line for each score, without texts; "" for none.
         score_log_bytes: size from which on that file becomes the older one, which replaces the one before.
         hide_texts: keep prompts and responses off the page at `/`; who has a token sees everyone's there otherwise.
+        history: path of a JSON file that keeps the page's charts of the whole run over a restart; "" for none.
+        report: of the run, for the top of the page: an address, which becomes a link, or the path of a file or folder,
+            from the root on; "" for none.
         watch: how far the page's watch looks back, and its thresholds.
     """
 
@@ -49,6 +54,8 @@ class ServerConfig(Options, what="server option"):
     score_log: str = ""
     score_log_bytes: Count = 256 << 20
     hide_texts: bool = False
+    history: str = ""
+    report: str = ""
     watch: WatchConfig = field(default_factory=WatchConfig)
 
     def __post_init__(self) -> None:
@@ -58,6 +65,11 @@ class ServerConfig(Options, what="server option"):
             raise ValueError(
                 f"server option host={self.host!r} lets other machines ask, and there are no tokens; give a file of "
                 "them (tokens), or say that anyone may ask (open_to_all)"
+            )
+        if self.report and not (_web(self.report) or Path(self.report).is_absolute()):
+            raise ValueError(
+                f"server option report={self.report!r}; give an address that begins with http:// or https://, or a "
+                "path from the root on"
             )
 
     def check_address(self) -> None:
@@ -80,6 +92,14 @@ class ServerConfig(Options, what="server option"):
                 f"port {self.port} of {self.host} cannot be listened on: {(error.strerror or str(error)).lower()}; "
                 "give another port, or 0 for any that is free"
             ) from error
+
+
+def _web(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # an IPv6 address without its end
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The page at `/`, its files, and its data: the service's numbers, their last minutes, and what the watch says.
+"""The page at `/`, its files, and its data: the service's numbers over time, and what the watch says.
 
 The page loads nothing from anywhere else and runs no script but its own: the browser is told so, in case a text that a
 model wrote should ever be taken for markup.
@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias
 from fastapi import APIRouter, Query, Response
 
 from adjudge.rl_integration.server.base.access import Host
+from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
 from adjudge.rl_integration.service.stats import LaneStats, quantile
 from adjudge.rl_integration.watch.panel import Recent, WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
@@ -164,7 +165,11 @@ _TOLD = "name scorer fingerprint generation answered refused shared waiting runn
 
 
 class Board:
-    """Keeps the history, and puts together what the page shows."""
+    """Keeps the history, and puts together what the page shows.
+
+    Raises:
+        ValueError: the file of the configuration's `history` holds none.
+    """
 
     def __init__(self, host: Host, panel: WatchPanel | None) -> None:
         self._host = host
@@ -172,11 +177,15 @@ class Board:
         self._lock = threading.Lock()  # `look` is called on the server's loop, `moment` elsewhere
         self._tick = 0
         self._histories: dict[str, History] = {}
+        self._file = HistoryFile(host.config.history) if host.config.history else None
+        self._runs: dict[str, WholeRun] = self._file.runs if self._file is not None else {}
         self._reports: dict[str, tuple[float, int, HackingReport]] = {}
 
     @asynccontextmanager
     async def ticking(self) -> AsyncIterator[None]:
         """Look at the service once a second for as long as this is open."""
+        if self._file is not None:
+            self._file.start(self._kept)
         task = asyncio.create_task(self._ticks())
         try:
             yield
@@ -185,12 +194,20 @@ class Board:
             with suppress(asyncio.CancelledError):
                 await task
 
+    def close(self) -> None:
+        """Take a last look, and keep it; after `ticking`, once all is answered."""
+        self.look(time.monotonic())
+        if self._file is not None:
+            self._file.close()
+
     def look(self, now: float) -> None:
         """Add a point to every history; `now` is in seconds from any start."""
         with self._lock:
             self._tick += 1
             lanes = self._host.service.stats()
             renewed = [stats.name for stats in lanes if self._history(stats.name).note(stats, now)]
+            for name, outcomes in self._host.service.take_outcomes().items():
+                self._runs.setdefault(name, WholeRun()).note(outcomes, time.time(), self._tick)
         if self._panel is not None:
             for name in renewed:
                 self._panel.forget(name)
@@ -199,12 +216,14 @@ class Board:
         """Return what the page shows now, without the points and samples up to those that it has."""
         with self._lock:
             now = self._tick
-            missing = now - tick if 0 < tick <= now else _POINTS
+            tick = tick if tick <= now else 0  # another server's
+            missing = now - tick if tick else _POINTS
             lanes = [(stats, self._history(stats.name)) for stats in self._host.service.stats()]
             pasts = [(history.newest(missing), history.stalled) for _, history in lanes]
+            runs = {name: run.dump(tick) for name, run in self._runs.items()}
         newest = self._panel.newest(sample) if self._panel is not None else {}
         scorers = [
-            self._scorer(stats, past, stalled, newest.get(stats.name, []))
+            {**self._scorer(stats, past, stalled, newest.get(stats.name, [])), "run": runs.get(stats.name)}
             for (stats, _), (past, stalled) in zip(lanes, pasts, strict=True)
         ]
         return {
@@ -216,10 +235,15 @@ class Board:
             "every": _EVERY,
             "points": _POINTS,
             "sample": max((one.number for samples in newest.values() for one in samples), default=sample),
+            "report": self._host.config.report,
             "texts": self._panel is not None and self._panel.texts,
             "limits": asdict(self._panel.config) if self._panel is not None else None,
             "scorers": scorers,
         }
+
+    def _kept(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: run.dump() for name, run in self._runs.items()}
 
     def _history(self, name: str) -> History:
         return self._histories.setdefault(name, History(_POINTS))
@@ -280,6 +304,7 @@ FILES = {
     "/dashboard/charts.js": "charts.js",
     "/dashboard/samples.js": "samples.js",
     "/dashboard/scorer.js": "scorer.js",
+    "/dashboard/whole_run.js": "whole_run.js",
     "/dashboard/words.js": "words.js",
     "/dashboard/icon.svg": "icon.svg",
 }

@@ -63,6 +63,12 @@ class ServeCommand:
     """A file that gets a line for each score, without texts, for adjudge eval
     live_drift. From 256 MiB on it is begun anew, and the old one is kept."""
 
+    history: Annotated[str | None, tyro.conf.arg(metavar="FILE.json", help_behavior_hint="")] = None
+    """A file that keeps the page's charts of the whole run over a restart."""
+
+    report: Annotated[str | None, tyro.conf.arg(metavar="URL", help_behavior_hint="")] = None
+    """The run's report, for a link on the page; or a path, which it names."""
+
     log_texts: bool = False
     """Write prompts and responses into the log."""
 
@@ -135,7 +141,7 @@ class ServeCommand:
             raise ValueError("no scorer was named; say adjudge serve math, or give a file with `scorers`")
         on_ray = self.ray or "ray" in given
         replicas = config_of(RayConfig, given.pop("ray", None) or {}, "ray") if on_ray else None
-        for option in ("host", "port", "tokens", "score_log"):
+        for option in ("host", "port", "tokens", "score_log", "history", "report"):
             if getattr(self, option) is not None:
                 given[option] = getattr(self, option)
         for option in ("open_to_all", "log_texts", "hide_texts"):

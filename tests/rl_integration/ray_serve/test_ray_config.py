@@ -142,9 +142,9 @@ def test_replicas_that_the_machine_cannot_hold_are_refused(config: RayConfig, fi
             _check_room(config, {"CPU": 2.0, "GPU": 1.0})
 
 
-def test_replicas_have_no_score_log() -> None:
-    config = ServerConfig(port=8000, score_log="scores.jsonl")
-    with pytest.raises(ValueError, match="serve without Ray"):
+@pytest.mark.parametrize("config", [ServerConfig(score_log="a.jsonl"), ServerConfig(history="a.json")])
+def test_replicas_write_no_files(config: ServerConfig) -> None:
+    with pytest.raises(ValueError, match=r"(score_log|history)='a.*serve without Ray"):
         ray_application({"math": "math"}, config, RayConfig())
     with pytest.raises(ValueError, match="serve without Ray"), ray_server({"math": "math"}, config, RayConfig()):
         pass

@@ -1,6 +1,6 @@
-// Small charts as SVG: lines over the last minutes, and bars of values.
+// Small charts as SVG: lines over time, and bars of values.
 
-import { short } from "./words.js";
+import { short, time } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 300;
@@ -22,7 +22,7 @@ function ceiling(value) {
 }
 
 const BIN = 5; // points that are drawn as one: a burst a second is a fence otherwise
-const SPANS = [60, 150, 300, 600]; // points that a chart shows, as many as there are
+const SPANS = [60, 120, 300, 600]; // points that a chart shows, as many as there are
 
 const MEANS = {
   mean: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,
@@ -42,18 +42,19 @@ function binned(column, tick, means) {
   return found.map((values) => (values.length ? MEANS[means](values) : null));
 }
 
-/** One figure with one or two lines over the last minutes; lines have gaps where nothing happened. */
+/** One figure with one or two lines; they have gaps where nothing happened, unless they are `joined`. */
 export class Chart {
-  constructor(parent, { title, lines, format }) {
+  constructor(parent, { title, lines, format, joined = false }) {
     const figure = document.getElementById("chart").content.cloneNode(true).firstElementChild;
     this.title = title;
     this.lines = lines;
     this.format = format;
+    this.joined = joined;
     this.figure = figure;
     this.drawing = figure.querySelector("svg");
     this.now = figure.querySelector(".now");
     figure.querySelector(".title").textContent = title;
-    svg("line", { class: "base", x1: 0, x2: WIDTH, y1: HEIGHT - 0.5, y2: HEIGHT - 0.5 }, this.drawing);
+    this.base = svg("line", { class: "base", x1: 0, x2: WIDTH }, this.drawing);
     this.area = svg("path", { class: "area" }, this.drawing);
     this.paths = lines.map((_, at) => svg("path", { class: `line line${at}` }, this.drawing));
     this.pointer = svg("line", { class: "pointer", y1: 0, y2: HEIGHT, visibility: "hidden" }, this.drawing);
@@ -65,38 +66,54 @@ export class Chart {
 
   /** Draw columns of equal length, the newest value last; `tick` is its number, `every` the seconds between two. */
   draw(columns, tick, every) {
-    const span = SPANS.find((length) => length >= columns[0].length) ?? SPANS.at(-1);
-    this.columns = columns.map((column, at) => binned(column.slice(-span), tick, this.lines[at].means));
-    this.bins = span / BIN;
-    this.every = every * BIN;
-    const highest = Math.max(0, ...this.columns.flat().filter((value) => value !== null));
-    this.top = ceiling(highest);
+    const shown = SPANS.find((length) => length >= columns[0].length) ?? SPANS.at(-1);
+    const found = columns.map((column, at) => binned(column.slice(-shown), tick, this.lines[at].means));
+    this.plot(found, shown / BIN, every * BIN);
+  }
+
+  /** Draw columns as they are, over the time of `bins` values that are `every` seconds apart. */
+  plot(columns, bins, every) {
+    this.columns = columns;
+    this.bins = bins;
+    this.every = every;
+    const values = columns.flat().filter((value) => value !== null);
+    const highest = Math.max(0, ...values);
+    const lowest = Math.min(0, ...values);
+    this.bottom = lowest < 0 ? -ceiling(-lowest) : 0;
+    this.top = highest > 0 || !lowest ? ceiling(highest) : 0;
+    const zero = this.down(0) + 0.5;
+    this.base.setAttribute("y1", zero);
+    this.base.setAttribute("y2", zero);
     this.columns.forEach((column, at) => this.paths[at].setAttribute("d", this.path(column)));
     this.area.setAttribute("d", this.filled(this.columns[0]));
-    this.figure.querySelector(".from").textContent = `${short((span * every) / 60)} min ago`;
-    this.figure.querySelector(".top").textContent = highest > 0 ? `top ${this.format(this.top)}` : "";
+    this.figure.querySelector(".from").textContent = `${time(bins * every)} ago`;
+    const scale = lowest < 0 ? `${this.format(this.bottom)} to ${this.format(this.top)}` : `top ${this.format(this.top)}`;
+    this.figure.querySelector(".top").textContent = highest > 0 || lowest < 0 ? scale : "";
     this.tell();
   }
 
+  down(value) {
+    return TOP + (HEIGHT - TOP - 1) * (1 - (value - this.bottom) / (this.top - this.bottom));
+  }
+
   spot(column, index) {
-    const across = WIDTH * (1 - (column.length - 1 - index) / (this.bins - 1));
-    const down = TOP + (HEIGHT - TOP - 1) * (1 - column[index] / this.top);
-    return `${Math.max(0, across).toFixed(1)} ${down.toFixed(1)}`;
+    const across = WIDTH * (1 - (column.length - 1 - index) / Math.max(1, this.bins - 1));
+    return `${Math.max(0, across).toFixed(1)} ${this.down(column[index]).toFixed(1)}`;
   }
 
   path(column) {
     let drawn = false;
     return column.map((value, index) => {
       const begins = value !== null && !drawn;
-      drawn = value !== null;
-      if (!drawn) return "";
+      drawn = value !== null || (this.joined && drawn);
+      if (value === null) return "";
       const alone = begins && (column[index + 1] ?? null) === null;
       return `${begins ? "M" : "L"}${this.spot(column, index)}${alone ? "h0.1" : ""}`;
     }).join("");
   }
 
   filled(column) {
-    if (column.length < 2 || column.includes(null)) return "";
+    if (this.joined || column.length < 2 || column.includes(null)) return "";
     const spots = column.map((_, index) => this.spot(column, index));
     return `M${spots[0].split(" ")[0]} ${HEIGHT}L${spots.join("L")}L${WIDTH} ${HEIGHT}Z`;
   }
@@ -131,7 +148,7 @@ export class Chart {
     });
     if (this.at) {
       const ago = document.createElement("small");
-      ago.textContent = `${Math.round(this.at * this.every)} s ago`;
+      ago.textContent = `${time(Math.round(this.at * this.every))} ago`;
       spans.push(ago);
     }
     this.now.replaceChildren(...spans);

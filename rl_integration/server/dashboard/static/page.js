@@ -121,6 +121,17 @@ function head(found) {
   byId("version").textContent = found.version;
   byId("subline").textContent =
     `${plural(all, "scorer")} · ${plural(total, "score")} in ${span(found.now - found.started)}`;
+  report(found.report);
+}
+
+/** Name the run's report: an address of the web as a link, and anything else as the text that it is. */
+function report(address) {
+  const [place, link] = [byId("report"), byId("report").querySelector("a")];
+  const web = /^https?:[/]{2}/i.test(address);
+  place.hidden = !address;
+  link.hidden = !web;
+  if (web) link.href = address;
+  place.querySelector("span").textContent = web ? "" : `the run's report: ${address}`;
 }
 
 function notice(text, tone = "") {

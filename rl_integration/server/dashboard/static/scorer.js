@@ -2,6 +2,7 @@
 
 import { Chart, bars } from "./charts.js";
 import { Samples, outcomes } from "./samples.js";
+import { WholeRun } from "./whole_run.js";
 import { plural, share, short, time, whole } from "./words.js";
 
 export const STATES = {
@@ -59,6 +60,7 @@ export class Scorer {
     this.past = {};
     this.generation = null;
     this.charts = CHARTS.map((one) => new Chart(this.find(".charts"), one));
+    this.run = new WholeRun(this.find(".run"));
     this.samples = new Samples(this.find(".samples"), texts);
     parent.append(this.card);
   }
@@ -74,6 +76,7 @@ export class Scorer {
     }
     this.latest = found;
     this.frame = frame;
+    this.run.add(found.run, frame.now);
     this.samples.add(found.newest);
     this.line(found);
     if (this.card.open) this.details();
@@ -95,6 +98,7 @@ export class Scorer {
     CHARTS.forEach((one, at) => {
       this.charts[at].draw(one.columns.map((name) => this.past[name] ?? []), frame.tick, frame.every);
     });
+    this.run.draw();
     this.find(".watch").hidden = this.find(".values").hidden = this.find(".samples").hidden = !found.watch;
     if (found.watch) this.watch(found.watch, frame.limits);
     else outcomes(this.find(".outcomes"), found.reasons, "since the start");

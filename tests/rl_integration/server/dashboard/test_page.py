@@ -13,14 +13,25 @@ from selenium.common.exceptions import NoAlertPresentException, StaleElementRefe
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 from tests.rl_integration.server.dashboard.conftest import Lengths, Running, Serve, log_of, requests_of
+
+from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.dashboard import whole_run
+from adjudge.rl_integration.service.tickets import Traffic
 
 TOKEN = "0123456789abcdef"
 HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)></svg>{{7*7}}"
     '<a href="javascript:alert(4)">x</a>\N{RIGHT-TO-LEFT OVERRIDE}\ud800</dd></dl><iframe src="//elsewhere.test/">'
 )
+
+
+class Below(Lengths):
+    """Scores longer responses lower."""
+
+    def _one(self, text: str) -> Score:
+        return Score.scored(-float(len(text)))
 
 
 class Page:
@@ -94,7 +105,7 @@ def test_numbers_live(browser: webdriver.Chrome, serve: Serve) -> None:
     assert page.all(".bars rect")[0].accessible_name.startswith("1: 1")
     page.until(lambda: len(page.all(".samples li")) == 4)
     assert page.one(".samples li .value").text == "failed"
-    page.until(lambda: len(page.all(".chart path.line[d^='M']")) == 5)
+    page.until(lambda: len(page.all(".body > .charts path.line[d^='M']")) == 5)
     assert page.quiet()
 
 
@@ -131,6 +142,67 @@ def test_the_browser_is_told_to_run_nothing_else(browser: webdriver.Chrome, serv
     page.until(
         lambda: set(browser.execute_script("return window.refused")) >= {"enforce img-src", "enforce connect-src"}
     )
+
+
+def test_the_whole_run_by_traffic_and_client_and_over_a_restart(
+    browser: webdriver.Chrome, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_run, "SHORTEST", 10**7)  # all within one slot
+    options: dict[str, Any] = {"history": str(tmp_path / "history.json"), "report": "https://runs.test/1?a=<b>"}
+    running = serve(**options)
+
+    def score(*responses: str, client: str, traffic: Traffic = "train") -> None:
+        asked = [Sample(prompt=f"prompt {place}", response=text) for place, text in enumerate(responses)]
+        running.service.score_blocking("lengths", asked, client=client, traffic=traffic)
+
+    score("a", "bbb", "", "cc", client="run1")
+    page = Page(browser, running)
+    page.shows(".run .charts", "training 2evaluation –")
+    assert not page.one(".run select").is_displayed(), "there is one client"
+    score("dddd", client="run1", traffic="eval")
+    score("eight888", client=HOSTILE.replace("\ud800", ""))
+    page.until(lambda: page.one(".run select").is_displayed())
+    assert page.one(".run select").accessible_name == "client"
+    names = [chart.accessible_name for chart in page.all(".run [role=img]")]
+    assert names == [
+        "Mean reward: training 3.5, evaluation 4",
+        "Could not be judged: training 20\u00a0%, evaluation 0\u00a0%",
+    ]
+    assert len(page.all(".run path.line[d^='M']")) == 4
+    choice = Select(page.one(".run select"))
+    assert [option.text for option in choice.options][::2] == ["all clients", "run1"]
+    choice.select_by_visible_text("run1")
+    page.shows(".run .charts", "training 2evaluation 4")
+    page.shows(".run .charts", "training 25\u00a0%evaluation 0")
+    score("", client="other")
+    page.until(lambda: len(choice.options) == 4)
+    assert choice.first_selected_option.text == "run1", "another client came, and the choice stays"
+    page.shows(".run .charts", "training 2evaluation 4")
+    link = page.one("#report a")
+    assert (link.text, link.get_attribute("href")) == ("the run's report", "https://runs.test/1?a=%3Cb%3E")
+    assert page.all("main :is(img, script, iframe, a, b)") == []
+    running.stop()
+    options["report"] = "/runs/<b>1"
+    port = int(running.address.rpartition(":")[2])
+    running = serve(port=port, **options)
+    page.shows("#report", "the run's report: /runs/<b>1")
+    assert not page.one("#report a").is_displayed()
+    page.until(lambda: len(Select(page.one(".run select")).options) == 4)
+    page.shows(".run .charts", "training 3.5evaluation 4")
+    page.shows(".run .charts", "training 33\u00a0%evaluation 0")
+    page.shows(".foot", "0 scores since the start")
+
+
+def test_rewards_below_zero_stand_below_the_line(browser: webdriver.Chrome, serve: Serve) -> None:
+    running = serve({"below": Below()})
+    running.score("a", "bbb", scorer="below")
+    page = Page(browser, running)
+    page.shows(".run .top", "-2 to 0")
+    line, base = page.one(".run .line0").get_attribute("d"), page.one(".run .base").get_attribute("y1")
+    assert line is not None
+    assert base is not None
+    assert float(line.split()[1].split("h")[0]) == 83, "it is at the bottom"
+    assert float(base) == 6.5
 
 
 def test_length_hacking_raises_the_alarm(browser: webdriver.Chrome, serve: Serve) -> None:
@@ -202,6 +274,7 @@ def test_keys_and_labels_are_enough(browser: webdriver.Chrome, serve: Serve) -> 
     browser.switch_to.active_element.send_keys(Keys.ENTER, Keys.TAB, Keys.TAB, Keys.TAB)
     page.until(lambda: len(page.all(".samples li")) == 3)
     page.until(lambda: "0.00" not in page.one(".chart svg").accessible_name)
+    page.until(lambda: page.one(".run").is_displayed())
     names = [element.accessible_name for element in page.all("[role=img]")]
     assert [name.split(":")[0] for name in names[:4]] == [
         "Scores per second",
@@ -211,7 +284,7 @@ def test_keys_and_labels_are_enough(browser: webdriver.Chrome, serve: Serve) -> 
     ]
     assert all(names)
     levels = [int(element.tag_name[1]) for element in page.all("main h2, main h3, h1")]
-    assert levels == [1, 2, 3, 3, 3, 3]
+    assert levels == [1, 2, 3, 3, 3, 3, 3]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -25,11 +25,13 @@ class Unserved:
 
 def test_the_watch_and_the_flag_reach_the_panel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     panels: list[WatchPanel | None] = []
+    configs: list[ServerConfig] = []
 
     def server(
         service: RewardService, config: ServerConfig, tell: Callable[[str], None], panel: WatchPanel | None = None
     ) -> Unserved:
         panels.append(panel)
+        configs.append(config)
         return Unserved()
 
     monkeypatch.setattr(running, "server", server)
@@ -37,12 +39,13 @@ def test_the_watch_and_the_flag_reach_the_panel(monkeypatch: pytest.MonkeyPatch,
     file = tmp_path / "serve.yaml"
     file.write_text("port: 0\nwatch: {longer: 4, at_maximum: 0.98}\nscorers: {exact: exact}\n")
     assert ServeCommand(config=str(file), hide_texts=True).run() == 0
-    assert ServeCommand(scorers=("exact",), port=0).run() == 0
+    assert ServeCommand(scorers=("exact",), port=0, history="run.json", report="https://there/").run() == 0
     first, second = panels
     assert first is not None
     assert second is not None
     assert (first.config.longer, first.config.at_maximum, first.texts) == (4, 0.98, False)
     assert (second.config.longer, second.texts) == (2.0, True)
+    assert [(one.history, one.report) for one in configs] == [("", ""), ("run.json", "https://there/")]
 
 
 @pytest.mark.parametrize(
