@@ -7,7 +7,7 @@ prefix before it.  What the last layer's attention says of a token is seen by no
 for the tokens alone that are asked for.
 
 On a CPU a piece is a call of PyTorch's attention; on a GPU all pieces are one call of its variable-length kernel (half
-precision only).  No GPU has run this yet: `usable` compares with the plain way before anything is packed.
+precision only).  `usable` compares with the plain way before anything is packed.
 
 Not covered: models whose attention is more than causal with or without a sliding window (soft caps, sinks, chunks), and
 layers that are no attention; these are read in padded rows.
