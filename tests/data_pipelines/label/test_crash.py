@@ -31,7 +31,7 @@ class Careful:
 '''
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("suffix", [pytest.param("jsonl", marks=pytest.mark.full), "jsonl.gz"])
 def test_killed_before_each_step_on_the_file_system(tmp_path: Path, suffix: str) -> None:
     driver = Path(__file__).with_name("crash_driver.py")
     ran = subprocess.run([sys.executable, str(driver), str(tmp_path), suffix], capture_output=True, text=True)

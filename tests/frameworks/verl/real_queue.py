@@ -1,22 +1,19 @@
 """What verl's default trainer does with answers that adjudge cannot judge: its own agent loop, queue and sampler.
 
 verl's `AgentLoopWorkerTQ` generates (a scripted model answers in place of vLLM), has each answer scored by its reward
-workers, and puts it into TransferQueue, from which its `ReplayBuffer` samples a step.  Prints one line of JSON.
-
-Usage: python real_queue.py MODEL
+workers, and puts it into TransferQueue, from which its `ReplayBuffer` samples a step.  `under_ray.py` runs it.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+import asyncio
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ray
-from transformers import AutoTokenizer
 
 real_verl: Any = import_module("real_verl")  # beside this file
 tq: Any = import_module("transfer_queue")
@@ -28,7 +25,7 @@ TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 
 GROUP = 2
 FUNCTION = real_verl.FUNCTION
-BY_NAME = f"{FUNCTION}.path=pkg://adjudge.verl"
+BY_NAME = real_verl.BY_NAME
 SAMPLER = (
     "trainer.v1.sampler.custom_sampler.path=pkg://adjudge.verl",
     "trainer.v1.sampler.custom_sampler.name=sampler",
@@ -38,30 +35,46 @@ FILTER = ("algorithm.filter_groups.enable=True", "algorithm.filter_groups.metric
 
 
 class Scripted:
-    """Answers each prompt with what is written down for the number in it, a new one each time."""
+    """Answers each prompt with what it asks for: the first of its answers, then the second, and so on."""
 
-    def __init__(self, tokenizer: Any, answers: list[list[str]]) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._answers = [list(some) for some in answers]
+        self._times: Counter[str] = Counter()
 
     async def generate(self, request_id: str, *, prompt_ids: list[int], **more: Any) -> Any:
         """Return the ids of the next answer, with the end token."""
-        number = int(self._tokenizer.decode(prompt_ids).split("question ")[1].split("?")[0].replace(" ", ""))
-        ids = self._tokenizer.encode(self._answers[number].pop(0), add_special_tokens=False)
+        prompt = self._tokenizer.decode(prompt_ids)
+        answers = prompt.split("give ")[1].split(" !")[0].split(" or ")
+        ids = self._tokenizer.encode(answers[self._times[prompt] % len(answers)], add_special_tokens=False)
+        self._times[prompt] += 1
         return TokenOutput(token_ids=[*ids, self._tokenizer.eos_token_id])
+
+
+class Workers:
+    """verl's reward worker and agent loop worker, which take seconds to come up: all steps share them."""
+
+    def __init__(self, config: Any, tokenizer: Any) -> None:
+        self._rewards = loops.RewardLoopManager(config)
+        self._agents = Worker.remote(config, Scripted(tokenizer), None, self._rewards.reward_loop_worker_handles)
+
+    def generate(self, batch: Any) -> None:
+        """Have a batch answered and scored, into the queue."""
+        ray.get(self._agents.generate_sequences.remote(batch))
+
+    def end(self) -> None:
+        """End both."""
+        for worker in (self._agents, *self._rewards.reward_loop_workers):
+            ray.kill(worker)
 
 
 class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
     """verl's trainer, of which only the sampler is made and asked."""
 
-    def __init__(self, config: Any, tokenizer: Any, rows: list[dict[str, Any]]) -> None:
-        self.config, self.tokenizer, self.rows = config, tokenizer, rows
+    def __init__(self, config: Any, tokenizer: Any, workers: Workers, rows: list[dict[str, Any]]) -> None:
+        self.config, self.tokenizer, self.workers, self.rows = config, tokenizer, workers, rows
         self.trainer_mode = config.trainer.v1.trainer_mode
         self.replay_buffer = self._build_replay_buffer()
         self.replay_buffer.poll_interval = 0.2
-        self.loop = loops.RewardLoopManager(config)
-        answers = [row["answers"] for row in rows]
-        self.worker = Worker.remote(config, Scripted(tokenizer, answers), None, self.loop.reward_loop_worker_handles)
 
     def step(self, sampled: int) -> dict[str, Any]:
         """Generate for all rows, and return what a step of some groups trains on, by question."""
@@ -69,7 +82,10 @@ class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
         columns: dict[str, list[Any]] = {
             "uid": names,
             "index": list(range(len(names))),
-            "raw_prompt": [[{"role": "user", "content": f"question {place} ?"}] for place in range(len(names))],
+            "raw_prompt": [
+                [{"role": "user", "content": f"question {place} ? give {' or '.join(row['answers'])} !"}]
+                for place, row in enumerate(self.rows)
+            ],
             "data_source": ["gsm8k"] * len(names),
             "reward_model": [{"ground_truth": row["gold"], "style": "rule"} for row in self.rows],
             "extra_info": [{}] * len(names),
@@ -79,7 +95,7 @@ class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
         tu.assign_non_tensor_data(batch, "global_steps", 1)
         tags = [{"is_prompt": True, "status": "pending", "global_steps": 1} for _ in names]
         tq.kv_batch_put(keys=names, partition_id="train", tags=tags)
-        ray.get(self.worker.generate_sequences.remote(batch))
+        self.workers.generate(batch)
         batch, metrics = self.replay_buffer.sample(1, "train", sampled)
         data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["rm_scores", "extra_fields"])
         scores: dict[int, list[float]] = {}
@@ -100,59 +116,62 @@ def _objects(values: list[Any]) -> Any:
     return found
 
 
-def step(model: str, rows: list[dict[str, Any]], *settings: str, sampled: int = 0) -> Any:
-    """Return what a step trains on, or what ended it."""
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    config = real_verl.configured(
+def configured(model: str, *settings: str) -> Any:
+    """Return verl's configuration for a group of answers to each prompt."""
+    return real_verl.configured(
         model,
         f"actor_rollout_ref.rollout.n={GROUP}",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
         f"actor_rollout_ref.rollout.agent.agent_loop_config_path={Path(__file__).parent / 'agent_loops.yaml'}",
         *settings,
     )
-    trainer = Trainer(config, tokenizer, rows)
-    try:
-        return trainer.step(sampled or len(rows))
-    finally:
-        tq.kv_clear(partition_id="train", keys=list((tq.kv_list() or {}).get("train", {})))
-        for worker in (trainer.worker, *trainer.loop.reward_loop_workers):
-            ray.kill(worker)
 
 
-def main() -> None:
-    """Run all of it."""
-    model = sys.argv[1]
+def steps(model: str, tokenizer: Any) -> dict[str, Any]:
+    """What steps train on, or what ended them; and what is said of settings before anything is generated."""
+    scorer = f"+{KWARGS}.scorer=math"
+    config = configured(model, BY_NAME, scorer)
+    tq.init(config.transfer_queue)
+    workers = Workers(config, tokenizer)
+
+    def step(rows: list[dict[str, Any]], *settings: str, sampled: int = 0) -> Any:
+        trainer = Trainer(configured(model, BY_NAME, *settings), tokenizer, workers, rows)
+        try:
+            return trainer.step(sampled or len(rows))
+        finally:
+            tq.kv_clear(partition_id="train", keys=list((tq.kv_list() or {}).get("train", {})))
+
     right, wrong, broken = "\\boxed{2}", "\\boxed{3}", "\\frac{1}{"
     plain = [{"answers": [right, wrong], "gold": "2"}, {"answers": [right, right], "gold": broken}]
     many = [{"answers": [wrong, wrong], "gold": broken} for _ in range(17)] + [plain[0]]
     same = [{"answers": [right, right], "gold": "2"}, plain[0]]
-    tools = [{"answers": [right, right], "gold": "2", "tools": True}, {**plain[0], "tools": True}]
-    ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False)  # not a cluster that is up here
+    tools = [{"answers": [right, right], "gold": "2", "tools": True}, {**plain[0], "tools": True}] * 9
     try:
-        tq.init(
-            real_verl.configured(model, "transfer_queue.backend.SimpleStorage.num_data_storage_units=1").transfer_queue
-        )
-        ours = (BY_NAME, *SAMPLER)
-        scorer, graded = f"+{KWARGS}.scorer=math", f"+{KWARGS}.tool_text=grade"
-        found = {
-            "without the sampler": step(model, many, BY_NAME, scorer),
-            "few fail": step(model, plain, *ours, scorer),
-            "most fail": real_verl.message_of(lambda: step(model, many, *ours, scorer)),
-            "filtered": step(model, same, *ours, scorer, *FILTER, sampled=1),
-            "tools": real_verl.message_of(lambda: step(model, tools * 9, *ours, scorer)),
-            "tools graded": step(model, tools, *ours, scorer, graded),
+        return {
+            "without the sampler": step(many, scorer),
+            "few fail": step(plain, *SAMPLER, scorer),
+            "most fail": real_verl.message_of(lambda: step(many, *SAMPLER, scorer)),
+            "filtered": step(same, *SAMPLER, scorer, *FILTER, sampled=1),
+            "tools": real_verl.message_of(lambda: step(tools, *SAMPLER, scorer)),
+            "tools graded": graded(model, tokenizer, scorer, f"+{KWARGS}.tool_text=grade"),
             "misspelt": [
-                real_verl.message_of(lambda: step(model, plain, *ours, f"+{KWARGS}.{option}"))  # noqa: B023
+                real_verl.message_of(lambda: step(plain, *SAMPLER, f"+{KWARGS}.{option}"))  # noqa: B023
                 for option in ("scorrer=math", "scorer=maths")
             ],
             "sampler": real_verl.message_of(
-                lambda: step(model, plain, *ours, scorer, "+trainer.v1.sampler.sampler_kwargs.max_failed=2")
+                lambda: step(plain, *SAMPLER, scorer, "+trainer.v1.sampler.sampler_kwargs.max_failed=2")
             ),
         }
     finally:
-        ray.shutdown()
-    print(json.dumps(found))
+        workers.end()
 
 
-if __name__ == "__main__":
-    main()
+def graded(model: str, tokenizer: Any, *settings: str) -> list[float]:
+    """Return the rewards of a right and a wrong answer after four turns, from the manager that verl's workers load."""
+    config = configured(model, BY_NAME, *settings)
+    rewards = []
+    for row in real_verl.ROWS[:2]:
+        data = real_verl.batch(tokenizer, [row])
+        data.non_tensor_batch["__num_turns__"] = np.array([4])
+        rewards.append(asyncio.run(real_verl.asked(config, tokenizer, data))["reward_score"])
+    return rewards

@@ -1,23 +1,18 @@
 """verl's own configuration, loaders, reward workers (as Ray actors) and agent loop, with adjudge's reward in them.
 
-What a GPU would do is left out: a scripted model answers in place of vLLM.  Prints one line of JSON.  verl installs a
-package called `tests`, so nothing of ours can be imported from there.
-
-Usage: python real_verl.py MODEL SETTINGS, which are those that the page for verl shows, as JSON.
+What a GPU would do is left out: a scripted model answers in place of vLLM.  verl installs a package called `tests`, so
+nothing of ours can be imported from there.  `under_ray.py` runs it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import ray
 import torch
-from transformers import AutoTokenizer
 
 import adjudge.verl as adapter
 
@@ -31,9 +26,7 @@ TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 DataProto: Any = import_module("verl").DataProto
 
 FUNCTION = "reward.custom_reward_function"
-SHOWN = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {"function": [""], "manager": []}  # Ray imports this as well
-BY_NAME = SHOWN["function"][0]
-MANAGER = tuple(setting for setting in SHOWN["manager"] if "reward_manager" in setting)
+BY_NAME = f"{FUNCTION}.path=pkg://adjudge.verl"
 MATH = (f"+{FUNCTION}.reward_kwargs.scorers.gsm8k=math", f"+{FUNCTION}.reward_kwargs.scorer=repetition")
 TELLING = "+reward.reward_kwargs.scorer='telling:Telling'"
 PARTS = "+reward.reward_kwargs.parts=[prompt_turns,group,cut,level]"
@@ -176,7 +169,7 @@ ROWS = [
 ]
 
 
-def functions(model: str, tokenizer: Any) -> dict[str, Any]:
+def functions(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
     """The reward function, in verl's naive manager behind Ray, in its agent loop, and in its old batch manager."""
     config = configured(model, BY_NAME, *MATH, f"+{FUNCTION}.reward_kwargs.fallback=-0.5")
     loop = loops.RewardLoopManager(config)
@@ -187,8 +180,7 @@ def functions(model: str, tokenizer: Any) -> dict[str, Any]:
     by_file = f"{FUNCTION}.path={adapter.__file__}"
     strict = configured(model, by_file, *MATH)
     found["by_file"] = asyncio.run(asked(strict, tokenizer, batch(tokenizer, ROWS)[0:1]))
-    shown = configured(model, *SHOWN["function"])
-    found["shown"] = asyncio.run(asked(shown, tokenizer, batch(tokenizer, ROWS)[0:1]))
+    found["shown"] = asyncio.run(asked(configured(model, *shown), tokenizer, batch(tokenizer, ROWS)[0:1]))
     found["others"] = {}
     for name in ("dapo", "gdpo", "rate_limited"):
         other = configured(model, BY_NAME, *MATH, f"reward.reward_manager.name={name}")
@@ -209,9 +201,10 @@ def functions(model: str, tokenizer: Any) -> dict[str, Any]:
     return found
 
 
-def managers(model: str, tokenizer: Any) -> dict[str, Any]:
+def managers(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
     """Our manager: behind Ray in verl's agent loop, and in this process with a mask."""
-    config = configured(model, *MANAGER, TELLING, PARTS, "+reward.reward_kwargs.columns=[level]")
+    manager = [setting for setting in shown if "reward_manager" in setting]
+    config = configured(model, *manager, TELLING, PARTS, "+reward.reward_kwargs.columns=[level]")
     rows = [
         {"answer": "yes yes", "gold": "x", "uid": 7, "info": {"level": 5}},
         {"answer": "yes " * 40, "gold": "x", "uid": 8, "info": {"level": 6}},
@@ -233,19 +226,3 @@ def managers(model: str, tokenizer: Any) -> dict[str, Any]:
     data.batch["response_mask"] = mask
     found["turns_masked"] = asyncio.run(asked(config, tokenizer, data))
     return found
-
-
-def main() -> None:
-    """Run all of it."""
-    model = sys.argv[1]
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)  # not a cluster that is up here
-    try:
-        found = {"functions": functions(model, tokenizer), "managers": managers(model, tokenizer)}
-    finally:
-        ray.shutdown()
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()

@@ -81,7 +81,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ran(folder: Path) -> Any:
     model = taught(folder / "model", pyarrow.parquet.read_table(folder / "rows.parquet").to_pylist())
-    return run_in("verl", HERE / "real_trainer.py", str(model), json.dumps(settings()), str(folder))
+    arguments = str(model), json.dumps(settings()), str(folder)
+    return run_in("verl", HERE / "real_trainer.py", *arguments, without="sklearn,vllm")
 
 
 def test_each_answer_has_the_score_that_our_scorer_gives_it(ran: Any, folder: Path) -> None:

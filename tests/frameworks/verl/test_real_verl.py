@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.tiny_models import write_model
-from tests.frameworks.environment import run_in
-from tests.frameworks.pages import blocks
-
-HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    model = write_model(tmp_path_factory.mktemp("verl") / "model")
-    shown = {"function": settings("python -m verl"), "manager": settings("reward.reward_manager")}
-    return run_in("verl", HERE / "real_verl.py", str(model), json.dumps(shown))
-
-
-def settings(beginning: str) -> list[str]:
-    """The settings of verl's that the page shows in a block."""
-    (block,) = blocks("verl", beginning)
-    return [word for word in block.split() if word.startswith(("reward.", "+reward."))]
+@pytest.fixture
+def ran(under_ray: Any) -> Any:
+    return under_ray
 
 
 @pytest.mark.parametrize("path", ["colocated", "streaming"])
