@@ -194,7 +194,7 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
         step=_step(newest),
         tensors=load_file(newest / _TENSORS),
         random=load_file(newest / _RANDOM),
-        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True, map_location="cpu"),
+        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True, map_location="cpu", mmap=True),
         record=json.loads((newest / _RECORD).read_text(encoding="utf-8")),
     )
 

@@ -50,8 +50,8 @@ from adjudge.training.sharding import (
     in_shards,
     own_part,
     put_optimizer_state,
-    whole,
     whole_optimizer_state,
+    whole_tensors,
 )
 
 _LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
@@ -195,11 +195,11 @@ class Learner:
         return batch.numbers | {name: sum(values) / len(values) for name, values in numbers.items()}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what is trained, by name, and the optimiser's state; whole, where there are shards."""
+        """Return what is trained, by name, and the optimiser's state; of shards, all in the first process alone."""
         if not self._sharded:
             return self._parameters(), self.optimizer.state_dict()
-        tensors = {name: whole(value).cpu() for name, value in self._parameters().items()}
-        return tensors, whole_optimizer_state(self.optimizer)
+        keep = self._processes.is_main_process
+        return whole_tensors(self._parameters(), keep=keep), whole_optimizer_state(self.optimizer, keep=keep)
 
     def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
         """Put a state in place; see `put_back`."""

@@ -256,11 +256,12 @@ class Policy:
         """
         if folder is None and self.shards is None:
             return
-        state, factors = None, None
+        state, factors, keep = None, None, folder is not None
         if self.lora is not None:
-            state, factors = self._merged_copy(), whole_state(self._adapted, only=".lora_")
+            state = self._merged_copy(keep=keep)
+            factors = whole_state(self._adapted, keep=keep, only=".lora_")
         elif self.shards is not None:
-            state = whole_state(self.model)
+            state = whole_state(self.model, keep=keep)
         if folder is None:
             return
         config = copy.deepcopy(self.model.config)
@@ -276,7 +277,7 @@ class Policy:
         self.tokenizer.save_pretrained(folder)
 
     @torch.no_grad()
-    def _merged_copy(self) -> dict[str, Tensor]:
+    def _merged_copy(self, *, keep: bool) -> dict[str, Tensor]:
         start = {name.replace(_BENEATH, ""): value for name, value in self.model.named_parameters()}
         copied: dict[str, Tensor] = {}
         lost, learnt, kind = 0.0, 0.0, torch.float32
@@ -286,7 +287,8 @@ class Policy:
                 rounded = value.to(kind)
                 lost += float((rounded.float() - value).square().sum())
                 learnt += float((value - whole(start[name])).square().sum())
-            copied[name] = value.detach().cpu()
+            if keep:
+                copied[name] = value.detach().cpu()
         share = math.sqrt(lost / learnt) if learnt else 0.0
         if share > _MOST_LOST:
             _LOG.warning(

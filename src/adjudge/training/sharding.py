@@ -34,7 +34,7 @@ class Shards:
     """
 
     def __init__(
-        self, model: nn.Module, *, device: torch.device, bf16: bool, cpu_offload: bool, layers: Collection[str]
+        self, model: Any, *, device: torch.device, bf16: bool, cpu_offload: bool, layers: Collection[str]
     ) -> None:
         import torch.distributed as dist
         from torch.distributed.fsdp import (
@@ -52,7 +52,7 @@ class Shards:
                 "GPU: torchrun --nproc-per-node 1), or set learning.sharding to none"
             )
         self.device = device
-        self._root: Any = model
+        self._root = model
         self._gathered = 0
         kinds: dict[str, Any] = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32} if bf16 else {}
         options: dict[str, Any] = {
@@ -127,43 +127,41 @@ def in_shards(value: Tensor, like: Any) -> Tensor:
     """Return a whole tensor in shards like those of another, or as it is if that one is not in shards."""
     if not is_sharded(like):
         return value
-    from torch.distributed.tensor import DTensor, distribute_tensor
+    from torch.distributed.tensor import distribute_tensor
 
-    parts = distribute_tensor(value, like.device_mesh, like.placements, src_data_rank=None)
-    local = parts.to_local().to(like.device)
-    return DTensor.from_local(
-        local, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
-    )
+    return distribute_tensor(value, like.device_mesh, like.placements, src_data_rank=None).to(like.device)
 
 
-def whole_state(model: nn.Module, *, only: str = "") -> dict[str, Tensor]:
-    """Return a model's state on the CPU, with tied weights tied, for which all processes ask.
+def whole_tensors(tensors: Mapping[str, T], *, keep: bool) -> dict[str, T]:
+    """Return tensors on the CPU, and what else there is; all processes ask for it, and get nothing without `keep`."""
+    gathered: dict[str, T] = {}
+    for name, value in tensors.items():
+        one: Any = whole(value).cpu() if isinstance(value, Tensor) else value
+        if keep:
+            gathered[name] = one
+    return gathered
+
+
+def whole_state(model: nn.Module, *, keep: bool, only: str = "") -> dict[str, Tensor]:
+    """Return a model's state on the CPU, with tied weights tied; all processes ask for it.
 
     Args:
         model: the model.
+        keep: else it is for the other processes, and nothing is returned.
         only: what the names have in them.
     """
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    names: dict[int, str] = {}
-    state: dict[str, Tensor] = {}
-    own = model.state_dict()
-    for name in own:
-        if only in name:
-            first = names.setdefault(id(parameters.get(name, own[name])), name)
-            state[name] = state[first] if first in state else whole(own[name]).cpu()
-    return state
+    own = {name: value for name, value in model.state_dict().items() if only in name}
+    firsts: dict[int, str] = {}
+    first = {name: firsts.setdefault(id(parameters.get(name, value)), name) for name, value in own.items()}
+    state = whole_tensors({name: own[name] for name in firsts.values()}, keep=keep)
+    return {name: state[first[name]] for name in own} if keep else {}
 
 
-def whole_optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Return an optimiser's state on the CPU, as if nothing was in shards; all processes ask for it."""
+def whole_optimizer_state(optimizer: torch.optim.Optimizer, *, keep: bool) -> dict[str, Any]:
+    """Return an optimiser's state on the CPU, as if nothing was in shards; see `whole_tensors`."""
     state: dict[str, Any] = optimizer.state_dict()
-    return {
-        **state,
-        "state": {
-            place: {name: whole(one).cpu() if isinstance(one, Tensor) else one for name, one in of.items()}
-            for place, of in state["state"].items()
-        },
-    }
+    return {**state, "state": {place: whole_tensors(of, keep=keep) for place, of in state["state"].items()}}
 
 
 def put_optimizer_state(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:

@@ -96,6 +96,60 @@ def saved(folder: Path, lora: int) -> None:
     assert any(not torch.equal(value, plain[name]) for name, value in small_policy().model.state_dict().items())
 
 
+@pytest.mark.parametrize("lora", [0, 2])
+def test_another_engine_is_handed_whole_weights(nursery: Nursery, tmp_path: Path, lora: int) -> None:
+    """Tied ones once; and the saved policy has them, tied."""
+    from transformers import AutoModelForCausalLM
+
+    for name, count in (("none", 1), ("full", 3)):
+        folder = tmp_path / name
+        folder.mkdir()
+        ends = nursery.run("hand_over", processes=count, folder=str(folder), lora=lora, sharding=name)
+        assert ends == [0] * count
+    for part in ("handed", "back"):
+        expected = load_file(tmp_path / "none" / f"{part}-0.safetensors")
+        assert "lm_head.weight" not in expected
+        for rank in range(3):
+            found = load_file(tmp_path / "full" / f"{part}-{rank}.safetensors")
+            assert found.keys() == expected.keys()
+            assert all(torch.allclose(value, expected[name], atol=1e-6) for name, value in found.items()), part
+    causal: Any = AutoModelForCausalLM
+    model = causal.from_pretrained(tmp_path / "full" / "policy")
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in found.items())
+
+
+@pytest.mark.parametrize("option", [{"cpu_offload": True}, {"gradient_checkpointing": True}])
+def test_options_for_memory_change_nothing(nursery: Nursery, tmp_path: Path, option: dict[str, Any]) -> None:
+    one = learnt(nursery, tmp_path / "one", objective="ppo", steps=2)
+    assert apart(one, learnt(nursery, tmp_path / "two", 2, objective="ppo", steps=2, **SHARDS, **option)) <= 1e-5
+
+
+def test_shards_in_bfloat16_learn_as_a_whole_policy_in_it(nursery: Nursery, tmp_path: Path) -> None:
+    """To the rounding of 8 bits; what is trained, and its gradients, stay in 32."""
+    options: dict[str, Any] = {"objective": "ppo", "precision": "bf16"}
+    one = learnt(nursery, tmp_path / "one", **options)
+    two = learnt(nursery, tmp_path / "two", 2, **options, **SHARDS)
+    whole, parts = (load_file(folder / "grads-0.safetensors") for folder in (one, two))
+    assert {value.dtype for value in parts.values()} == {torch.float32}
+    difference = sum(float((value - parts[name]).square().sum()) for name, value in whole.items())
+    assert difference <= 0.05**2 * sum(float(value.square().sum()) for value in whole.values())
+
+
+def test_processes_write_as_often_as_each_needs_to(nursery: Nursery, tmp_path: Path) -> None:
+    """A curriculum that reads prompts, and asks for more answers where one process has no right one yet."""
+    options: dict[str, Any] = {"steps": 2, "learning": SHARDS, "curriculum": ["pcl", "reinforce_ada"]}
+    assert nursery.run("train", processes=2, folder=str(tmp_path / "run"), **options) == [0, 0]
+    assert [line["answers"] > 4 for line in told(tmp_path / "run")[0]] == [True, True]
+
+
+def test_a_pass_that_memory_does_not_hold_ends_the_run(nursery: Nursery, tmp_path: Path) -> None:
+    """And is not made again: the other process waits in it."""
+    assert nursery.run("out_of_memory", processes=2, folder=str(tmp_path)) == [0, 0]
+    expected = "a pass does not fit into memory (as told); lower learning.micro_tokens (100)"
+    assert all((tmp_path / f"why-{rank}.txt").read_text(encoding="utf-8").startswith(expected) for rank in (0, 1))
+
+
 def test_a_process_alone_is_not_sharded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"learning.sharding is full, .* started alone; start it with torchrun"):
         small_run(tmp_path, small_config(learning=SHARDS), processes=Processes())
