@@ -264,6 +264,7 @@ class Run:
                     f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another "
                     "output, or delete the folder"
                 )
+            self._meet()
             self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
             stack.callback(self._generator.close)
             # PyTorch's random numbers (dropout) are the run's own, and the caller's are put back.
@@ -348,7 +349,13 @@ class Run:
 
     def _gathered(self) -> AbstractContextManager[None]:
         """Where the very model that learns writes, as many calls as it takes in each process, it is in no shards."""
+        self._meet()
         return self.policy.gathered() if self.config.rollouts.engine == "transformers" else nullcontext()
+
+    def _meet(self) -> None:
+        """Wait here for whoever reads or writes a checkpoint: where shards are gathered, NCCL waits ten minutes."""
+        if self.policy.shards is not None:
+            self._processes.broadcast(None)
 
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         began = time.perf_counter()
