@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from benchmarks.gpu import models
 from benchmarks.gpu.report import Part
 from benchmarks.reward_model_scoring import Chat
@@ -28,6 +29,7 @@ from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.training.backbones import Lora
+from adjudge.training.sharding import whole
 
 SMALL = models.Shape(
     hidden_size=512,
@@ -212,7 +214,7 @@ def trained(device: str, config: RunConfig, folder: Path, *, stop: int = 0) -> P
 
 def weights(policy: Policy) -> torch.Tensor:
     """Return all weights as one row."""
-    return torch.cat([value.detach().reshape(-1).cpu() for value in policy.model.parameters()])
+    return torch.cat([whole(value).detach().reshape(-1).cpu() for value in policy.model.parameters()])
 
 
 def training(part: Part, device: str) -> None:
@@ -248,8 +250,27 @@ def low_rank(part: Part, device: str, home: Path) -> None:
     part.add("low-rank factors: from the policy before", distance(now, start), at_least=1e-3)
 
 
+def shards(part: Part, device: str) -> None:
+    """A policy in shards learns what a whole one does; there is one process, so they are whole, too."""
+    backend = "nccl" if device == "cuda" else "gloo"
+    with tempfile.TemporaryDirectory() as home:
+        wanted = weights(trained(device, run_config(steps=4), Path(home, "whole")))
+        dist.init_process_group(backend, init_method=f"file://{home}/met", rank=0, world_size=1)
+        try:
+            for name, more in (("in shards", {}), ("in shards on the host", {"cpu_offload": True})):
+                config = run_config(steps=4, learning={"sharding": "full", **more})
+                found = weights(trained("cpu", config, Path(home, name), stop=2))
+                part.add(f"weights {name}, resumed: from whole ones", distance(found, wanted), at_most=1e-5)
+            config = run_config(steps=4, learning={"sharding": "full", "precision": "bf16"})
+            wanted = weights(trained("cpu", config, Path(home, "bf16")))
+            found = weights(trained("cpu", config, Path(home, "bf16 again"), stop=2))
+            part.add("weights in shards in bfloat16: resumed or not", distance(found, wanted), at_most=1e-5)
+        finally:
+            dist.destroy_process_group()
+
+
 def main(part: Part, device: str) -> None:
     """Check everything."""
     torch.backends.cuda.matmul.allow_tf32 = False
-    for check in (engines, heads, policy_logprobs, training):
+    for check in (engines, heads, policy_logprobs, training, shards):
         check(part, device)

@@ -27,6 +27,7 @@ from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.training.config_file import plain_config
+from adjudge.training.sharding import whole
 
 _FREE = frozenset(
     {
@@ -39,6 +40,8 @@ _FREE = frozenset(
         "eval_steps",
         "learning.micro_tokens",
         "learning.gradient_checkpointing",
+        "learning.sharding",
+        "learning.cpu_offload",
         "rollouts.sampling.max_num_seqs",
         "rollouts.vllm.gpu_memory_utilization",
         "rollouts.vllm.kv_cache_gib",
@@ -93,9 +96,11 @@ def check_facts(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 def weights_digest(weights: Iterable[Tensor]) -> str:
     """Return what equal weights have in common, on any device; the sum of each tensor's bits, read as whole numbers.
 
-    Rounding that went another way anywhere changes it; it is made where the weights are, in one pass.
+    Rounding that went another way anywhere changes it; it is made where the weights are, in one pass.  Of weights in
+    shards, all processes ask for it.
     """
-    sums = [value.detach().contiguous().view(_BITS[value.dtype.itemsize]).sum(dtype=torch.int64) for value in weights]
+    parts = (whole(value).detach().contiguous() for value in weights)
+    sums = [value.view(_BITS[value.dtype.itemsize]).sum(dtype=torch.int64) for value in parts]
     return _digest([int(one) for one in torch.stack([one.cpu() for one in sums])] if sums else [])
 
 
@@ -189,7 +194,7 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
         step=_step(newest),
         tensors=load_file(newest / _TENSORS),
         random=load_file(newest / _RANDOM),
-        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True, map_location="cpu"),
+        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True, map_location="cpu", mmap=True),
         record=json.loads((newest / _RECORD).read_text(encoding="utf-8")),
     )
 

@@ -45,6 +45,9 @@ class LearningConfig(Options, what="learning option"):
             "auto" does so on a GPU, as TRL does.
         lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
             divergences are measured from the policy without them.
+        sharding: "full" keeps in each process a part of all weights, gradients and optimizer states, as FSDP2 does
+            (`fully_shard`); "none" keeps all of them in each.
+        cpu_offload: keep those parts in the host's memory; needs sharding, and no `lora`.
     """
 
     learning_rate: Annotated[float, Range(gt=0)] = 1e-6
@@ -60,9 +63,18 @@ class LearningConfig(Options, what="learning option"):
     precision: Precision = "auto"
     gradient_checkpointing: Literal["auto", True, False] = "auto"
     lora: Lora | None = None
+    sharding: Literal["none", "full"] = "none"
+    cpu_offload: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.cpu_offload and self.sharding == "none":
+            raise ValueError("learning.cpu_offload is true, which needs shards; set learning.sharding to full")
+        if self.cpu_offload and self.lora is not None:
+            raise ValueError(
+                "learning.cpu_offload is true and learning.lora is set, and factors in the host's memory are not "
+                "merged; take one of the two"
+            )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"learning.betas is {self.betas!r}; give two numbers from 0 to 1")
         if self.lora is not None and self.lora.dropout:

@@ -4,12 +4,14 @@ A sample without a score has no vote in any mean and gives no gradient.  An answ
 either, so unless the objective looks at it for another reason, the model does not read it again.
 
 With several processes each has the whole batch and reads its share of every update; gradients are summed over them.
-`DistributedDataParallel` sums in every backward pass, of which the processes need not make the same number.
+`DistributedDataParallel` sums in every backward pass, of which the processes need not make the same number.  Models in
+shards do, too: there a process with fewer passes than others makes some that count for nothing.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +45,14 @@ from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, padded_tokens, token_rows, within_budget
+from adjudge.training.sharding import (
+    Shards,
+    in_shards,
+    own_part,
+    put_optimizer_state,
+    whole_optimizer_state,
+    whole_tensors,
+)
 
 _LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
 
@@ -73,7 +83,7 @@ class Learner:
 
     Raises:
         ValueError: the objective needs a reference policy, or cannot make several updates of a batch, or the policy
-            cannot be trained as it is.
+            cannot be trained as it is, or it should be in shards and the process was started alone.
     """
 
     def __init__(
@@ -106,6 +116,9 @@ class Learner:
         self._processes = processes if processes is not None else Processes()
         self._prepare(seed)
         self.critic = ValueModel(policy.model).to(policy.device) if objective.critic is not None else None
+        self._sharded = config.sharding == "full"
+        if self._sharded:
+            self._shard()
         rate = config.learning_rate
         groups: list[dict[str, Any]] = [{"params": _trained(policy.model), "peak": rate}]
         if self.critic is not None:
@@ -116,12 +129,13 @@ class Learner:
         policy, config = self.policy, self.config
         if config.lora is not None:
             policy.adapt(config.lora, seed=seed)
-        policy.bf16 = config.bf16(policy.device.type)
+        kind = policy.device.type if config.sharding == "none" else self._device().type
+        policy.bf16 = config.bf16(kind)
         if self._reference is not None:
             self._reference.bf16 = policy.bf16
         again = config.gradient_checkpointing
         if again == "auto":
-            again = policy.device.type == "cuda" and policy.model.supports_gradient_checkpointing
+            again = kind == "cuda" and policy.model.supports_gradient_checkpointing
         if again:
             policy.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         for name, value in policy.model.named_parameters():
@@ -130,6 +144,20 @@ class Learner:
                     f"the weights of {policy.name} are {value.dtype} ({name}), in which a small step is lost; open it "
                     "in float32 (precision bf16 still computes in bfloat16), or train low-rank factors (learning.lora)"
                 )
+
+    def _device(self) -> torch.device:
+        return torch.device(self._processes.device or self.policy.device)
+
+    def _shard(self) -> None:
+        """Have each process keep a part of the first one's weights."""
+        self.begin_alike()
+        policy, device, cpu_offload = self.policy, self._device(), self.config.cpu_offload
+        layers = policy.model._no_split_modules or ()
+        for one in (policy, self._reference):
+            if one is not None:
+                one.shard(device, cpu_offload=cpu_offload)
+        if self.critic is not None:
+            Shards(self.critic, device=device, bf16=policy.bf16, cpu_offload=cpu_offload, layers=layers)
 
     def learn(
         self,
@@ -159,21 +187,24 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * self.config.share(self.step, self._steps)
         often = [1] * len(rollouts) if copies is None else copies
-        for whole in self._minibatches(rollouts):
-            places = [place for place in whole for _ in range(often[place])]
+        for minibatch in self._minibatches(rollouts):
+            places = [place for place in minibatch for _ in range(often[place])]
             for name, value in self._update(batch, places).items():
                 numbers.setdefault(name, []).append(value)
         self.step += 1
         return batch.numbers | {name: sum(values) / len(values) for name, values in numbers.items()}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what is trained, by name, and the optimiser's state."""
-        return self._parameters(), self.optimizer.state_dict()
+        """Return what is trained, by name, and the optimiser's state; of shards, all in the first process alone."""
+        if not self._sharded:
+            return self._parameters(), self.optimizer.state_dict()
+        keep = self._processes.is_main_process
+        return whole_tensors(self._parameters(), keep=keep), whole_optimizer_state(self.optimizer, keep=keep)
 
     def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
         """Put a state in place; see `put_back`."""
         self.put_back(tensors)
-        self.optimizer.load_state_dict(dict(optimizer))
+        put_optimizer_state(self.optimizer, optimizer)
         self.step = step
 
     def put_back(self, tensors: Mapping[str, Tensor]) -> None:
@@ -187,10 +218,12 @@ class Learner:
             raise ValueError(f"the checkpoint is of another model or objective: {', '.join(odd[:3])}")
         with torch.no_grad():
             for name, value in wanted.items():
-                value.copy_(tensors[name])
+                value.copy_(in_shards(tensors[name], value))
 
     def begin_alike(self) -> None:
-        """Give every process the first one's weights, frozen ones, too."""
+        """Give every process the first one's weights, frozen ones, too; those in shards are from there already."""
+        if self.policy.shards is not None:
+            return
         models = (self.policy.model, self.critic, self._reference.model if self._reference is not None else None)
         for model in models:
             if model is not None:
@@ -306,17 +339,18 @@ class Learner:
         seen = batch.totals(needed).tokens
         self._weigh(batch, needed)
         units = self._units(batch, needed)
-        mine = self._processes.balanced([sum(_tokens(batch.rollouts[place]) for place in unit) for unit in units])
+        costs = [sum(_tokens(batch.rollouts[place]) for place in unit) for unit in units]
+        mine, spare = self._processes.balanced(costs), units[costs.index(min(costs))]
         own: dict[str, float] | None = None
         while own is None:
-            own = self._accumulated(batch, [place for at in mine for place in units[at]], totals)
+            own = self._accumulated(batch, [place for at in mine for place in units[at]], totals, spare)
         for name in own.keys() - {"loss", "value_loss", _LARGEST}:
             # The loss counts answers that were not read again; what is reported is of those that were.
             own[name] *= totals.tokens / max(1, seen)
         numbers |= self._summed(own)
         limit = self.config.max_grad_norm or float("inf")
         for group in self.optimizer.param_groups:
-            norm = float(torch.nn.utils.clip_grad_norm_(group["params"], limit))
+            norm = self._clipped(group["params"], limit)
             name = "grad_norm" if group is self.optimizer.param_groups[0] else "value_grad_norm"
             numbers[name] = norm
             if not np.isfinite(norm):
@@ -326,6 +360,18 @@ class Learner:
                 )
         self.optimizer.step()
         return numbers
+
+    def _clipped(self, trained: Sequence[Tensor], limit: float) -> float:
+        """Scale gradients down to a length, and return the length that they had."""
+        if not self._sharded:
+            return float(torch.nn.utils.clip_grad_norm_(trained, limit))
+        grads = [own_part(value.grad) for value in trained if value.grad is not None]
+        parts = self._processes.all_gather([float(torch.nn.utils.get_total_norm(grads))])
+        norm = math.hypot(*parts)
+        share = limit / (norm + 1e-6)  # as in `clip_grad_norm_`
+        if share < 1:
+            torch._foreach_mul_(grads, share)
+        return norm
 
     def _weigh(self, batch: LearningBatch, places: Sequence[int]) -> None:
         """Have the update's tokens compared with each other, those of other processes included, if a rule does that."""
@@ -340,18 +386,23 @@ class Learner:
             read = dict(enumerate(current))
         batch.weigh(weighting, places, [read[place] for place in places])
 
-    def _accumulated(self, batch: LearningBatch, places: Sequence[int], totals: Totals) -> dict[str, float] | None:
-        """Sum up this process's gradients and numbers of an update; None if a pass left half of its gradients."""
+    def _accumulated(
+        self, batch: LearningBatch, places: Sequence[int], totals: Totals, spare: Sequence[int]
+    ) -> dict[str, float] | None:
+        """Sum up this process's gradients and numbers of an update; None if a pass left half of its gradients.
+
+        `spare` are places for passes that count for nothing.
+        """
         self.optimizer.zero_grad(set_to_none=True)
         trained = [value for group in self.optimizer.param_groups for value in group["params"]]
 
         def written() -> list[int | None]:  # tensors count their changes
             return [None if value.grad is None else value.grad._version for value in trained]
 
-        def backward(part: Sequence[int]) -> dict[str, float]:
+        def backward(part: Sequence[int], share: float = 1.0) -> dict[str, float]:
             before = written()
             try:
-                return self._backward(batch, part, totals)
+                return self._backward(batch, part, totals, share=share)
             except torch.OutOfMemoryError as error:
                 if before != written():
                     raise _Torn(str(error)) from error
@@ -359,7 +410,8 @@ class Learner:
 
         own: dict[str, float] = {}
         try:
-            for numbers in self._passes(batch.rollouts, places, partial(self._units, batch), backward):
+            idle = partial(backward, spare, share=0.0)
+            for numbers in self._passes(batch.rollouts, places, partial(self._units, batch), backward, idle):
                 for name, value in numbers.items():
                     own[name] = _added(name, own.get(name, 0.0), value)
         except _Torn:
@@ -372,9 +424,26 @@ class Learner:
         places: Sequence[int],
         units: Callable[[Sequence[int]], list[list[int]]],
         run: Callable[[Sequence[int]], T],
+        idle: Callable[[], object],
     ) -> Iterator[T]:
-        """Yield what comes of each pass; one that memory does not hold is halved, and with it all that follow."""
+        """Yield what comes of each pass; one that memory does not hold is halved, and with it all that follow.
+
+        With shards all processes make as many passes, the last of them `idle`, and none can be made anew.
+        """
         left = deque(within_budget(rollouts, units(places), self._micro_tokens))
+        if self._sharded:
+            lacking = max(self._processes.all_gather([len(left)])) - len(left)
+            try:
+                for part in left:
+                    yield run(part)
+                for _ in range(lacking):
+                    idle()
+            except torch.OutOfMemoryError as error:
+                raise torch.OutOfMemoryError(
+                    f"a pass does not fit into memory ({error}); lower learning.micro_tokens ({self._micro_tokens}): "
+                    "with learning.sharding: full the other processes are in that pass, too, so it is not halved"
+                ) from error
+            return
         while left:
             part = left.popleft()
             try:
@@ -407,10 +476,10 @@ class Learner:
         )
 
     def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
-        """Sum gradients over the processes, in place, and numbers, which are returned."""
+        """Sum gradients over the processes, in place, and numbers, which are returned; shards have been summed."""
         trained = [value for group in self.optimizer.param_groups for value in group["params"]]
         met = self._processes.all_gather([(dict(numbers), [value.grad is not None for value in trained])])
-        if self._processes.world_size > 1:
+        if self._processes.world_size > 1 and not self._sharded:
             # What had no part anywhere keeps no gradient, as in one process: the optimiser leaves it alone.
             parts = [value for value, *has in zip(trained, *(has_grad for _, has_grad in met), strict=True) if any(has)]
             for value in parts:
@@ -423,13 +492,14 @@ class Learner:
                 summed[name] = _added(name, summed.get(name, 0.0), number)
         return summed
 
-    def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals) -> dict[str, float]:
+    def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals, *, share: float) -> dict[str, float]:
+        """Add so much of the gradients of some rollouts; return the numbers of all of them."""
         rows = token_rows([batch.rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
         steer = isinstance(self.objective.policy, PolicyLoss) and self.objective.policy.entropy_coef > 0
         logprobs, entropies = self.policy.logprobs(rows, temperature=self._temperature, steer=steer)
         tokens = batch.tokens(part, rows, logprobs, entropies, totals)
         value = self.objective.loss(tokens)
-        value.loss.backward()  # type: ignore[no-untyped-call]
+        (share * value.loss).backward()  # type: ignore[no-untyped-call]
         numbers = {"loss": float(value.loss.detach())} | {name: float(metric) for name, metric in value.metrics.items()}
         if batch.sampler:
             numbers[_LARGEST] = float(sampling_logp_difference(tokens).max().exp())
@@ -438,7 +508,7 @@ class Learner:
                 values = self.critic(rows)
             old, returns = batch.tensor("values", part, rows), batch.tensor("returns", part, rows)
             critic_loss = self.objective.critic.loss(values, old, returns, tokens.mask, totals=totals)
-            critic_loss.loss.backward()  # type: ignore[no-untyped-call]
+            (share * critic_loss.loss).backward()  # type: ignore[no-untyped-call]
             numbers["value_loss"] = float(critic_loss.loss.detach())
             numbers |= {name: float(one) for name, one in critic_loss.metrics.items()}
         return numbers
@@ -460,7 +530,8 @@ class Learner:
         """A number, or several, for each token of every rollout; each process reads its share of them."""
         training = model.training
         model.eval()
-        mine = self._processes.balanced([_tokens(rollout) for rollout in rollouts])
+        costs = [_tokens(rollout) for rollout in rollouts]
+        mine = self._processes.balanced(costs)
 
         def read_part(part: Sequence[int]) -> list[tuple[int, Floats]]:
             rows = token_rows([rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
@@ -470,7 +541,8 @@ class Learner:
                 for place, row in zip(part, values, strict=True)
             ]
 
-        parts = self._passes(rollouts, mine, lambda places: [[place] for place in places], read_part)
+        idle = partial(read_part, [costs.index(min(costs))])
+        parts = self._passes(rollouts, mine, lambda places: [[place] for place in places], read_part, idle)
         read = [one for part in parts for one in part]
         model.train(training)
         return [row for _, row in sorted(self._processes.all_gather(read), key=lambda item: item[0])]

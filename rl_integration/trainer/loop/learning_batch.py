@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
@@ -62,7 +63,7 @@ class ValueModel(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def forward(self, rows: TokenRows) -> Tensor:
-        """Return (n, R) values of the states before the answers' tokens."""
+        """Return (n, R) values of the states before the answers' tokens, in 32 bits."""
         outputs = self.body(
             input_ids=rows.input_ids,
             attention_mask=rows.attention_mask,
@@ -71,8 +72,9 @@ class ValueModel(nn.Module):
         )
         width = rows.answer_ids.shape[1]
         before: Tensor = outputs.last_hidden_state[:, -width - 1 : -1]
-        values: Tensor = self.head(before.float())[..., 0]
-        return values
+        with torch.autocast(before.device.type, enabled=False):
+            values = linear(before.float(), self.head.weight.float(), self.head.bias.float())
+        return values[..., 0].clone()  # shards would lose their hooks where a view is changed in place, and warn of it
 
 
 @dataclass

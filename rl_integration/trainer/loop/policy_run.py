@@ -57,7 +57,8 @@ def open_policy(
     if processes.is_main_process:
         processes.broadcast(None)
     model = opened.language_model
-    processes.place(model)
+    if learning.sharding == "none":  # else it goes there shard by shard
+        processes.place(model)
     model.config.use_cache = True  # an answer is written token by token
     return Policy(model, opened.tokenizer, name=opened.name)
 
@@ -226,8 +227,8 @@ class _Prepared:
 
             result = self.run.train(resume=resume, on_step=on_step)
         report = self._report(result, before, goes_on=stop)
+        self._save()
         if self.processes.is_main_process:
-            self._save()
             title = f"{self.config.model.label}, trained by {self.config.objective.name}"
             write_report(self.folder, title=title, facts=report.config, stopped=result.stopped)
             report.write(self.folder)
@@ -254,7 +255,10 @@ class _Prepared:
         )
 
     def _save(self) -> None:
-        """Write the policy, whole or not at all."""
+        """Write the policy, whole or not at all; in the first process, for which the others give their shards."""
+        if not self.processes.is_main_process:
+            self.policy.save(None)
+            return
         draft = self.folder / f"{POLICY}.part"
         shutil.rmtree(draft, ignore_errors=True)
         self.policy.save(draft)

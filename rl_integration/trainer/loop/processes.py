@@ -78,8 +78,8 @@ class Processes:
         for name in _SHARDED:
             if parse_flag_from_env(name):
                 raise ValueError(
-                    f"{name} is {os.environ[name]!r}, and each process of this trainer holds the whole model; start it "
-                    "with torchrun or `accelerate launch --multi_gpu`, and save memory with learning.lora"
+                    f"{name} is {os.environ[name]!r}, and this trainer shards by itself; start it with torchrun or "
+                    "`accelerate launch --multi_gpu`, and set learning.sharding to full"
                 )
         on_cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
         state = PartialState(cpu=on_cpu)

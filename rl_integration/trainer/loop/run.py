@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -72,11 +73,12 @@ class PromptStates:
         training = self._policy.model.training
         self._policy.model.eval()
         try:
-            while order:
-                width = max(1, _TOKENS // len(prompts[order[0]]))
-                part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
-                order = order[len(part) :]
-                states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
+            with self._policy.gathered():
+                while order:
+                    width = max(1, _TOKENS // len(prompts[order[0]]))
+                    part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
+                    order = order[len(part) :]
+                    states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
         finally:
             self._policy.model.train(training)
         rows = self._processes.all_gather([states[place] for place in range(len(prompts))])
@@ -199,9 +201,10 @@ class Run:
                 f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.world_size} processes, "
                 "each of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
             )
-        self._processes.place(policy.model)
-        if reference is not None:
-            reference.model.to(policy.device)
+        if config.learning.sharding == "none":  # else it goes there shard by shard
+            self._processes.place(policy.model)
+            if reference is not None:
+                reference.model.to(policy.device)
         self.policy = policy
         self.config = config
         self.folder = folder
@@ -261,6 +264,7 @@ class Run:
                     f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another "
                     "output, or delete the folder"
                 )
+            self._meet()
             self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
             stack.callback(self._generator.close)
             # PyTorch's random numbers (dropout) are the run's own, and the caller's are put back.
@@ -335,15 +339,28 @@ class Run:
         """
         mine = self._processes.share(tasks, together=lambda task: task.cohort)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
-        _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, version=self._learner.step, name="held-out")
+        named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
+        with self._gathered():
+            _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, **named)
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
         metrics = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return metrics | ({"held_out": float(np.mean(values))} if values else {})
 
+    def _gathered(self) -> AbstractContextManager[None]:
+        """Where the very model that learns writes, as many calls as it takes in each process, it is in no shards."""
+        self._meet()
+        return self.policy.gathered() if self.config.rollouts.engine == "transformers" else nullcontext()
+
+    def _meet(self) -> None:
+        """Wait here for whoever reads or writes a checkpoint: where shards are gathered, NCCL waits ten minutes."""
+        if self.policy.shards is not None:
+            self._processes.broadcast(None)
+
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         began = time.perf_counter()
-        batch = batches.next(self._learner.step)
+        with self._gathered():
+            batch = batches.next(self._learner.step)
         learning = time.perf_counter()
         numbers = batch.numbers | self._learner.learn(
             batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
@@ -368,7 +385,8 @@ class Run:
     def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
         """Write a checkpoint, for which all processes say where they are."""
         tensors, optimizer = self._learner.state()
-        step, digest = self._learner.step, weights_digest(tensors.values())
+        step, alike = self._learner.step, self.policy.shards is None
+        digest = weights_digest(tensors.values()) if alike else ""  # of shards there is one copy
         states = {"cpu": torch.get_rng_state()}
         if torch.cuda.is_available():
             states["gpu"] = torch.cuda.get_rng_state()

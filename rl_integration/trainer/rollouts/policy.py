@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 from adjudge.training.backbones import Lora, with_lora
-from adjudge.training.token_logprobs import base_model, token_logprobs
+from adjudge.training.sharding import Shards, is_sharded, whole, whole_state
+from adjudge.training.token_logprobs import base_model, plain_head, token_logprobs
 
 ADAPTER = "adapter"  # folder of factors beside the model that they are merged into, as peft reads them
 
@@ -40,24 +42,30 @@ _UNKNOWN = (".modules_to_save.", ".lora_magnitude_vector.")  # parts of names of
 def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield names and tensors as they are in the model without factors; tied ones once.
 
-    Weights with factors come in 32 bits: rounding is left to whoever takes them.
+    Weights with factors come in 32 bits: rounding is left to whoever takes them.  Of a model in shards weights are
+    gathered one by one, so all processes go through them together.
 
     Raises:
         ValueError: the model has adapters of a kind that this does not know how to merge.
     """
     factors = {name: layer for name, layer in model.named_modules() if hasattr(layer, "get_delta_weight")}
+    tied = {name: id(value) for name, value in model.named_parameters(remove_duplicate=False)}
     seen: set[tuple[int, int]] = set()
     for name, value in model.state_dict().items():
         if any(part in name for part in _UNKNOWN):
             raise ValueError(f"{name!r} cannot be merged into the weights it stands in for; use plain LoRA")
-        here = value.data_ptr(), value.numel()
+        # Processes must agree: one of them may have no part of a weight, and so no address.
+        here = (tied[name] if is_sharded(value) else value.data_ptr()), value.numel()
         if ".lora_" in name or here in seen:
             continue
         if all(here):  # what is empty is tied to nothing
             seen.add(here)
         layer, _, leaf = name.rpartition(".")
         beside = factors.get(layer.removesuffix(_BENEATH)) if layer.endswith(_BENEATH) and leaf == "weight" else None
-        yield name.replace(_WRAPPED, "").replace(_BENEATH, ""), value if beside is None else _merged(value, beside)
+        yield (
+            name.replace(_WRAPPED, "").replace(_BENEATH, ""),
+            whole(value if beside is None else _merged(value, beside)),
+        )
 
 
 def checkpoint_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
@@ -97,6 +105,7 @@ class Policy:
     Attributes:
         bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
         lora: the low-rank factors that are trained in the place of the weights; None for none.
+        shards: of the model; None where this process has all of it.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
@@ -105,14 +114,15 @@ class Policy:
         self.name = name
         self.bf16 = False
         self.lora: Lora | None = None
+        self.shards: Shards | None = None
         self._adapted: Any = None
         window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.tokens = PromptTokens(tokenizer, model=name, window=int(window))
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
-        device: torch.device = self.model.device
+        """Where the model computes."""
+        device: torch.device = self.model.device if self.shards is None else self.shards.device
         return device
 
     @property
@@ -138,6 +148,20 @@ class Policy:
             torch.manual_seed(seed)
             self._adapted = with_lora(self.model, lora)
         self.lora = lora
+
+    def shard(self, device: torch.device, *, cpu_offload: bool) -> None:
+        """Keep this process's part of the weights alone; all processes have the same ones, and call it.
+
+        Raises:
+            ValueError: the process was started alone.
+        """
+        plain_head(self.model)  # found out by a call of the model, which is remembered
+        layers = self.model._no_split_modules or ()
+        self.shards = Shards(self.model, device=device, bf16=self.bf16, cpu_offload=cpu_offload, layers=layers)
+
+    def gathered(self) -> AbstractContextManager[None]:
+        """Inside, the model may be called in one process alone; where there are shards, all processes enter it."""
+        return nullcontext() if self.shards is None else self.shards.gathered()
 
     @contextmanager
     def without_adapters(self) -> Iterator[None]:
@@ -205,8 +229,11 @@ class Policy:
             entropies of the distributions they were drawn from; 0 where the policy did not write.
         """
         length, width = rows.input_ids.shape[1], rows.answer_ids.shape[1]
+        read: Callable[..., tuple[Tensor, Tensor]] = token_logprobs
+        if self.shards is not None and plain_head(self.model) is not None:
+            read = partial(self.shards.inside, token_logprobs)
         with self.arithmetic():
-            found = token_logprobs(
+            found = read(
                 self.model,
                 {name: getattr(rows, name) for name in ("input_ids", "attention_mask", "position_ids")},
                 rows.places + (rows.places // width + 1) * (length - width),
@@ -219,40 +246,53 @@ class Policy:
         )
         return logprobs, entropies
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path | None) -> None:
         """Write the model and its tokenizer as `transformers` reads them.
+
+        All processes that have shards of the model call it; those that give no folder write nothing.
 
         Low-rank factors are merged into a copy, and also written on their own, to `ADAPTER` below the folder.  The copy
         is in 32 bits where the type of the weights would lose more than 1 % of what was learnt.
         """
-        whole = None if self.lora is None else self._merged_copy()
+        if folder is None and self.shards is None:
+            return
+        state, factors, keep = None, None, folder is not None
+        if self.lora is not None:
+            state = self._merged_copy(keep=keep)
+            factors = whole_state(self._adapted, keep=keep, only=".lora_")
+        elif self.shards is not None:
+            state = whole_state(self.model, keep=keep)
+        if folder is None:
+            return
         config = copy.deepcopy(self.model.config)
-        if whole is not None:
-            kinds = {value.dtype for value in whole.values() if value.is_floating_point()}
+        if state is not None:
+            kinds = {value.dtype for value in state.values() if value.is_floating_point()}
             config.dtype = max(kinds, key=lambda kind: kind.itemsize)
-        self.model.save_pretrained(folder, state_dict=whole)  # which takes what it writes out of `whole`
-        if whole is not None:
+        self.model.save_pretrained(folder, state_dict=state)  # which takes what it writes out of `state`
+        if state is not None:
             config.architectures = self.model.config.architectures
             config.save_pretrained(folder)  # it has the type of the model in memory
-            self._adapted.save_pretrained(folder / ADAPTER, save_embedding_layers=False)
+        if factors is not None:
+            self._adapted.save_pretrained(folder / ADAPTER, state_dict=factors, save_embedding_layers=False)
         self.tokenizer.save_pretrained(folder)
 
     @torch.no_grad()
-    def _merged_copy(self) -> dict[str, Tensor]:
+    def _merged_copy(self, *, keep: bool) -> dict[str, Tensor]:
         start = {name.replace(_BENEATH, ""): value for name, value in self.model.named_parameters()}
-        whole: dict[str, Tensor] = {}
+        copied: dict[str, Tensor] = {}
         lost, learnt, kind = 0.0, 0.0, torch.float32
         for name, value in merged_weights(self.model):
             if name in start and value.dtype != start[name].dtype:
                 kind = start[name].dtype
                 rounded = value.to(kind)
                 lost += float((rounded.float() - value).square().sum())
-                learnt += float((value - start[name]).square().sum())
-            whole[name] = value.detach().cpu()
+                learnt += float((value - whole(start[name])).square().sum())
+            if keep:
+                copied[name] = value.detach().cpu()
         share = math.sqrt(lost / learnt) if learnt else 0.0
         if share > _MOST_LOST:
             _LOG.warning(
                 "%s is saved in float32: %.1f %% of what it learnt would be lost in %s", self.name, 100 * share, kind
             )
-            return {name: value.float() if value.is_floating_point() else value for name, value in whole.items()}
-        return {name: value.to(start[name].dtype) if name in start else value for name, value in whole.items()}
+            return {name: value.float() if value.is_floating_point() else value for name, value in copied.items()}
+        return {name: value.to(start[name].dtype) if name in start else value for name, value in copied.items()}

@@ -188,7 +188,7 @@ class TransformersGenerator:
         if max_tokens and min(max_tokens) < 1:
             at = max_tokens.index(min(max_tokens))
             raise ValueError(f"the piece after prompt {at} may have {max_tokens[at]} tokens; it must be at least 1")
-        generator = torch.Generator(device=model.device).manual_seed(seed)
+        generator = torch.Generator(device=self._policy.device).manual_seed(seed)
         stop_texts = StopTexts(stops, self._policy.decode)
         # Prompts of like length are read together.
         order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
@@ -243,7 +243,7 @@ class TransformersGenerator:
     def _continuation(self, prompts: Sequence[Sequence[int]], max_tokens: int) -> Continuation:
         longest = max(map(len, prompts))
         padded = [[self._pad] * (longest - len(ids)) + list(ids) for ids in prompts]
-        device = self._policy.model.device
+        device = self._policy.device
         lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, max_tokens)
 

@@ -63,7 +63,7 @@ def token_logprobs(
     """
     base, ids = base_model(model), inputs["input_ids"]
     before, targets = places - 1, ids.flatten()[places]
-    head = _plain_head(base)
+    head = plain_head(base)
     if head is not None:
         states = base.base_model(**inputs, use_cache=False).last_hidden_state
         weights: tuple[Any, Any] = head.weight, head.bias
@@ -81,7 +81,7 @@ def token_logprobs(
 _PLAIN: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
-def _plain_head(model: Any) -> nn.Linear | None:
+def plain_head(model: Any) -> nn.Linear | None:
     """The layer that makes the model's logits of its body's last states; None where more happens to them."""
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear:  # what has factors beside it is another type

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_of
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
@@ -25,8 +25,11 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
+from adjudge.rl_integration.trainer.rollouts.policy import checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.backbones import Lora
+from adjudge.training.sharding import own_part, whole, whole_state
 
 Tell = Callable[[int], object]
 
@@ -82,6 +85,8 @@ def train(
 
     if guard is not None:
         options["guard"] = GuardConfig(gold=RewardConfig(scorer=Letters()), every=1, window=1, **guard)
+    if names := options.pop("curriculum", ()):
+        options["curriculum"] = CurriculumChoice(names=tuple(names), set={"reinforce_ada.right_above": 0.9})
     if rank := options.get("learning", {}).pop("lora", 0):
         options["learning"]["lora"] = Lora(rank=rank)
     if together:
@@ -97,7 +102,8 @@ def train(
     place = run._processes.rank
     ended = {"resumed": result.resumed, "rolled_back": result.rolled_back, "events": dying.events}
     (home / f"end-{place}.json").write_text(json.dumps(ended), encoding="utf-8")
-    save_file(run.policy.model.state_dict(), home / f"end-{place}.safetensors")
+    save_file(whole_state(run.policy.model, keep=True), home / f"end-{place}.safetensors")
+    run.policy.save(home / "policy" if place == 0 else None)
 
 
 def _make_collective(name: str) -> None:
@@ -110,8 +116,29 @@ def _make_collective(name: str) -> None:
     setattr(TransformersGenerator, name, collective)
 
 
-def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *, dying: Dying, tell: Tell) -> None:
-    """Make one update, and write the gradients and the numbers of it."""
+def learn(
+    folder: str,
+    objective: str,
+    lora: int = 0,
+    steps: int = 1,
+    after: str = "",
+    *,
+    dying: Dying,
+    tell: Tell,
+    **options: Any,
+) -> None:
+    """Learn from the same batch; write gradients and numbers of the last update, and the state behind it.
+
+    Args:
+        folder: where to.
+        objective: its name.
+        lora: rank of factors; 0 for none.
+        steps: how often it learns.
+        after: the folder whose state it goes on from; "" for a new policy.
+        dying: not used.
+        tell: not used.
+        options: of learning.
+    """
     del dying, tell
     processes = Processes.joined()
     rollouts = rollouts_of(small_policy())
@@ -120,7 +147,7 @@ def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *
     learner = Learner(
         policy,
         choice,
-        LearningConfig(max_grad_norm=0.0, micro_tokens=micro_tokens, lora=Lora(rank=lora) if lora else None),
+        LearningConfig(**{"max_grad_norm": 0.0, **options}, lora=Lora(rank=lora) if lora else None),
         temperature=1.0,
         steps=3,
         seed=processes.rank,
@@ -128,21 +155,86 @@ def learn(folder: str, objective: str, lora: int = 0, micro_tokens: int = 100, *
         processes=processes,
     )
     learner.begin_alike()
+    if after:
+        learner.restore(1, load_file(Path(after) / "weights-0.safetensors"), torch.load(Path(after) / "optimizer-0.pt"))
     scores = scores_of(rollouts)
     if objective == "gdpo":
         short = [Score.scored(1 / (1 + len(rollout.ids))) for rollout in rollouts]
         scores = [replace(one, parts={"digits": one, "short": two}) for one, two in zip(scores, short, strict=True)]
-    numbers = learner.learn(rollouts, scores)
+    for _ in range(steps):
+        numbers = learner.learn(rollouts, scores)
     parts = {"policy": policy.model, "critic": learner.critic}
     grads = {
-        f"{part}.{name}": value.grad
+        f"{part}.{name}": whole(value.grad)
         for part, model in parts.items()
         if model is not None
         for name, value in model.named_parameters()
         if value.grad is not None
     }
     save_file(grads, Path(folder) / f"grads-{processes.rank}.safetensors")
+    weights, optimizer = learner.state()
+    weights = {name: value.detach() for name, value in weights.items()}
+    save_file(weights, Path(folder) / f"weights-{processes.rank}.safetensors")
+    torch.save(optimizer, Path(folder) / f"optimizer-{processes.rank}.pt")
     (Path(folder) / f"numbers-{processes.rank}.json").write_text(json.dumps(numbers), encoding="utf-8")
+
+
+def hand_over(folder: str, lora: int, sharding: Any, *, dying: Dying, tell: Tell) -> None:
+    """Write what another engine is handed of a policy with tied weights: after a step, and when they are put back."""
+    del dying, tell
+    policy = small_policy()
+    policy.model.lm_head.weight = policy.model.model.embed_tokens.weight
+    policy.model.config.tie_word_embeddings = True
+    rollouts = rollouts_of(policy)
+    learner = Learner(
+        policy,
+        ObjectiveChoice(name="grpo").made(max_new_tokens=8),
+        LearningConfig(learning_rate=1e-2, lora=Lora(rank=lora) if lora else None, sharding=sharding),
+        temperature=1.0,
+        steps=3,
+        seed=0,
+        processes=(processes := Processes.joined()),
+    )
+    weights, _ = learner.state()
+    start = processes.broadcast({name: value.detach().clone() for name, value in weights.items()})
+    learner.learn(rollouts, scores_of(rollouts))
+    if sharding == "full":
+        kept = [*policy.model.parameters(), *(one["exp_avg"] for one in learner.optimizer.state.values())]
+        assert sum(own_part(value).numel() for value in kept) <= sum(value.numel() for value in kept) / 2, "of thirds"
+    versions = [value._version for value in policy.model.state_dict().values()]
+    handed = {name: value.detach().clone() for name, value in checkpoint_weights(policy.model)}
+    save_file(handed, Path(folder) / f"handed-{processes.rank}.safetensors")
+    learner.put_back(start)
+    assert versions != [value._version for value in policy.model.state_dict().values()], "vLLM would not notice"
+    handed = {name: value.detach().clone() for name, value in checkpoint_weights(policy.model)}
+    save_file(handed, Path(folder) / f"back-{processes.rank}.safetensors")
+    policy.save(Path(folder) / "policy" if processes.is_main_process else None)
+
+
+def out_of_memory(folder: str, *, dying: Dying, tell: Tell) -> None:
+    """Have the memory of every process run out in its first pass; write what they say."""
+    del dying, tell
+    processes, policy = Processes.joined(), small_policy()
+    rollouts = rollouts_of(policy)
+    learner = Learner(
+        policy,
+        ObjectiveChoice(name="grpo").made(max_new_tokens=8),
+        LearningConfig(sharding="full", micro_tokens=100),
+        temperature=1.0,
+        steps=3,
+        seed=0,
+        processes=processes,
+    )
+
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError("as told")
+
+    for layer in policy.model.model.layers:
+        layer.register_forward_pre_hook(fail)
+    try:
+        learner.learn(rollouts, scores_of(rollouts))
+    except torch.OutOfMemoryError as error:
+        (Path(folder) / f"why-{processes.rank}.txt").write_text(str(error), encoding="utf-8")
 
 
 def save(folder: str, step: int, *, dying: Dying, tell: Tell) -> None:

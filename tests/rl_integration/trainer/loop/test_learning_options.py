@@ -155,6 +155,11 @@ def test_in_32_bits_what_was_written_needs_no_correction(tmp_path: Path) -> None
     assert "importance_sampling_ratio" in coarse.history[0]
 
 
+def test_a_value_model_gives_32_bits_in_bfloat16(tmp_path: Path) -> None:
+    coarse = small_run(tmp_path, small_config(objective="ppo", steps=1, learning={"precision": "bf16"})).train()
+    assert coarse.history[0]["value_grad_norm"] > 0
+
+
 def test_what_is_trained_must_be_in_32_bits() -> None:
     policy = small_policy()
     policy.model.to(torch.bfloat16)

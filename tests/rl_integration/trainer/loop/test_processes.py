@@ -60,16 +60,27 @@ def test_one_process_is_its_own_company() -> None:
 def test_gradients_do_not_depend_on_cuts_and_processes(
     nursery: Nursery, tmp_path: Path, objective: str, lora: int
 ) -> None:
-    """From other weights and seeds in the second process, with cuts elsewhere, and the loss of the whole batch."""
-    for name, count, micro_tokens in (("whole", 1, 100_000), ("cut", 1, 40), ("two", 2, 100)):
+    """From other weights and seeds in the second process, with cuts elsewhere, and the loss of the whole batch.
+
+    In shards, processes make as many passes as each other, of which they need not have as many.
+    """
+    runs = (
+        ("whole", 1, 100_000),
+        ("cut", 1, 40),
+        ("two", 2, 100),
+        ("two in shards", 2, 100),
+        ("four in shards", 4, 1),
+    )
+    for name, count, micro_tokens in runs:
         folder = tmp_path / name
         folder.mkdir()
         options: dict[str, Any] = {"objective": objective, "lora": lora, "micro_tokens": micro_tokens}
+        options["sharding"] = "full" if "shards" in name else "none"
         assert nursery.run("learn", processes=count, folder=str(folder), **options) == [0] * count
     whole = load_file(tmp_path / "whole" / "grads-0.safetensors")
     assert any(value.abs().max() > 1e-3 for value in whole.values())
     numbers = json.loads((tmp_path / "whole" / "numbers-0.json").read_text(encoding="utf-8"))
-    for name, rank in (("cut", 0), ("two", 0), ("two", 1)):
+    for name, rank in [(name, rank) for name, count, _ in runs[1:] for rank in range(count)]:
         found = load_file(tmp_path / name / f"grads-{rank}.safetensors")
         assert found.keys() == whole.keys()
         apart = sum(float((found[key] - value).square().sum()) for key, value in whole.items())
@@ -156,9 +167,7 @@ def test_processes_wait_longer_than_a_client_of_a_reward_server() -> None:
 @pytest.mark.parametrize("name", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
 def test_a_launcher_that_shards_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "true")
-    with pytest.raises(
-        ValueError, match=rf"{name} is 'true', .* whole model; start it with torchrun .* learning\.lora"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} is 'true', .* with torchrun .* set learning\.sharding to full"):
         Processes.joined()
 
 
