@@ -15,7 +15,8 @@ from benchmarks.probe_scorers import Probed
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 from tests.reward_models.process.step_models import step_classifier
 
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.protocol import Scorer
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_model import StepModel

@@ -18,7 +18,8 @@ from benchmarks.trainer import Slow
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault
 from adjudge.engines.reward_network import RewardNetwork
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.arithmetic import CHARACTERS, sums
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy

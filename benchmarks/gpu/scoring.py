@@ -14,7 +14,8 @@ from benchmarks.gpu import models
 from benchmarks.gpu.report import Part
 from benchmarks.reward_model_scoring import BATCH, PEAKS, by_engine
 
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 
 ROUNDS = 2
 

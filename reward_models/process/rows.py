@@ -35,7 +35,7 @@ from typing import Any, TypeAlias
 from adjudge import wire
 from adjudge.engines.interface import Engine, Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.engines.transformers_engine import TransformersConfig
+from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_weights import tokenizer as load_tokenizer
 from adjudge.prompts.escaping import BREAK, escape
 from adjudge.protocol import Message

@@ -16,7 +16,8 @@ import pytest
 
 from adjudge.engines import loading
 from adjudge.engines.loading import engine_of
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 
 
 @pytest.fixture(autouse=True)

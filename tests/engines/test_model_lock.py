@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adjudge.engines.model_digest import model_lock
-from adjudge.engines.transformers_engine import TransformersConfig
+from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_weights import _loaded
 from adjudge.training.backbones import ModelChoice, open_backbone
 from adjudge.training.small_transformer import new_backbone

@@ -20,7 +20,8 @@ from tests.engines.vllm_server import forget_environment, unheard
 from torch.nn import functional
 
 from adjudge.engines.interface import Fault, TokenLogits
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.engines.vllm_config import VllmConfig
 from adjudge.engines.vllm_engine import VllmEngine
 

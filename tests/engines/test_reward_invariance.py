@@ -32,7 +32,8 @@ from adjudge.engines.interface import Engine, Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.reward_network import RewardNetwork
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.engines.transformers_packed import Packed
 from adjudge.engines.vllm_config import VllmConfig
 from adjudge.engines.vllm_engine import VllmEngine

@@ -12,7 +12,8 @@ from tests.engines.tiny_models import WINDOW, write_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adjudge.engines.interface import Fault
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 
 TEXTS = ["Is the answer right? Yes, it is.", "The response says 41.", "No", "Is the answer right? No, it is not. " * 4]
 LABELS = {"yes": ("Y", "y"), "no": ("N",)}

@@ -25,7 +25,8 @@ from transformers import (
 from adjudge.engines import transformers_weights
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine, Fault, Generation, LabelLogprobs, Prompt, Sampling
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 
 CLOSE = 1e-5  # what log-probabilities may differ by between batches, in 32 bits
 REL = 2e-6  # beside a plain call, numbers around 20 may differ by as much of themselves

@@ -24,7 +24,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from adjudge import wire
 from adjudge.engines import transformers_jobs, transformers_packed, transformers_weights
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.engines.transformers_jobs import Jobs
 from adjudge.engines.transformers_network import Network
 

@@ -27,7 +27,7 @@ from adjudge.runtime.fork_lock import anew_in_child
 
 # Name in specs: module and class of the configuration, module and class of the engine.
 _KINDS: Mapping[str, tuple[str, str]] = {
-    "transformers": ("transformers_engine:TransformersConfig", "transformers_engine:TransformersEngine"),
+    "transformers": ("transformers_config:TransformersConfig", "transformers_engine:TransformersEngine"),
     "vllm": ("vllm_config:VllmConfig", "vllm_engine:VllmEngine"),
     "openai": ("openai_config:OpenAIConfig", "openai_engine:OpenAIEngine"),
 }

@@ -211,7 +211,7 @@ def _date(probe: _Probe) -> Iterator[Finding]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the findings for a model; return 1 if one is an error, 2 if the model cannot be looked at."""
-    from adjudge.engines.transformers_engine import TransformersConfig
+    from adjudge.engines.transformers_config import TransformersConfig
     from adjudge.engines.transformers_weights import tokenizer
 
     if len(arguments) != 1 or arguments[0].startswith("-"):

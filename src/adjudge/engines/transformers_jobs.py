@@ -34,7 +34,7 @@ from adjudge.runtime.batcher import OutOfRoom
 if TYPE_CHECKING:
     import torch
 
-    from adjudge.engines.transformers_engine import TransformersConfig
+    from adjudge.engines.transformers_config import TransformersConfig
 
 # Rows that are done are dropped once they are a quarter of the batch: dropping copies the keys and values of the rest.
 _KEPT = 0.75

@@ -29,7 +29,7 @@ from adjudge.engines.published_heads import foreign, published_family
 from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
-    from adjudge.engines.transformers_engine import TransformersConfig
+    from adjudge.engines.transformers_config import TransformersConfig
 
 Task = Literal["generate", "classify", "classify_tokens"]
 

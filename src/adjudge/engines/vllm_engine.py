@@ -43,7 +43,7 @@ from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.openai_labels import chained, portions, reads_for
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.published_heads import head_vllm_lacks
-from adjudge.engines.transformers_engine import TransformersConfig
+from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_weights import tokenizer
 from adjudge.engines.vllm_config import Runner, VllmConfig
 from adjudge.engines.vllm_worker import Output, Request, VllmWorker

@@ -13,7 +13,8 @@ import torch
 from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS, last_logits, loaded, tokenizer_of
 
 from adjudge.engines.interface import Fault
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.protocol import Sample, Score
 from adjudge.responses.steps import split_steps
 from adjudge.reward_models.process.formats import (

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS, step_tokenizer, tokenizer_of
 
 from adjudge.engines.interface import Fault
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.protocol import Sample
 from adjudge.responses.steps import split_steps
 from adjudge.reward_models.process.formats import format_of

@@ -17,7 +17,8 @@ from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, TokenLogits
-from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.protocol import Sample, Score
 from adjudge.responses.aggregate import aggregate
 from adjudge.responses.refine import Refinement
