@@ -10,14 +10,12 @@ shards do, too: there a process with fewer passes than others makes some that co
 
 from __future__ import annotations
 
-import logging
 import math
 import random
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,11 +38,12 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     with_logprobs,
 )
 from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
+from adjudge.rl_integration.trainer.loop.passes import Passes, Torn
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, padded_tokens, token_rows, within_budget
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
 from adjudge.training.sharding import (
     Shards,
     in_shards,
@@ -55,15 +54,6 @@ from adjudge.training.sharding import (
 )
 
 _LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
-
-
-_LOG = logging.getLogger("adjudge.trainer")
-
-T = TypeVar("T")
-
-
-class _Torn(torch.OutOfMemoryError):
-    """Memory ran out when a pass had given gradients to some of the weights."""
 
 
 class Learner:
@@ -111,12 +101,12 @@ class Learner:
         self._temperature = temperature
         self._steps = steps
         self._seed = seed
-        self._micro_tokens = config.micro_tokens
         self._reference = reference
         self._processes = processes if processes is not None else Processes()
         self._prepare(seed)
         self.critic = ValueModel(policy.model).to(policy.device) if objective.critic is not None else None
         self._sharded = config.sharding == "full"
+        self._passes = Passes(self._processes, tokens=config.micro_tokens, sharded=self._sharded)
         if self._sharded:
             self._shard()
         rate = config.learning_rate
@@ -405,7 +395,7 @@ class Learner:
                 return self._backward(batch, part, totals, share=share)
             except torch.OutOfMemoryError as error:
                 if before != written():
-                    raise _Torn(str(error)) from error
+                    raise Torn(str(error)) from error
                 raise
 
         own: dict[str, float] = {}
@@ -414,66 +404,9 @@ class Learner:
             for numbers in self._passes(batch.rollouts, places, partial(self._units, batch), backward, idle):
                 for name, value in numbers.items():
                     own[name] = _added(name, own.get(name, 0.0), value)
-        except _Torn:
+        except Torn:
             return None
         return own
-
-    def _passes(
-        self,
-        rollouts: Sequence[Rollout],
-        places: Sequence[int],
-        units: Callable[[Sequence[int]], list[list[int]]],
-        run: Callable[[Sequence[int]], T],
-        idle: Callable[[], object],
-    ) -> Iterator[T]:
-        """Yield what comes of each pass; one that memory does not hold is halved, and with it all that follow.
-
-        With shards all processes make as many passes, the last of them `idle`, and none can be made anew.
-        """
-        left = deque(within_budget(rollouts, units(places), self._micro_tokens))
-        if self._sharded:
-            lacking = max(self._processes.all_gather([len(left)])) - len(left)
-            try:
-                for part in left:
-                    yield run(part)
-                for _ in range(lacking):
-                    idle()
-            except torch.OutOfMemoryError as error:
-                raise torch.OutOfMemoryError(
-                    f"a pass does not fit into memory ({error}); lower learning.micro_tokens ({self._micro_tokens}): "
-                    "with learning.sharding: full the other processes are in that pass, too, so it is not halved"
-                ) from error
-            return
-        while left:
-            part = left.popleft()
-            try:
-                done = run(part)
-            except torch.OutOfMemoryError as error:
-                self._halve(rollouts, part, error, whole=len(units(part)) == 1)
-                if isinstance(error, _Torn):
-                    raise
-            else:
-                yield done
-                continue
-            torch.cuda.empty_cache()  # behind the handler, which holds what the pass made
-            places = [*part, *(place for more in left for place in more)]
-            left = deque(within_budget(rollouts, units(places), self._micro_tokens))
-
-    def _halve(self, rollouts: Sequence[Rollout], part: Sequence[int], error: Exception, *, whole: bool) -> None:
-        tokens = padded_tokens(rollouts, part)
-        if whole:
-            raise torch.OutOfMemoryError(
-                f"a pass of {tokens} tokens, the least that can be read at once, does not fit into memory ({error}); "
-                "set learning.gradient_checkpointing or learning.lora, or lower rollouts.sampling.max_new_tokens"
-            ) from error
-        self._micro_tokens = min(self._micro_tokens, tokens) // 2
-        _LOG.warning(
-            "a pass of %d tokens does not fit into memory; from here on passes have at most %d; set "
-            "learning.micro_tokens to that (%s)",
-            tokens,
-            self._micro_tokens,
-            error,
-        )
 
     def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """Sum gradients over the processes, in place, and numbers, which are returned; shards have been summed."""
