@@ -31,6 +31,8 @@ PATIENCE = 2 * ClientConfig.deadline
 
 _SHARDED = ("ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_MEGATRON_LM")
 
+_LINGER = 10.0  # seconds
+
 _BUCKET = 1 << 25  # bytes that go out in one collective: thousands of small ones would cost 0.1 ms each
 
 
@@ -202,6 +204,12 @@ class Processes:
             with suppress(RuntimeError):  # the process that keeps the notes may be gone; closed connections tell enough
                 self._store.set(self._key, f"process {self.rank}: {type(error).__name__}: {error}")
         dist.destroy_process_group(group)
+        del group  # the connections close with it
+        with suppress(RuntimeError):  # one that was killed hears nothing
+            self._store.set(f"{self._key}/{self.rank}", "")
+            if self.is_main_process:  # the notes end with this process, and others may not have read them yet
+                heard = [f"{self._key}/{rank}" for rank in range(self.world_size)]
+                self._store.wait(heard, timedelta(seconds=_LINGER))
 
     def _open(self) -> Any:
         if self._group is None:
@@ -219,6 +227,7 @@ class Processes:
             noted = ""
             with suppress(RuntimeError):
                 noted = self._store.get(self._key).decode() if self._store.check([self._key]) else ""
+                self._store.set(f"{self._key}/{self.rank}", "")
             raise OtherProcessFailed(f"another process of this run stopped: {noted or error}") from error
 
 
