@@ -48,6 +48,8 @@ class LearningConfig(Options, what="learning option"):
         sharding: "full" keeps in each process a part of all weights, gradients and optimizer states, as FSDP2 does
             (`fully_shard`); "none" keeps all of them in each.
         cpu_offload: keep those parts in the host's memory; needs sharding, and no `lora`.
+        mask_truncated_completions: learn nothing from answers that were cut off; they keep their votes in their group's
+            mean and their places among the answers that a loss is divided by, as in TRL.
     """
 
     learning_rate: Annotated[float, Range(gt=0)] = 1e-6
@@ -65,6 +67,7 @@ class LearningConfig(Options, what="learning option"):
     lora: Lora | None = None
     sharding: Literal["none", "full"] = "none"
     cpu_offload: bool = False
+    mask_truncated_completions: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
