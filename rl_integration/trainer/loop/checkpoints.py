@@ -70,6 +70,8 @@ def run_facts(
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)
     facts = {**kept, "tasks": _digest(told), "model": _digest([shapes, frozen])}
+    if policy.chat_template_kwargs:
+        facts["model.chat_template_kwargs"] = policy.chat_template_kwargs
     if reference is not None:
         facts["reference"] = weights_digest(reference.model.parameters())
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_kind))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -187,6 +188,17 @@ class RunConfig(Options, what="run option"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PolicyChoice(ModelChoice):
+    """Which model is trained, and how its prompts are written.
+
+    Attributes:
+        chat_template_kwargs: for the chat template, such as {enable_thinking: false}; each must be one that it reads.
+    """
+
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFile(RunConfig):
     """A run, with what it is about.
 
@@ -197,7 +209,7 @@ class RunFile(RunConfig):
         report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
     """
 
-    model: ModelChoice
+    model: PolicyChoice
     data: TaskFiles
     output: str
     report_to: tuple[LogName, ...] = ()

@@ -23,6 +23,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("model.name",): "model_name_or_path model.path pretrain",
     ("model.attn",): "attn_implementation",
     ("model.chat_template",): "chat_template_path",
+    ("model.chat_template_kwargs",): "chat_template_kwargs apply_chat_template_kwargs",
     ("reference_model",): "ref_model",
     ("learning.lora", "schedule.lora"): "use_peft peft_config",
     ("learning.lora.rank", "schedule.lora.rank"): "lora_r lora_rank",
