@@ -199,7 +199,8 @@ class _Prepared:
         path = self.folder / _START
         judged_by = self.config.measured_by or self.config.reward
         asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
-        answered_by = [plain_config(self.config.model), self.config.rollouts.sampling.max_new_tokens]
+        sampling = self.config.rollouts.sampling
+        answered_by = [plain_config(self.config.model), sampling.max_new_tokens, *sampling.stop]
         of = digest([asked, plain_config(judged_by), answered_by])
         known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
         mean_score: float | None

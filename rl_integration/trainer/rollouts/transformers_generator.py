@@ -15,7 +15,7 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.data.task import FinishReason
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import UNREADABLE, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 
@@ -80,7 +80,6 @@ class Continuation:
         return logits
 
 
-_UNREADABLE = "\ufffd"
 _SPARE = 4  # characters that stand for the bytes of one, where a window begins inside it
 
 
@@ -97,14 +96,14 @@ class StopTexts:
 
     def __init__(self, texts: Sequence[str], decode: Callable[[Sequence[int]], str]) -> None:
         for text in texts:
-            if not text or _UNREADABLE in text:
+            if not text or UNREADABLE in text:
                 raise ValueError(f"the stop text {text!r} cannot be looked for; give a text, without U+FFFD")
         self._texts = tuple(texts)
         self._decode = decode
         self._reach = max(map(len, texts), default=0) + _SPARE
         lasts = {text[-1] for text in texts}
         # Decoders drop spaces where a text begins, so nothing is told by a single token of stop texts that end in one.
-        self._lasts = None if any(last.isspace() for last in lasts) else lasts | {_UNREADABLE}
+        self._lasts = None if any(last.isspace() for last in lasts) else lasts | {UNREADABLE}
         self._ending: dict[int, bool] = {}
 
     def ended(self, ids: Sequence[int]) -> bool:
@@ -139,7 +138,7 @@ class StopTexts:
 
         Decoders that fall back to bytes spoil a whole run of them where one is missing.
         """
-        return not text.startswith(_UNREADABLE) and len(text) - len(self._decode([first])) >= self._reach
+        return not text.startswith(UNREADABLE) and len(text) - len(self._decode([first])) >= self._reach
 
 
 _KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dropped

@@ -56,6 +56,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("rollouts.sampling.max_new_tokens",): (
         "max_completion_length max_response_length response_length max_new_tokens max_tokens generate_max_len"
     ),
+    ("rollouts.sampling.stop",): "stop_strings stop_sequences",
     ("rollouts.engine",): "use_vllm rollout.name",
     ("rollouts.vllm.gpu_memory_utilization",): "vllm_gpu_memory_utilization",
     ("rollouts.vllm.max_model_len",): "vllm_max_model_length",

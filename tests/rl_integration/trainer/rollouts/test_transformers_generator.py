@@ -11,9 +11,11 @@ import torch
 
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.rollouts.opening import open_generator
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
+from adjudge.rl_integration.trainer.rollouts.tool import ToolChoice, ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import Piece, Writer
 
@@ -148,6 +150,36 @@ def test_pieces_end_with_the_token_that_completes_a_stop_text(policy: Policy) ->
         assert found[place].logprobs == pytest.approx(piece.logprobs[:end], abs=2e-5)
         assert found[place].finish_reason == ("stop" if end < len(piece.ids) else piece.finish_reason)
     assert len(found[0].ids) < len(whole[0].ids)
+
+
+def test_answers_end_at_the_stop_texts_of_the_options(policy: Policy) -> None:
+    whole = drawn(policy, 1, temperature=0.0)
+    stop = whole[0].text[2:4]
+    found = drawn(policy, 1, temperature=0.0, stop=("no such text", stop))
+    assert len(found[0].ids) < len(whole[0].ids)
+    for one, before in zip(found, whole, strict=True):
+        text, hit, _ = before.text.partition(stop)
+        assert one.text == text + hit
+        assert one.finish_reason == ("stop" if hit else before.finish_reason)
+
+
+@pytest.mark.parametrize("stop", ["=", ("",), ("a", "\ufffd")])
+def test_stop_texts_that_cannot_be_looked_for_are_refused(stop: Any) -> None:
+    with pytest.raises(ValueError, match=r"rollouts\.sampling\.stop is .*give a list of texts"):
+        SamplingConfig(stop=stop)
+
+
+@pytest.mark.parametrize(
+    "pieces", [{"tree": TreeConfig(segment=4)}, {"tools": ToolUse(offered=(ToolChoice(kind="python"),))}]
+)
+def test_stop_texts_are_for_answers_of_one_turn(pieces: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"rollouts\.sampling\.stop is set, and rollouts\.{next(iter(pieces))} says"):
+        RolloutsConfig(sampling=SamplingConfig(stop=("=",)), **pieces)
+
+
+def test_a_stop_text_that_the_policy_cannot_write_is_refused(policy: Policy) -> None:
+    with pytest.raises(ValueError, match=r"reads '<\|end\|>' back as '', so it would never be seen"):
+        open_generator(policy, RolloutsConfig(sampling=SamplingConfig(stop=("=", "<|end|>"))))
 
 
 def test_each_prompt_may_have_a_limit_of_its_own(policy: Policy) -> None:
