@@ -1,6 +1,6 @@
 """Which prompts a run has, which answers to them are drawn, when, and by what.
 
-Not covered: nucleus and top-k sampling: learning needs the probabilities of what was drawn from.
+Not covered: top-k sampling and `min_p`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ class SamplingConfig(Options, what="sampling option"):
     Attributes:
         max_new_tokens: tokens of an answer, the end token included.
         temperature: what logits are divided by; 0 takes the likeliest token.
+        top_p: draw from the likeliest tokens alone that have this share of the probability together.  Log-probabilities
+            are those without that, and so are those that learning compares them with: tokens count as if they had been
+            drawn from all, which is a bias.
         max_num_seqs: answers written side by side.
         stop: texts that end an answer of one turn, once it holds one, besides the end token; they stay in the answer.
     """
 
     max_new_tokens: Count = 256
     temperature: Annotated[float, Range(ge=0)] = 1.0
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
     max_num_seqs: Count = 256
     stop: tuple[str, ...] = ()
 

@@ -202,7 +202,7 @@ class TransformersGenerator:
                     for copy in range(copies)
                 ]
                 with self._policy.arithmetic():
-                    self._write(writings, copies, sampling.temperature, generator, stop_texts, on_piece)
+                    self._write(writings, copies, sampling, generator, stop_texts, on_piece)
         finally:
             model.train(training)
 
@@ -211,7 +211,7 @@ class TransformersGenerator:
         self,
         writings: list[_Writing],
         copies: int,
-        temperature: float,
+        sampling: SamplingConfig,
         generator: torch.Generator,
         stop_texts: StopTexts,
         on_piece: OnPiece,
@@ -223,7 +223,7 @@ class TransformersGenerator:
         rows.repeat(copies)
         going = list(range(len(writings)))  # which writing each row is
         while True:
-            tokens, logprobs = _drawn(logits, temperature, generator)
+            tokens, logprobs = _drawn(logits, sampling, generator)
             for row, token, logprob in zip(going, tokens.tolist(), logprobs.tolist(), strict=True):
                 writing = writings[row]
                 if writing.finish_reason is None:
@@ -263,15 +263,25 @@ def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
     return [window - len(prompt) for prompt in prompts]
 
 
-def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    if temperature == 0:
+def _drawn(logits: Tensor, sampling: SamplingConfig, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Tokens, and their log-probabilities among all tokens."""
+    if sampling.temperature == 0:
         logprobs = logits.log_softmax(-1)
         tokens = logits.argmax(-1)
     else:
-        logprobs = (logits / temperature).log_softmax(-1)
+        logprobs = (logits / sampling.temperature).log_softmax(-1)
         noise = torch.empty_like(logprobs).exponential_(generator=generator)
-        tokens = (logprobs - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
+        allowed = logprobs if sampling.top_p == 1 else _nucleus(logprobs, sampling.top_p)
+        tokens = (allowed - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
     return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
+
+
+def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
+    """The log-probabilities, -inf but for the fewest likeliest tokens of each row that have `top_p` together."""
+    ordered, tokens = logprobs.sort(-1, descending=True)
+    chances = ordered.exp()
+    outside = chances.cumsum(-1) - chances >= top_p
+    return logprobs.masked_fill(outside.scatter(-1, tokens, outside), -math.inf)
 
 
 @dataclass(slots=True, kw_only=True)
