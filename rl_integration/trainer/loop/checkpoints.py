@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.report import POLICY
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.training.config_file import plain_config
 from adjudge.training.sharding import whole
@@ -37,6 +38,7 @@ _FREE = frozenset(
         "measured_by",
         "save_steps",
         "keep_checkpoints",
+        "save_hf_ckpt",
         "eval_steps",
         "learning.micro_tokens",
         "learning.gradient_checkpointing",
@@ -150,19 +152,31 @@ class Checkpoint:
     record: Mapping[str, Any]
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> None:
-    """Write a checkpoint into a run's folder, and delete all but the newest `keep`."""
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, *, keep: int, save_policy: Callable[[Path], None] | None = None
+) -> None:
+    """Write a checkpoint into a run's folder, and delete all but the newest `keep`.
+
+    Args:
+        folder: of the run.
+        checkpoint: what is written.
+        keep: checkpoints that stay, 1 or more.
+        save_policy: writes the policy into a folder of the checkpoint, for others than the run: its bytes are not
+            checked when the run goes on.
+    """
     for rest in folder.glob(f".{_PREFIX}*"):  # what a killed process was writing or deleting
         shutil.rmtree(rest)
     draft = folder / f".{_PREFIX}{checkpoint.step}.part"
     draft.mkdir(parents=True)
+    if save_policy is not None:  # first: other processes may wait to give their shards
+        save_policy(draft / POLICY)
     _write_tensors(draft / _TENSORS, checkpoint.tensors)
     _write_tensors(draft / _RANDOM, checkpoint.random)
     torch.save(dict(checkpoint.optimizer), draft / _OPTIMIZER)
     (draft / _RECORD).write_text(json.dumps(checkpoint.record), encoding="utf-8")
-    files = {path.name: _size_and_sum(path) for path in sorted(draft.iterdir())}
+    files = {path.name: _size_and_sum(path) for path in sorted(draft.iterdir()) if path.is_file()}
     (draft / _LIST).write_text(json.dumps(files), encoding="utf-8")
-    for path in draft.iterdir():
+    for path in draft.rglob("*"):
         _to_disk(path)
     _to_disk(draft)
     whole = folder / f"{_PREFIX}{checkpoint.step}"

@@ -140,6 +140,7 @@ class RunConfig(Options, what="run option"):
         seed: of everything random.
         save_steps: steps between checkpoints.
         keep_checkpoints: how many are kept.
+        save_hf_ckpt: write the policy into each checkpoint, too, as `transformers` reads it, in a folder `policy`.
         eval_steps: steps between measurements on held-out tasks; 0 measures at the end only.
         measured_by: what answers to held-out tasks are judged by; None for the reward.
         guard: what stops the run when its reward is hacked.
@@ -157,6 +158,7 @@ class RunConfig(Options, what="run option"):
     seed: int = 0
     save_steps: Count = 50
     keep_checkpoints: Count = 2
+    save_hf_ckpt: bool = False
     eval_steps: Annotated[int, Range(ge=0)] = 0
     measured_by: RewardConfig | None = None
     guard: GuardConfig | None = None

@@ -107,6 +107,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("save_steps", "schedule.save_steps"): "save_freq",
     ("eval_steps", "schedule.eval_steps"): "test_freq eval_strategy",
     ("keep_checkpoints", "schedule.keep_checkpoints"): "save_total_limit max_actor_ckpt_to_keep",
+    ("save_hf_ckpt",): "save_contents",
     ("schedule.log_steps",): "logging_steps",
     ("report_to", "schedule.report_to"): "logs logger use_wandb",
     ("--resume",): "resume_from_checkpoint resume_mode",
