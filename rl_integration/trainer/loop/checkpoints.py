@@ -26,6 +26,7 @@ from torch import Tensor
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.report import POLICY
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.training.config_file import plain_config
 from adjudge.training.sharding import whole
@@ -60,7 +61,7 @@ def run_facts(
     config: RunConfig, tasks: Iterable[Task], policy: Policy, reference: Policy | None = None
 ) -> dict[str, Any]:
     """Return the facts of a run, by option, as plain data."""
-    options = dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
+    options = _options(config)
     free = _FREE | ({"steps"} if config.learning.decay == "constant" else set())
     kept = {
         name: value
@@ -83,9 +84,14 @@ def run_facts(
 def check_facts(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Compare a checkpoint's facts with those of the run that would go on from it.
 
+    An option that the checkpoint does not know, since it is newer, had its default there.
+
     Raises:
         ValueError: they differ; the message names the first option that does.
     """
+    defaults = _options(RunConfig(reward=RewardConfig(scorer="math")))  # any reward: those are not compared
+    newer = {name: value for name, value in defaults.items() if name in now}
+    then = {**json.loads(json.dumps(newer, default=_kind)), **then}
     for name in sorted(then.keys() | now.keys(), key=lambda name: (name in _WHOLE, name)):
         if then.get(name) != now.get(name):
             change = "differ" if name == "tasks" else "differs"
@@ -106,6 +112,11 @@ def weights_digest(weights: Iterable[Tensor]) -> str:
     parts = (whole(value).detach().contiguous() for value in weights)
     sums = [value.view(_BITS[value.dtype.itemsize]).sum(dtype=torch.int64) for value in parts]
     return _digest([int(one) for one in torch.stack([one.cpu() for one in sums])] if sums else [])
+
+
+def _options(config: RunConfig) -> dict[str, Any]:
+    """Each option of a run by its path."""
+    return dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
 
 
 def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file
 from tests.rl_integration.trainer.child_work import checkpoint
 from tests.rl_integration.trainer.nursery import Nursery
-from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_run
+from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.checkpoints import check_facts, newest_checkpoint, run_facts, save_checkpoint
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 
@@ -171,6 +171,21 @@ def test_other_options_are_refused(tmp_path: Path, changes: dict[str, Any], told
     small_run(tmp_path, small_config(steps=1)).train()
     with pytest.raises(ValueError, match=f"resumed with other options: {told}"):
         small_run(tmp_path, small_config(**{"steps": 1, **changes})).train(resume=True)
+
+
+def test_an_option_that_is_newer_than_a_checkpoint_had_its_default() -> None:
+    new = ("rollouts.sampling.top_p", "learning.mask_truncated_completions")
+
+    def facts(**changes: Any) -> dict[str, Any]:
+        return run_facts(small_config(**changes), TASKS, small_policy())
+
+    for changes in ({}, {"set": {"policy.clip_ratio_high": 0.4}}):
+        then = {name: value for name, value in facts(**changes).items() if name not in new}
+        check_facts(then, facts(**changes))
+    with pytest.raises(ValueError, match=r"learning\.mask_truncated_completions was false and is true"):
+        check_facts(then, facts(**changes, learning={"mask_truncated_completions": True}))
+    with pytest.raises(ValueError, match=r"objective\.set\.policy\.clip_ratio_high was 0\.4 and is null"):
+        check_facts(then, facts())
 
 
 def test_other_tasks_and_models_are_refused(tmp_path: Path) -> None:
