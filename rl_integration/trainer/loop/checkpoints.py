@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.report import POLICY
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.training.config_file import plain_config
 from adjudge.training.sharding import whole
@@ -37,6 +39,7 @@ _FREE = frozenset(
         "measured_by",
         "save_steps",
         "keep_checkpoints",
+        "save_hf_ckpt",
         "eval_steps",
         "learning.micro_tokens",
         "learning.gradient_checkpointing",
@@ -58,7 +61,7 @@ def run_facts(
     config: RunConfig, tasks: Iterable[Task], policy: Policy, reference: Policy | None = None
 ) -> dict[str, Any]:
     """Return the facts of a run, by option, as plain data."""
-    options = dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
+    options = _options(config)
     free = _FREE | ({"steps"} if config.learning.decay == "constant" else set())
     kept = {
         name: value
@@ -70,6 +73,8 @@ def run_facts(
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)
     facts = {**kept, "tasks": _digest(told), "model": _digest([shapes, frozen])}
+    if policy.chat_template_kwargs:
+        facts["model.chat_template_kwargs"] = policy.chat_template_kwargs
     if reference is not None:
         facts["reference"] = weights_digest(reference.model.parameters())
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_kind))
@@ -79,9 +84,14 @@ def run_facts(
 def check_facts(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Compare a checkpoint's facts with those of the run that would go on from it.
 
+    An option that the checkpoint does not know, since it is newer, had its default there.
+
     Raises:
         ValueError: they differ; the message names the first option that does.
     """
+    defaults = _options(RunConfig(reward=RewardConfig(scorer="math")))  # any reward: those are not compared
+    newer = {name: value for name, value in defaults.items() if name in now}
+    then = {**json.loads(json.dumps(newer, default=_kind)), **then}
     for name in sorted(then.keys() | now.keys(), key=lambda name: (name in _WHOLE, name)):
         if then.get(name) != now.get(name):
             change = "differ" if name == "tasks" else "differs"
@@ -102,6 +112,11 @@ def weights_digest(weights: Iterable[Tensor]) -> str:
     parts = (whole(value).detach().contiguous() for value in weights)
     sums = [value.view(_BITS[value.dtype.itemsize]).sum(dtype=torch.int64) for value in parts]
     return _digest([int(one) for one in torch.stack([one.cpu() for one in sums])] if sums else [])
+
+
+def _options(config: RunConfig) -> dict[str, Any]:
+    """Each option of a run by its path."""
+    return dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
 
 
 def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -148,19 +163,31 @@ class Checkpoint:
     record: Mapping[str, Any]
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> None:
-    """Write a checkpoint into a run's folder, and delete all but the newest `keep`."""
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, *, keep: int, save_policy: Callable[[Path], None] | None = None
+) -> None:
+    """Write a checkpoint into a run's folder, and delete all but the newest `keep`.
+
+    Args:
+        folder: of the run.
+        checkpoint: what is written.
+        keep: checkpoints that stay, 1 or more.
+        save_policy: writes the policy into a folder of the checkpoint, for others than the run: its bytes are not
+            checked when the run goes on.
+    """
     for rest in folder.glob(f".{_PREFIX}*"):  # what a killed process was writing or deleting
         shutil.rmtree(rest)
     draft = folder / f".{_PREFIX}{checkpoint.step}.part"
     draft.mkdir(parents=True)
+    if save_policy is not None:  # first: other processes may wait to give their shards
+        save_policy(draft / POLICY)
     _write_tensors(draft / _TENSORS, checkpoint.tensors)
     _write_tensors(draft / _RANDOM, checkpoint.random)
     torch.save(dict(checkpoint.optimizer), draft / _OPTIMIZER)
     (draft / _RECORD).write_text(json.dumps(checkpoint.record), encoding="utf-8")
-    files = {path.name: _size_and_sum(path) for path in sorted(draft.iterdir())}
+    files = {path.name: _size_and_sum(path) for path in sorted(draft.iterdir()) if path.is_file()}
     (draft / _LIST).write_text(json.dumps(files), encoding="utf-8")
-    for path in draft.iterdir():
+    for path in draft.rglob("*"):
         _to_disk(path)
     _to_disk(draft)
     whole = folder / f"{_PREFIX}{checkpoint.step}"

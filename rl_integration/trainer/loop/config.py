@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -48,6 +49,8 @@ class LearningConfig(Options, what="learning option"):
         sharding: "full" keeps in each process a part of all weights, gradients and optimizer states, as FSDP2 does
             (`fully_shard`); "none" keeps all of them in each.
         cpu_offload: keep those parts in the host's memory; needs sharding, and no `lora`.
+        mask_truncated_completions: learn nothing from answers that were cut off; they keep their votes in their group's
+            mean and their places among the answers that a loss is divided by, as in TRL.
     """
 
     learning_rate: Annotated[float, Range(gt=0)] = 1e-6
@@ -65,6 +68,7 @@ class LearningConfig(Options, what="learning option"):
     lora: Lora | None = None
     sharding: Literal["none", "full"] = "none"
     cpu_offload: bool = False
+    mask_truncated_completions: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,6 +140,7 @@ class RunConfig(Options, what="run option"):
         seed: of everything random.
         save_steps: steps between checkpoints.
         keep_checkpoints: how many are kept.
+        save_hf_ckpt: write the policy into each checkpoint, too, as `transformers` reads it, in a folder `policy`.
         eval_steps: steps between measurements on held-out tasks; 0 measures at the end only.
         measured_by: what answers to held-out tasks are judged by; None for the reward.
         guard: what stops the run when its reward is hacked.
@@ -153,6 +158,7 @@ class RunConfig(Options, what="run option"):
     seed: int = 0
     save_steps: Count = 50
     keep_checkpoints: Count = 2
+    save_hf_ckpt: bool = False
     eval_steps: Annotated[int, Range(ge=0)] = 0
     measured_by: RewardConfig | None = None
     guard: GuardConfig | None = None
@@ -184,6 +190,17 @@ class RunConfig(Options, what="run option"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PolicyChoice(ModelChoice):
+    """Which model is trained, and how its prompts are written.
+
+    Attributes:
+        chat_template_kwargs: for the chat template, such as {enable_thinking: false}; each must be one that it reads.
+    """
+
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFile(RunConfig):
     """A run, with what it is about.
 
@@ -194,7 +211,7 @@ class RunFile(RunConfig):
         report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
     """
 
-    model: ModelChoice
+    model: PolicyChoice
     data: TaskFiles
     output: str
     report_to: tuple[LogName, ...] = ()

@@ -266,7 +266,9 @@ class Learner:
             batch.advantages = batch.rows(credited)
         else:
             batch.advantages = list(self.objective.advantages(groups))
-        batch.needed = batch.counted & self._wanted(batch)
+        if self.config.mask_truncated_completions:
+            batch.masked = np.array([rollout.finish_reason == "length" for rollout in rollouts], dtype=np.bool_)
+        batch.needed = batch.counted & self._wanted(batch) & ~batch.masked
         flat = sum(bool(groups.uniform()[places[0]]) for places in by_task(rollouts).values())
         batch.numbers["frac_reward_zero_std"] = flat / len(by_task(rollouts))
         batch.numbers |= advantage_facts(batch.advantages, batch.counted)

@@ -97,6 +97,7 @@ class LearningBatch:
         self.injected: Bools | None = None
         self.counted: Bools = np.zeros(size, dtype=np.bool_)
         self.needed: Bools = np.zeros(size, dtype=np.bool_)
+        self.masked: Bools = np.zeros(size, dtype=np.bool_)
         self.numbers: dict[str, float] = {}
         numbers = {task: number for number, task in enumerate(by_task(self.rollouts))}
         self.group = [numbers[rollout.task.id] for rollout in self.rollouts]
@@ -130,7 +131,7 @@ class LearningBatch:
 
     def totals(self, places: Sequence[int]) -> Totals:
         """What the sums over some of the rollouts are divided by."""
-        tokens = sum(int(self.rollouts[place].own.sum()) for place in places)
+        tokens = sum(int(self.rollouts[place].own.sum()) for place in places if not self.masked[place])
         groups = len({self.rollouts[place].task.id for place in places})
         return Totals(sequences=len(places), tokens=tokens, groups=groups)
 

@@ -18,7 +18,7 @@ import torch
 from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import Task
-from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunFile
 from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
@@ -29,12 +29,12 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
 from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
-from adjudge.training.backbones import ModelChoice, libraries, open_backbone
+from adjudge.training.backbones import libraries, open_backbone
 from adjudge.training.config_file import plain_config
 
 
 def open_policy(
-    choice: ModelChoice,
+    choice: PolicyChoice,
     *,
     texts: Iterable[str],
     folder: Path,
@@ -60,7 +60,7 @@ def open_policy(
     if learning.sharding == "none":  # else it goes there shard by shard
         processes.place(model)
     model.config.use_cache = True  # an answer is written token by token
-    return Policy(model, opened.tokenizer, name=opened.name)
+    return Policy(model, opened.tokenizer, name=opened.name, chat_template_kwargs=choice.chat_template_kwargs)
 
 
 def frozen_copy(policy: Policy) -> Policy:
@@ -173,6 +173,11 @@ class _Prepared:
             learning=config.learning,
             processes=processes,
         )
+        if config.model.chat_template_kwargs and all(isinstance(task.prompt, str) for task in tasks.train):
+            raise ValueError(
+                "model.chat_template_kwargs is set, and no prompt is a chat; take it out, or make turns of the prompts "
+                "(data.chat: true)"
+            )
         self.tasks = tasks.fitting(self.policy.encode, _max_prompt_tokens(config, self.policy))
         self.notes = _notes(config.model.label, self.policy, self.tasks)
         needed = config.made_objective().needs_reference and config.learning.lora is None
@@ -194,7 +199,9 @@ class _Prepared:
         path = self.folder / _START
         judged_by = self.config.measured_by or self.config.reward
         asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
-        of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.max_new_tokens])
+        sampling = self.config.rollouts.sampling
+        answered_by = [plain_config(self.config.model), sampling.max_new_tokens, *sampling.stop]
+        of = digest([asked, plain_config(judged_by), answered_by])
         known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
         mean_score: float | None
         if known and (record := json.loads(known)).get("of") == of:

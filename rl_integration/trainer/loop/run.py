@@ -405,8 +405,11 @@ class Run:
                 "facts": self._facts,
             },
         )
+        save_policy = self.policy.save if self.config.save_hf_ckpt and folder == self.folder else None
         if self._processes.is_main_process:
-            save_checkpoint(folder, checkpoint, keep=keep)
+            save_checkpoint(folder, checkpoint, keep=keep, save_policy=save_policy)
+        elif save_policy is not None:
+            save_policy(None)
 
     def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:
         check_facts(checkpoint.record["facts"], self._facts)

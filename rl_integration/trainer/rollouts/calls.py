@@ -64,8 +64,8 @@ def check_writable(policy: Policy, marks: Sequence[str]) -> None:
         decoded = policy.decode(policy.tokens.text(mark))
         if decoded.strip() != mark.strip():
             raise ValueError(
-                f"the tokenizer of {policy.name!r} reads {mark!r} back as {decoded!r}, so such a call would never "
-                "be seen; take other marks, or another style"
+                f"the tokenizer of {policy.name!r} reads {mark!r} back as {decoded!r}, so it would never be "
+                "seen in an answer; take another text, or another style of calls"
             )
 
 

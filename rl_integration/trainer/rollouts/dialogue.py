@@ -62,7 +62,10 @@ class ChatCalls:
             for tool in tools
         ]
         self._prompts = PromptTokens(
-            policy.tokenizer, model=policy.name, window=policy.tokens.window, options={"tools": schemas}
+            policy.tokenizer,
+            model=policy.name,
+            window=policy.tokens.window,
+            options={**policy.chat_template_kwargs, "tools": schemas},
         )
         check_writable(policy, (_OPEN, _CLOSE))
         asked: Message = {"role": "user", "content": "-"}

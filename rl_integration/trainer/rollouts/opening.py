@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox, check_writable
 from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
@@ -21,8 +21,9 @@ def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
     """Return what writes a policy's answers; a heavy engine starts with the first of them.
 
     Raises:
-        ValueError: the engine is not installed, or cannot draw as it is told to.
+        ValueError: the engine is not installed, or cannot draw as it is told to, or a stop text cannot be written.
     """
+    check_writable(policy, config.sampling.stop)
     if config.engine == "vllm":
         from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,14 @@ _LOG = logging.getLogger(__name__)
 _MOST_LOST = 0.01  # of the norm of what was learnt
 _WRAPPED = "base_model.model."  # what peft puts before the names of the model that it wraps
 _BENEATH = ".base_layer"  # and behind the name of a layer that has factors beside it
+_WRITTEN = "the trainer says where a chat goes on; take it out"
+_SET_HERE = {
+    "add_generation_prompt": _WRITTEN,
+    "continue_final_message": _WRITTEN,
+    "tokenize": _WRITTEN,
+    "chat_template": "give model.chat_template",
+    "tools": "give rollouts.tools",
+}
 _UNKNOWN = (".modules_to_save.", ".lora_magnitude_vector.")  # parts of names of weights that stand in for others
 
 
@@ -101,14 +109,21 @@ class Policy:
         model: a causal language model of `transformers`.
         tokenizer: its tokenizer.
         name: for messages.
+        chat_template_kwargs: for the chat template, wherever a prompt is written: `{"enable_thinking": False}`.
+
+    Raises:
+        ValueError: the chat template does not read one of those, or it is not theirs to say.
 
     Attributes:
+        chat_template_kwargs: as given.
         bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
         lora: the low-rank factors that are trained in the place of the weights; None for none.
         shards: of the model; None where this process has all of it.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, chat_template_kwargs: Mapping[str, Any] | None = None
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.name = name
@@ -117,7 +132,16 @@ class Policy:
         self.shards: Shards | None = None
         self._adapted: Any = None
         window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
-        self.tokens = PromptTokens(tokenizer, model=name, window=int(window))
+        self.chat_template_kwargs = dict(chat_template_kwargs or {})
+        for key in self.chat_template_kwargs:
+            if key in _SET_HERE:
+                raise ValueError(f"chat_template_kwargs sets {key!r}; {_SET_HERE[key]}")
+            if key not in str(tokenizer.chat_template):
+                raise ValueError(
+                    f"chat_template_kwargs sets {key!r}, which the chat template of {name!r} does not read; take it "
+                    "out, or give another template (model.chat_template)"
+                )
+        self.tokens = PromptTokens(tokenizer, model=name, window=int(window), options=self.chat_template_kwargs)
 
     @property
     def device(self) -> torch.device:

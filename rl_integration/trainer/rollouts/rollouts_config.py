@@ -1,6 +1,6 @@
 """Which prompts a run has, which answers to them are drawn, when, and by what.
 
-Not covered: nucleus and top-k sampling: learning needs the probabilities of what was drawn from.
+Not covered: top-k sampling and `min_p`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from adjudge.io.source import DatasetChoice
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
+UNREADABLE = "\ufffd"
+"""What tokens are decoded to that are no character."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingConfig(Options, what="sampling option"):
@@ -20,12 +23,25 @@ class SamplingConfig(Options, what="sampling option"):
     Attributes:
         max_new_tokens: tokens of an answer, the end token included.
         temperature: what logits are divided by; 0 takes the likeliest token.
+        top_p: draw from the likeliest tokens alone that have this share of the probability together.  Log-probabilities
+            are those without that, and so are those that learning compares them with: tokens count as if they had been
+            drawn from all, which is a bias.
         max_num_seqs: answers written side by side.
+        stop: texts that end an answer of one turn, once it holds one, besides the end token; they stay in the answer.
     """
 
     max_new_tokens: Count = 256
     temperature: Annotated[float, Range(ge=0)] = 1.0
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
     max_num_seqs: Count = 256
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.stop, str) or not all(self.stop) or UNREADABLE in "".join(self.stop):
+            raise ValueError(
+                f"rollouts.sampling.stop is {self.stop!r}; give a list of texts, none empty or with U+FFFD"
+            )
 
 
 Kind: TypeAlias = Literal["segments", "uncertain"]
@@ -120,6 +136,11 @@ class RolloutsConfig(Options, what="rollouts option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.sampling.stop and (self.tools is not None or self.tree is not None):
+            raise ValueError(
+                f"rollouts.sampling.stop is set, and rollouts.{'tree' if self.tools is None else 'tools'} says where "
+                "pieces of an answer end; take one of the two"
+            )
         if self.tree is not None:
             self.tree.check(self.num_generations)
             if self.tools is not None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.data.task import FinishReason
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import UNREADABLE, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 
@@ -80,7 +80,6 @@ class Continuation:
         return logits
 
 
-_UNREADABLE = "\ufffd"
 _SPARE = 4  # characters that stand for the bytes of one, where a window begins inside it
 
 
@@ -97,14 +96,14 @@ class StopTexts:
 
     def __init__(self, texts: Sequence[str], decode: Callable[[Sequence[int]], str]) -> None:
         for text in texts:
-            if not text or _UNREADABLE in text:
+            if not text or UNREADABLE in text:
                 raise ValueError(f"the stop text {text!r} cannot be looked for; give a text, without U+FFFD")
         self._texts = tuple(texts)
         self._decode = decode
         self._reach = max(map(len, texts), default=0) + _SPARE
         lasts = {text[-1] for text in texts}
         # Decoders drop spaces where a text begins, so nothing is told by a single token of stop texts that end in one.
-        self._lasts = None if any(last.isspace() for last in lasts) else lasts | {_UNREADABLE}
+        self._lasts = None if any(last.isspace() for last in lasts) else lasts | {UNREADABLE}
         self._ending: dict[int, bool] = {}
 
     def ended(self, ids: Sequence[int]) -> bool:
@@ -139,7 +138,7 @@ class StopTexts:
 
         Decoders that fall back to bytes spoil a whole run of them where one is missing.
         """
-        return not text.startswith(_UNREADABLE) and len(text) - len(self._decode([first])) >= self._reach
+        return not text.startswith(UNREADABLE) and len(text) - len(self._decode([first])) >= self._reach
 
 
 _KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dropped
@@ -203,7 +202,7 @@ class TransformersGenerator:
                     for copy in range(copies)
                 ]
                 with self._policy.arithmetic():
-                    self._write(writings, copies, sampling.temperature, generator, stop_texts, on_piece)
+                    self._write(writings, copies, sampling, generator, stop_texts, on_piece)
         finally:
             model.train(training)
 
@@ -212,7 +211,7 @@ class TransformersGenerator:
         self,
         writings: list[_Writing],
         copies: int,
-        temperature: float,
+        sampling: SamplingConfig,
         generator: torch.Generator,
         stop_texts: StopTexts,
         on_piece: OnPiece,
@@ -224,7 +223,7 @@ class TransformersGenerator:
         rows.repeat(copies)
         going = list(range(len(writings)))  # which writing each row is
         while True:
-            tokens, logprobs = _drawn(logits, temperature, generator)
+            tokens, logprobs = _drawn(logits, sampling, generator)
             for row, token, logprob in zip(going, tokens.tolist(), logprobs.tolist(), strict=True):
                 writing = writings[row]
                 if writing.finish_reason is None:
@@ -264,15 +263,25 @@ def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
     return [window - len(prompt) for prompt in prompts]
 
 
-def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    if temperature == 0:
+def _drawn(logits: Tensor, sampling: SamplingConfig, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Tokens, and their log-probabilities among all tokens."""
+    if sampling.temperature == 0:
         logprobs = logits.log_softmax(-1)
         tokens = logits.argmax(-1)
     else:
-        logprobs = (logits / temperature).log_softmax(-1)
+        logprobs = (logits / sampling.temperature).log_softmax(-1)
         noise = torch.empty_like(logprobs).exponential_(generator=generator)
-        tokens = (logprobs - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
+        allowed = logprobs if sampling.top_p == 1 else _nucleus(logprobs, sampling.top_p)
+        tokens = (allowed - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
     return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
+
+
+def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
+    """The log-probabilities, -inf but for the fewest likeliest tokens of each row that have `top_p` together."""
+    ordered, tokens = logprobs.sort(-1, descending=True)
+    chances = ordered.exp()
+    outside = chances.cumsum(-1) - chances >= top_p
+    return logprobs.masked_fill(outside.scatter(-1, tokens, outside), -math.inf)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,6 +4,9 @@ vLLM holds a copy of the weights, which is renewed with each version of the poli
 the policy's own forward pass, so `exact` is false: learning corrects for the difference, and reports it.  Each piece
 has a seed of its own, so it is the same whatever else is written beside it, but for rounding.
 
+With `sampling.top_p` below 1, log-probabilities are vLLM's raw ones: its processed ones are those within the nucleus,
+whose share of the probability it does not tell.  Raw ones know no temperature, so it must be 1.
+
 What starting changes for everybody else in the process is put back: random states, the number of PyTorch's threads,
 environment variables.
 
@@ -52,17 +55,19 @@ class VllmGenerator:
     """Writes with a copy of the policy that vLLM runs; the first call starts it.
 
     Raises:
-        ValueError: vLLM is not installed, or the temperature is one that it changes.
+        ValueError: vLLM is not installed, or the temperature is one that it changes, or one that log-probabilities of
+            all tokens cannot be had for.
     """
 
     exact = False
 
     def __init__(self, policy: Policy, options: VllmOptions, sampling: SamplingConfig) -> None:
         check_installed()
-        _check_temperature(sampling)
+        _check_sampling(sampling)
         self._policy = policy
         self._options = options
         self._max_num_seqs = sampling.max_num_seqs
+        self._top_p = sampling.top_p
         self._vllm: VllmInProcess | None = None
         self._version = 0
         self._held: tuple[int, ...] = ()  # which weights vLLM has
@@ -92,10 +97,15 @@ class VllmGenerator:
         """Write pieces; see `Generator`.
 
         Raises:
-            ValueError: a prompt leaves no room in the model's window, or the temperature is one that vLLM changes.
+            ValueError: a prompt leaves no room in the model's window, or the sampling is not that of the start.
             VllmFailed: vLLM stopped, or what it wrote cannot be learnt from; the next call starts it anew.
         """
-        _check_temperature(sampling)
+        _check_sampling(sampling)
+        if (sampling.top_p < 1) != (self._top_p < 1):
+            raise ValueError(
+                f"sampling.top_p is {sampling.top_p!r}, and vLLM gives the log-probabilities that belong to "
+                f"{self._top_p!r}; open a generator for it"
+            )
         vllm = self._vllm or self._refreshed()
         vllm.wake()
         max_tokens = [sampling.max_new_tokens] * len(prompts)
@@ -108,6 +118,7 @@ class VllmGenerator:
         def params(limit: int, own_seed: int) -> Any:
             return SamplingParams(
                 temperature=sampling.temperature,
+                top_p=sampling.top_p,
                 seed=own_seed,
                 max_tokens=limit,
                 stop=list(stops),
@@ -142,7 +153,9 @@ class VllmGenerator:
         vllm = self._vllm
         if vllm is not None and wanted == self._held:
             return vllm
-        vllm = self._vllm = vllm or VllmInProcess(self._policy, self._options, max_num_seqs=self._max_num_seqs)
+        vllm = self._vllm = vllm or VllmInProcess(
+            self._policy, self._options, max_num_seqs=self._max_num_seqs, raw_logprobs=self._top_p < 1
+        )
         try:
             vllm.load(self._policy)
         except BaseException:  # it may have some of the new weights and some of the old
@@ -219,11 +232,17 @@ def _check_room(prompts: Iterable[Sequence[int]], max_tokens: Sequence[int], win
             raise ValueError(f"the piece after prompt {at} may have {limit} tokens; it must be at least 1")
 
 
-def _check_temperature(sampling: SamplingConfig) -> None:
+def _check_sampling(sampling: SamplingConfig) -> None:
     if 0 < sampling.temperature < _COLDEST:
         raise ValueError(
             f"sampling.temperature is {sampling.temperature!r}, and vLLM would draw at {_COLDEST}; give 0, or "
             f"{_COLDEST} or more"
+        )
+    if sampling.top_p < 1 and sampling.temperature not in (0, 1):
+        raise ValueError(
+            f"sampling.top_p is {sampling.top_p!r} and sampling.temperature {sampling.temperature!r}, for which vLLM "
+            "does not tell the log-probabilities of all tokens; set one of them to 1, or give rollouts.engine: "
+            "transformers"
         )
 
 
@@ -247,14 +266,14 @@ class VllmInProcess:
         ValueError: vLLM does not start with these options.
     """
 
-    def __init__(self, policy: Policy, options: VllmOptions, *, max_num_seqs: int) -> None:
+    def __init__(self, policy: Policy, options: VllmOptions, *, max_num_seqs: int, raw_logprobs: bool = False) -> None:
         from vllm.exceptions import VLLMError
 
         self._owns_group = not torch.distributed.is_initialized()
         try:
             with tempfile.TemporaryDirectory(prefix="adjudge-vllm-") as folder, _undisturbed(policy.device):
                 _write_plan(policy, Path(folder))
-                self.engine: Any = _started(folder, policy, options, max_num_seqs)
+                self.engine: Any = _started(folder, policy, options, max_num_seqs, raw_logprobs)
         except (VLLMError, ValueError, RuntimeError, OSError, AssertionError) as error:
             raise ValueError(
                 f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
@@ -387,7 +406,7 @@ def _write_plan(policy: Policy, folder: Path) -> None:
     policy.tokenizer.save_pretrained(folder)
 
 
-def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: int) -> Any:
+def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: int, raw_logprobs: bool) -> Any:
     from vllm.engine.arg_utils import EngineArgs
     from vllm.platforms import current_platform
     from vllm.v1.engine.llm_engine import LLMEngine
@@ -417,7 +436,7 @@ def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: in
         enable_sleep_mode=options.sleep,
         load_format="dummy",  # real weights follow, in memory
         generation_config="vllm",  # nothing but what each request asks for
-        logprobs_mode="processed_logprobs",  # those of the distribution that was drawn from
+        logprobs_mode="raw_logprobs" if raw_logprobs else "processed_logprobs",  # the latter know the temperature
         distributed_executor_backend="external_launcher" if several else "uni",
     )
     config = arguments.create_engine_config()

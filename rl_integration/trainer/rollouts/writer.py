@@ -148,7 +148,7 @@ class Writer:
             on_rollout(place, rollouts[place])
 
         self._generator.refresh(version)
-        self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
+        self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done, stops=sampling.stop)
         return [rollouts[place] for place in range(len(tasks) * num_generations)]
 
     def scored(

@@ -23,6 +23,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("model.name",): "model_name_or_path model.path pretrain",
     ("model.attn",): "attn_implementation",
     ("model.chat_template",): "chat_template_path",
+    ("model.chat_template_kwargs",): "chat_template_kwargs apply_chat_template_kwargs",
     ("reference_model",): "ref_model",
     ("learning.lora", "schedule.lora"): "use_peft peft_config",
     ("learning.lora.rank", "schedule.lora.rank"): "lora_r lora_rank",
@@ -55,6 +56,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("rollouts.sampling.max_new_tokens",): (
         "max_completion_length max_response_length response_length max_new_tokens max_tokens generate_max_len"
     ),
+    ("rollouts.sampling.stop",): "stop_strings stop_sequences",
     ("rollouts.engine",): "use_vllm rollout.name",
     ("rollouts.vllm.gpu_memory_utilization",): "vllm_gpu_memory_utilization",
     ("rollouts.vllm.max_model_len",): "vllm_max_model_length",
@@ -105,6 +107,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("save_steps", "schedule.save_steps"): "save_freq",
     ("eval_steps", "schedule.eval_steps"): "test_freq eval_strategy",
     ("keep_checkpoints", "schedule.keep_checkpoints"): "save_total_limit max_actor_ckpt_to_keep",
+    ("save_hf_ckpt",): "save_contents",
     ("schedule.log_steps",): "logging_steps",
     ("report_to", "schedule.report_to"): "logs logger use_wandb",
     ("--resume",): "resume_from_checkpoint resume_mode",

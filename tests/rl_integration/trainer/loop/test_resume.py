@@ -13,9 +13,11 @@ import torch
 from safetensors.torch import load_file
 from tests.rl_integration.trainer.child_work import checkpoint
 from tests.rl_integration.trainer.nursery import Nursery
-from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_run
+from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.checkpoints import check_facts, newest_checkpoint, run_facts, save_checkpoint
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 
 KILLED = -9
 
@@ -46,6 +48,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "every step": {"save_steps": 1, "staleness": 1},
     "now and then": {"save_steps": 3, "staleness": 1, "eval_steps": 2, "learning": {"minibatches": 2}},
     "critic": {"save_steps": 2, "staleness": 0, "objective": "ppo", "keep_checkpoints": 1},
+    "with policies": {"save_steps": 2, "staleness": 0, "save_hf_ckpt": True},
     "guarded": {"save_steps": 3, "staleness": 0, "guard": {"surely": 1e9}},
     "factors": {"save_steps": 2, "staleness": 1, "objective": "rloo", "learning": {"lora": 2, "precision": "bf16"}},
 }
@@ -69,6 +72,30 @@ def test_killed_again_and_again(nursery: Nursery, tmp_path: Path, name: str) -> 
     assert nursery.run("train", folder=str(cut), **options) == [0]
     assert ended(cut)["resumed"] >= 3
     same(cut, whole)
+
+
+def test_a_checkpoint_may_hold_the_policy_as_others_load_it(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    causal: Any = AutoModelForCausalLM
+    kept: dict[str, Any] = {"steps": 3, "save_steps": 1, "keep_checkpoints": 2}
+    guard = GuardConfig(gold=RewardConfig(scorer=Digits()), every=1, window=1)
+    run = small_run(tmp_path / "run", small_config(save_hf_ckpt=True, guard=guard, **kept))
+    run.train()
+    folders = sorted((tmp_path / "run").glob("**/checkpoint-*/policy"))
+    assert [folder.parent.name for folder in folders] == ["checkpoint-2", "checkpoint-3"], "of the best there is none"
+    assert list((tmp_path / "run" / "best").glob("checkpoint-*"))
+    assert not list((tmp_path / "run").glob(".checkpoint-*"))
+    for folder in folders:
+        trained = load_file(folder.parent / "trained.safetensors")
+        found = causal.from_pretrained(folder).state_dict()
+        assert {f"policy.{name}" for name in found} == trained.keys()
+        assert all(torch.equal(value, trained[f"policy.{name}"]) for name, value in found.items())
+        assert AutoTokenizer.from_pretrained(folder)("1+1=")["input_ids"] == list(run.policy.encode(TASKS[1]))
+    small_run(tmp_path / "run", small_config(**{**kept, "steps": 4})).train(resume=True)
+    small_run(tmp_path / "plain", small_config(**{**kept, "steps": 4})).train()
+    assert told(tmp_path / "run")[1] == told(tmp_path / "plain")[1], "it changes nothing, and may be left out later"
+    assert [folder.parent.name for folder in (tmp_path / "run").glob("checkpoint-*/policy")] == ["checkpoint-3"]
 
 
 def test_dropout_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -144,6 +171,21 @@ def test_other_options_are_refused(tmp_path: Path, changes: dict[str, Any], told
     small_run(tmp_path, small_config(steps=1)).train()
     with pytest.raises(ValueError, match=f"resumed with other options: {told}"):
         small_run(tmp_path, small_config(**{"steps": 1, **changes})).train(resume=True)
+
+
+def test_an_option_that_is_newer_than_a_checkpoint_had_its_default() -> None:
+    new = ("rollouts.sampling.top_p", "learning.mask_truncated_completions")
+
+    def facts(**changes: Any) -> dict[str, Any]:
+        return run_facts(small_config(**changes), TASKS, small_policy())
+
+    for changes in ({}, {"set": {"policy.clip_ratio_high": 0.4}}):
+        then = {name: value for name, value in facts(**changes).items() if name not in new}
+        check_facts(then, facts(**changes))
+    with pytest.raises(ValueError, match=r"learning\.mask_truncated_completions was false and is true"):
+        check_facts(then, facts(**changes, learning={"mask_truncated_completions": True}))
+    with pytest.raises(ValueError, match=r"objective\.set\.policy\.clip_ratio_high was 0\.4 and is null"):
+        check_facts(then, facts())
 
 
 def test_other_tasks_and_models_are_refused(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_state_goes_on_in_any_number_of_shards(nursery: Nursery, tmp_path: Pat
 def test_a_run_in_shards_goes_on_without_them(nursery: Nursery, tmp_path: Path, lora: int) -> None:
     """With measurements, and answers of each process's own; what it saves is what it learnt."""
     folder = tmp_path / "run"
-    options: dict[str, Any] = {"tasks": 4, "eval_steps": 1, "objective": "dpo"}
+    options: dict[str, Any] = {"tasks": 4, "eval_steps": 1, "objective": "dpo", "save_hf_ckpt": True}
     learning = {"lora": lora}
     assert nursery.run(
         "train", processes=2, folder=str(folder), steps=2, learning={**learning, **SHARDS}, **options
@@ -82,6 +82,9 @@ def saved(folder: Path, lora: int) -> None:
     causal: Any = AutoModelForCausalLM
     (newest,) = sorted(folder.glob("checkpoint-*"))[-1:]
     trained = load_file(newest / "trained.safetensors")
+    files = [path.relative_to(folder / "policy") for path in (folder / "policy").rglob("*.safetensors")]
+    assert len(files) == (2 if lora else 1)
+    assert all((newest / "policy" / one).read_bytes() == (folder / "policy" / one).read_bytes() for one in files)
     plain = causal.from_pretrained(folder / "policy").state_dict()
     if not lora:
         assert {f"policy.{name}" for name in plain} == trained.keys()

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import TopPLogitsWarper
 
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.rollouts.opening import open_generator
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
-from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.tool import ToolChoice, ToolUse
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator, _nucleus
 from adjudge.rl_integration.trainer.rollouts.writer import Piece, Writer
 
 TASKS = [Task(id=str(n), prompt=text) for n, text in enumerate(["1+1=", "12+7=", "3=", "123456+654321=", "9+9="])]
@@ -103,6 +106,54 @@ def test_draws_follow_the_probabilities(policy: Policy) -> None:
     np.testing.assert_allclose(counts / 4096, expected, atol=0.04)
 
 
+def nucleus(chances: Sequence[float], top_p: float) -> list[int]:
+    """By hand: the likeliest tokens, one after the other, until they have enough together."""
+    kept: list[int] = []
+    for token in sorted(range(len(chances)), key=lambda token: -chances[token]):
+        kept.append(token)
+        if sum(chances[one] for one in kept) >= top_p:
+            break
+    return kept
+
+
+def test_draws_within_the_nucleus_follow_the_probabilities_and_have_those_of_all_tokens(policy: Policy) -> None:
+    options: dict[str, Any] = {"max_new_tokens": 1, "max_num_seqs": 4096, "temperature": 0.8}
+    found = drawn(policy, 4096, seed=5, tasks=TASKS[:1], top_p=0.6, **options)
+    with torch.no_grad():
+        logits = policy.model(input_ids=torch.tensor([found[0].prompt_ids])).logits[0, -1].double() / 0.8
+    chances = logits.softmax(-1).tolist()
+    kept = nucleus(chances, 0.6)
+    assert 2 <= len(kept) < len(chances)
+    counts = np.bincount([rollout.ids[0] for rollout in found], minlength=len(chances))
+    assert set(np.flatnonzero(counts)) == set(kept)
+    mass = sum(chances[token] for token in kept)
+    # A share of 4096 draws has a standard error of at most 0.0079; five of them are exceeded once in a million.
+    np.testing.assert_allclose(counts[kept] / 4096, np.array(chances)[kept] / mass, atol=0.04)
+    for rollout in found[:50]:
+        assert rollout.logprobs[0] == pytest.approx(float(np.log(chances[rollout.ids[0]])), abs=2e-5)
+
+
+def test_a_nucleus_of_one_is_the_likeliest_answer(policy: Policy) -> None:
+    likeliest = [rollout.ids for rollout in drawn(policy, 1, temperature=0.0)]
+    assert [rollout.ids for rollout in drawn(policy, 1, top_p=1e-6)] == likeliest
+
+
+@pytest.mark.parametrize(
+    ("chances", "top_p", "expected"),
+    [
+        ([0.5, 0.25, 0.25], 0.45, [0]),
+        ([0.2, 0.3, 0.5], 0.51, [1, 2]),
+        ([0.1, 0.9], 0.95, [0, 1]),
+        ([0.1, 0.2, 0.3, 0.4], 0.85, [1, 2, 3]),
+    ],
+)
+def test_a_nucleus_is_that_of_transformers(chances: list[float], top_p: float, expected: list[int]) -> None:
+    logits = torch.tensor([chances]).log()
+    theirs = TopPLogitsWarper(top_p)(torch.zeros((1, 1), dtype=torch.long), logits)
+    assert torch.equal(_nucleus(logits, top_p), theirs)
+    assert theirs[0].isfinite().nonzero().flatten().tolist() == expected
+
+
 def test_batches_are_as_wide_as_allowed_and_hold_whole_groups(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[int] = []
     write = TransformersGenerator._write
@@ -126,7 +177,9 @@ def test_a_rollout_survives_being_written_down(policy: Policy) -> None:
         assert bool((again.logprobs == rollout.logprobs).all())
 
 
-@pytest.mark.parametrize("option", [{"max_new_tokens": 0}, {"max_num_seqs": 0}, {"temperature": -1.0}])
+@pytest.mark.parametrize(
+    "option", [{"top_p": 0.0}, {"top_p": 1.1}, {"max_new_tokens": 0}, {"max_num_seqs": 0}, {"temperature": -1.0}]
+)
 def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"sampling option {next(iter(option))}"):
         SamplingConfig(**option)
@@ -148,6 +201,36 @@ def test_pieces_end_with_the_token_that_completes_a_stop_text(policy: Policy) ->
         assert found[place].logprobs == pytest.approx(piece.logprobs[:end], abs=2e-5)
         assert found[place].finish_reason == ("stop" if end < len(piece.ids) else piece.finish_reason)
     assert len(found[0].ids) < len(whole[0].ids)
+
+
+def test_answers_end_at_the_stop_texts_of_the_options(policy: Policy) -> None:
+    whole = drawn(policy, 1, temperature=0.0)
+    stop = whole[0].text[2:4]
+    found = drawn(policy, 1, temperature=0.0, stop=("no such text", stop))
+    assert len(found[0].ids) < len(whole[0].ids)
+    for one, before in zip(found, whole, strict=True):
+        text, hit, _ = before.text.partition(stop)
+        assert one.text == text + hit
+        assert one.finish_reason == ("stop" if hit else before.finish_reason)
+
+
+@pytest.mark.parametrize("stop", ["=", ("",), ("a", "\ufffd")])
+def test_stop_texts_that_cannot_be_looked_for_are_refused(stop: Any) -> None:
+    with pytest.raises(ValueError, match=r"rollouts\.sampling\.stop is .*give a list of texts"):
+        SamplingConfig(stop=stop)
+
+
+@pytest.mark.parametrize(
+    "pieces", [{"tree": TreeConfig(segment=4)}, {"tools": ToolUse(offered=(ToolChoice(kind="python"),))}]
+)
+def test_stop_texts_are_for_answers_of_one_turn(pieces: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"rollouts\.sampling\.stop is set, and rollouts\.{next(iter(pieces))} says"):
+        RolloutsConfig(sampling=SamplingConfig(stop=("=",)), **pieces)
+
+
+def test_a_stop_text_that_the_policy_cannot_write_is_refused(policy: Policy) -> None:
+    with pytest.raises(ValueError, match=r"reads '<\|end\|>' back as '', so it would never be seen"):
+        open_generator(policy, RolloutsConfig(sampling=SamplingConfig(stop=("=", "<|end|>"))))
 
 
 def test_each_prompt_may_have_a_limit_of_its_own(policy: Policy) -> None:

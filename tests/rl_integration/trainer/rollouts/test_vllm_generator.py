@@ -62,14 +62,14 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def generators() -> Iterator[Callable[[Policy, VllmOptions], VllmGenerator]]:
+def generators() -> Iterator[Callable[..., VllmGenerator]]:
     """Makes generators that are closed in the end; one at a time is open."""
     made: list[VllmGenerator] = []
 
-    def make(policy: Policy, options: VllmOptions = SMALL) -> VllmGenerator:
+    def make(policy: Policy, options: VllmOptions = SMALL, **sampling: Any) -> VllmGenerator:
         if made:
             made[-1].close()
-        made.append(VllmGenerator(policy, options, SamplingConfig(max_num_seqs=64)))
+        made.append(VllmGenerator(policy, options, SamplingConfig(max_num_seqs=64, **sampling)))
         return made[-1]
 
     yield make
@@ -279,6 +279,7 @@ def test_a_call_that_is_broken_off_leaves_nothing_behind(policy: Policy, generat
         ({"prompts": [[2], []]}, "prompt 1 has 0 tokens"),
         ({"limits": [0]}, "may have 0 tokens"),
         ({"sampling": SamplingConfig(temperature=0.001)}, "vLLM would draw at 0.01"),
+        ({"sampling": SamplingConfig(top_p=0.9)}, r"top_p is 0.9, and vLLM gives .* that belong to 1.0; open a"),
         ({"prompts": [[10**6]]}, "out of vocabulary"),
     ],
 )
@@ -383,6 +384,27 @@ def test_tied_weights_and_low_rank_factors_are_handed_over(
     assert (max(found) if dtype == "float32" else float(np.mean(found))) < most
     assert greedy(generator, prompts) != before
     assert all(torch.equal(value, kept[name]) for name, value in tied.model.state_dict().items())
+
+
+def test_draws_within_the_nucleus_have_the_probabilities_of_all_tokens(
+    generators: Callable[..., VllmGenerator],
+) -> None:
+    policy = varied_policy()
+    generator = generators(policy, top_p=0.6)
+    (prompt,) = prompts = encoded(policy, TEXTS[:1])
+    found = drawn(generator, prompts, 512, max_new_tokens=1, top_p=0.6)
+    with torch.no_grad():
+        chances = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1].double().softmax(-1)
+    order = chances.argsort(descending=True).tolist()
+    kept = next(order[:size] for size in range(1, len(order)) if float(chances[order[:size]].sum()) >= 0.6)
+    counts = np.bincount([piece.ids[0] for piece in found.values()], minlength=len(chances))
+    assert 2 <= len(kept) < len(chances)
+    assert set(np.flatnonzero(counts)) == set(kept)
+    # A share of 512 draws has a standard error of at most 0.0221; five of them are exceeded once in a million.
+    np.testing.assert_allclose(counts[kept] / 512, (chances[kept] / chances[kept].sum()).numpy(), atol=0.12)
+    assert max(gaps(policy, encoded(policy), drawn(generator, encoded(policy), 4, top_p=0.6))) < 1e-4
+    likeliest = drawn(generator, prompts, temperature=0.0, top_p=0.6)
+    assert likeliest[0].ids == greedy(TransformersGenerator(policy), prompts)[0]
 
 
 def test_a_policy_learns_from_what_vllm_writes(tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ def test_what_cannot_work_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     policy = small_policy()
     with pytest.raises(ValueError, match=r"sampling.temperature is 0.001, and vLLM would draw at 0.01"):
         open_generator(policy, RolloutsConfig(engine="vllm", sampling=SamplingConfig(temperature=0.001)))
+    with pytest.raises(
+        ValueError, match=r"top_p is 0.9 and sampling.temperature 0.7, .* set one of them to 1, or give"
+    ):
+        open_generator(policy, RolloutsConfig(engine="vllm", sampling=SamplingConfig(temperature=0.7, top_p=0.9)))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"rollouts.engine is vllm, which is not installed; .*adjudge\[vllm\]"):
         open_generator(policy, RolloutsConfig(engine="vllm"))

@@ -13,17 +13,23 @@ import pytest
 import torch
 from tests.engines.tiny_models import write_model
 
+from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
     GroupRelative,
     LeaveOneOut,
     SeveralRewards,
 )
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
 
@@ -279,3 +285,56 @@ def test_samples_without_a_score_are_out_of_the_mean_that_trl_keeps_them_in(grpo
     ours = objective.loss(tokens).loss
     assert counted.sum() == 11
     torch.testing.assert_close(ours * 11 / len(REWARDS), theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss_type", "policy"),
+    [
+        ("dapo", PolicyLoss()),
+        ("grpo", PolicyLoss(aggregation="sequence_mean")),
+        ("dr_grpo", PolicyLoss(aggregation="constant", length=LENGTH)),
+    ],
+)
+def test_the_gradient_without_completions_that_were_cut_off(
+    grpo: Peer, model: str, loss_type: str, policy: PolicyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    causal: Any = AutoModelForCausalLM
+    trainer = grpo.trainer
+    ends = list(range(0, trainer.model.config.vocab_size, 6))
+    settings = {"beta": 0.0, "loss_type": loss_type, "mask_truncated_completions": True, "eos_token_ids": ends}
+    for name, value in settings.items():
+        monkeypatch.setattr(trainer, name, value)
+    batch = grpo.batch(KEPT, KEPT)
+    slopes = grpo.gradient(trainer._compute_loss(trainer.model, batch))
+    prompts, answers, rollouts = batch["prompt_ids"], batch["completion_ids"], []
+    for place, row in enumerate(answers.tolist()):
+        end = next((at + 1 for at, token in enumerate(row) if token in ends), len(row))
+        rollout = Rollout(
+            id=str(place),
+            task=Task(id=str(IDS[place]), prompt=""),
+            prompt_ids=tuple(prompts[place][batch["prompt_mask"][place].bool()].tolist()),
+            ids=tuple(row[:end]),
+            logprobs=np.zeros(end, dtype=np.float32),
+            own=np.ones(end, dtype=np.bool_),
+            text="",
+            finish_reason="stop" if row[end - 1] in ends else "length",
+            version=0,
+        )
+        rollouts.append(rollout)
+    cut = sum(rollout.finish_reason == "length" for rollout in rollouts)
+    assert 0 < cut < len(rollouts)
+    learner = Learner(
+        Policy(causal.from_pretrained(model), trainer.processing_class, name="policy"),
+        Objective(rule=GroupRelative(), policy=policy),
+        LearningConfig(max_grad_norm=0.0, mask_truncated_completions=True),
+        temperature=1.0,
+        steps=1,
+        seed=0,
+    )
+    numbers = learner.learn(rollouts, [Score.scored(value) for value in KEPT])
+    ours = torch.cat([value.grad.flatten() for value in learner.policy.model.parameters() if value.requires_grad])
+    assert numbers["trained"] <= 1 - cut / len(rollouts)
+    assert slopes.norm() > 1e-3
+    torch.testing.assert_close(ours, slopes, rtol=1e-3, atol=1e-5)
