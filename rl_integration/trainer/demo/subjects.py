@@ -20,8 +20,8 @@ _EACH_LINE = CreditChoice(name="delta", part="main.implicit_reward", set={"rule.
 advantage stays the answer's, or an answer without the form, which has no lines, would be as good as the mean."""
 
 
-def _rollouts(tasks: int, max_new_tokens: int, **sampling: int) -> RolloutsConfig:
-    own = SamplingConfig(max_new_tokens=max_new_tokens, **sampling)
+def _rollouts(tasks: int, max_new_tokens: int, max_num_seqs: int = 256) -> RolloutsConfig:
+    own = SamplingConfig(max_new_tokens=max_new_tokens, max_num_seqs=max_num_seqs)
     return RolloutsConfig(tasks=tasks, num_generations=8, sampling=own)
 
 
