@@ -83,7 +83,7 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_numbers_and_gradients_are_those_of_whole_logits(dtype: torch.dtype, rtol: float, tied: bool) -> None:
     model = small_model(tied=tied, bias=not tied).to(dtype)
-    assert module._plain_head(model) is model.lm_head
+    assert module.plain_head(model) is model.lm_head
     found, expected = gradients(ours, model), gradients(plain, model)
     assert found[2].keys() == expected[2].keys() == {name for name, _ in model.named_parameters()}
     for one, other in zip((*found[:2], *found[2].values()), (*expected[:2], *expected[2].values()), strict=True):
@@ -135,7 +135,7 @@ def _odd_models() -> dict[str, Callable[[], Any]]:
 @pytest.mark.parametrize("name", _odd_models())
 def test_a_model_that_changes_its_logits_makes_them_itself(name: str) -> None:
     model = _odd_models()[name]().double()
-    assert module._plain_head(base_model(model)) is None
+    assert module.plain_head(base_model(model)) is None
     found, expected = gradients(ours, model), gradients(plain, model)
     for one, other in zip((*found[:2], *found[2].values()), (*expected[:2], *expected[2].values()), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10 * float(other.abs().max()))
@@ -146,7 +146,7 @@ def test_factors_in_the_body_leave_the_head_alone() -> None:
     for value in model.parameters():
         if value.requires_grad:
             nn.init.normal_(value)
-    assert module._plain_head(base_model(model)) is not None
+    assert module.plain_head(base_model(model)) is not None
     found, expected = gradients(ours, model), gradients(plain, model)
     assert found[2].keys() == expected[2].keys()
     assert all(".lora_" in name for name in found[2])
