@@ -11,11 +11,12 @@ Not covered: closing engines.  One that nobody holds any more is freed by itself
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -85,11 +86,18 @@ def engine_of(spec: Any) -> Engine:
         if len(spec) != 1:
             raise ValueError(f"an engine's spec has one key, the kind of engine, and not {len(spec)}; {_EXAMPLE}")
         ((kind, options),) = spec.items()
-    elif all(callable(inspect.getattr_static(spec, call, None)) for call in _CALLS):
+    elif _answers(cast("Hashable", type(spec))) or all(
+        callable(inspect.getattr_static(spec, call, None)) for call in _CALLS
+    ):
         return cast("Engine", spec)
     else:
         raise ValueError(f"{spec!r} is no engine; give text or a mapping, {_EXAMPLE}")
     return _shelf.engine(kind, _configured(kind, options))
+
+
+@functools.lru_cache(maxsize=256)  # scorers hand their engine over with each batch
+def _answers(kind: Hashable) -> bool:
+    return all(callable(inspect.getattr_static(kind, call, None)) for call in _CALLS)
 
 
 def _configured(kind: Any, options: Any) -> Any:
