@@ -361,8 +361,8 @@ class Learner:
         parts = self._processes.all_gather([float(torch.nn.utils.get_total_norm(grads))])
         norm = math.hypot(*parts)
         share = limit / (norm + 1e-6)  # as in `clip_grad_norm_`
-        if share < 1:
-            torch._foreach_mul_(grads, share)
+        for grad in grads if share < 1 else ():
+            grad.mul_(share)
         return norm
 
     def _weigh(self, batch: LearningBatch, places: Sequence[int]) -> None:

@@ -84,7 +84,7 @@ class Processes:
                     "`accelerate launch --multi_gpu`, and set learning.sharding to full"
                 )
         on_cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
-        state = PartialState(cpu=on_cpu)
+        state: Any = PartialState(cpu=on_cpu)
         device = torch.device(state.device)
         if device.type == "cuda" and device.index is None:  # which would be another GPU in another thread
             device = torch.device("cuda", torch.cuda.current_device())

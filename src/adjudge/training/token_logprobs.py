@@ -112,7 +112,10 @@ def _makes_logits(model: Any, head: nn.Linear) -> bool:
     states, read, written = (*seen, None, None, None)[:3]
     states = getattr(states, "last_hidden_state", None)
     return bool(logits.any()) and all(  # a scale leaves zeros as they are, which the padding token may give
-        isinstance(one, Tensor) and one.shape == other.shape and torch.equal(one.float(), other.float())
+        isinstance(one, Tensor)
+        and isinstance(other, Tensor)
+        and one.shape == other.shape
+        and torch.equal(one.float(), other.float())
         for one, other in ((states, read), (written, logits))
     )
 
@@ -180,8 +183,8 @@ class _TokenLogprobs(torch.autograd.Function):
             grad_states[places[part]] = (change if coarse is None else change @ coarse).to(states.dtype)
         return (
             grad_states,
-            None if grad_weight is None else grad_weight.to(weight.dtype),
-            None if grad_bias is None else grad_bias.to(bias.dtype),
+            None if grad_weight is None or weight is None else grad_weight.to(weight.dtype),
+            None if grad_bias is None or bias is None else grad_bias.to(bias.dtype),
             *(None,) * 4,
         )
 
