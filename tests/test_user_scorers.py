@@ -368,8 +368,8 @@ def test_a_checkpoint_of_others_is_told_by_its_architecture(
             "holds a language model .LlamaForCausalLM., which writes answers and gives",
         ),
         (
-            {"classes": ["Qwen2ForProcessRewardModel"]},
-            "names Qwen2ForProcessRewardModel; .*process_reward: {engine: .*",
+            {"classes": ["NovelForProcessRewardModel"]},
+            "names NovelForProcessRewardModel; .*process_reward: {engine: .*",
         ),
         ({"classes": []}, "names no architecture"),
         (
