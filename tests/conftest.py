@@ -47,6 +47,7 @@ HUNGRY = (
 
 LONG = (
     *HUNGRY,
+    "tests/rl_integration/trainer/loop/test_processes.py",
     "tests/test_start_pages.py",
     "tests/frameworks/",
     "tests/data_pipelines/label/ray/test_ray_job.py",
