@@ -5,7 +5,6 @@ import dataclasses
 import os
 import pickle
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.small_disk import needs_small_disk, printed_on_a_small_disk
 
 from adjudge.protocol import Cost, Provenance, Sample, Score
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
@@ -447,13 +447,8 @@ print(scored("room again"), len(scorer.cache))
 """
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap, which makes a small disk")
+@needs_small_disk
 def test_a_full_disk_costs_no_score(tmp_path: Path) -> None:
-    small = ["bwrap", "--dev-bind", "/", "/", "--size", str(1 << 20), "--tmpfs", str(tmp_path)]
-    done = subprocess.run(
-        [*small, sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    first, full, warning, during, after = done.stdout.splitlines()
+    first, full, warning, during, after = printed_on_a_small_disk(FULL_DISK, tmp_path)
     assert (first, full, during, after) == ("500.0 500", "full", "500.0 500.0", "500.0 1000")
     assert "cannot be used" in warning

@@ -7,8 +7,6 @@ import json
 import logging
 import math
 import random
-import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.rl_integration.server.dashboard.conftest import Lengths, Serve
+from tests.small_disk import needs_small_disk, printed_on_a_small_disk
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
@@ -218,14 +217,9 @@ print(kept())
 """
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap, which makes a small disk")
+@needs_small_disk
 def test_a_full_disk_costs_a_warning_and_no_request(tmp_path: Path) -> None:
-    small = ["bwrap", "--dev-bind", "/", "/", "--size", str(1 << 20), "--tmpfs", str(tmp_path)]
-    done = subprocess.run(
-        [*small, sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    first, full, warning, during, again, at_the_end = done.stdout.splitlines()
+    first, full, warning, during, again, at_the_end = printed_on_a_small_disk(FULL_DISK, tmp_path)
     assert (first, full, during) == ("1.0", "full", "1.0 1 ['filler', 'history.json']")
     assert "No space left" in json.loads(warning)["error"]
     assert "its room" in json.loads(warning)["remedy"]
