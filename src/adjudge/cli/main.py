@@ -23,6 +23,7 @@ from adjudge.options import named
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "score": ("adjudge.cli.score:ScoreCommand", "score one response and say why"),
     "label": ("adjudge.cli.label:LabelCommand", "score every row of a dataset, and go on after any interruption"),
+    "recipes": ("adjudge.cli.recipes:RecipesCommand", "find a published system, and what runs it"),
     "scorers": ("adjudge.cli.scorers:ScorersCommand", "list the scorers, or describe one"),
     "check": ("adjudge.cli.check:CheckCommand", "see how a file of yours is read, and try a scorer on it"),
     "data": ("adjudge.cli.data:parse_data", "make datasets: pairs, step labels, rubrics, tests; and clean them"),

@@ -1,0 +1,75 @@
+"""Every recipe can be read, says where its numbers are from, names a test that exists, and is on docs/recipes.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.recipes_page import PAGE, page
+from tests.test_known_bugs import names_in
+
+from adjudge.cli.recipes import ORIGINS, RECIPES, ROWS, commands, numbers, recipes, run_file
+from adjudge.cli.train import TRAINERS
+from adjudge.rl_integration.trainer.loop.config import RunFile
+from adjudge.training.config_file import config_of
+
+RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
+FILES = [path.stem for path in sorted(RECIPES.glob("*.yaml"))]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_file_is_read_and_each_number_has_one_origin(name: str) -> None:
+    config_of(RunFile, run_file(name), "run.yaml")
+    recipe = recipes()[name]
+    told = [path for paths in recipe["numbers"].values() for path in paths]
+    assert set(recipe["numbers"]) <= set(ORIGINS)
+    assert sorted(told) == sorted({path for path, _ in numbers(recipe["run"])})
+    rows = (ROWS / f"{recipe['rows']}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(rows) >= 3
+    assert all(json.loads(row)["prompt"] for row in rows)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_recipe_names_a_test_that_exists(name: str) -> None:
+    file, _, test = recipes()[name]["test"].partition("::")
+    assert names_in(file), f"there is no {file}"
+    assert not test or test in names_in(file), f"{file} has no {test}"
+
+
+def test_every_set_of_rows_is_used() -> None:
+    used = {f"{recipe.get('rows')}.jsonl" for recipe in recipes().values()} | {"passages.jsonl"}
+    assert {path.name for path in ROWS.iterdir()} == used - {"None.jsonl"}
+
+
+def test_the_page_is_made_of_the_recipes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m tests.cli.recipes_page"
+
+
+def test_a_word_finds_and_a_name_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from adjudge.cli.main import main
+
+    assert main(["recipes", "2505.15107", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["recipes"]
+    assert [one["name"] for one in found] == ["stepsearch"]
+    folder = tmp_path / "new"
+    assert main(["recipes", "stepsearch", "--write", str(folder)]) == 0
+    assert {path.name for path in folder.iterdir()} == {"run.yaml", "data.jsonl", "passages.jsonl"}
+    assert yaml.safe_load((folder / "run.yaml").read_text(encoding="utf-8")) == run_file("stepsearch")
+    capsys.readouterr()
+    assert main(["recipes", "stepsearch", "--write", str(folder)]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert main(["recipes", "stepserch", "--write", str(folder)]) == 2
+    assert "did you mean" in capsys.readouterr().err
+    assert main(["recipes", "heron", "--write", str(tmp_path / "more")]) == 2
+    assert "has no run file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "steps" in recipes()[name]])
+def test_commands_are_ours(name: str) -> None:
+    for command in commands(name):
+        words = command.split()
+        assert words[0] in ("adjudge", "cd"), command
+        if words[1] == "train":
+            assert words[2] in TRAINERS

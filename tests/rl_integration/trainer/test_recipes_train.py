@@ -1,0 +1,64 @@
+"""Every recipe's run file passes the trainer's own check of its rows, and takes a step with a tiny policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engines.scripted import key_of
+from tests.reward_models.generative.forced_engine import ForcedEngine
+from tests.reward_models.process.scripted_steps import ScriptedSteps
+
+from adjudge.cli.recipes import ROWS, recipes, run_file
+from adjudge.engines import loading
+from adjudge.engines.interface import Logits, Prompt
+from adjudge.rl_integration.trainer.loop.config import RunFile
+from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
+from adjudge.training.config_file import config_of
+
+RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
+ONE_OF_EACH = {"dapo", "ppo", "tree_rl", "stepsearch", "capo", "j1", "ghpo", "mopps"}  # the others are `full`
+
+
+class Model(ForcedEngine):
+    """Says yes to all it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            lambda prompt, text: (0.5,),
+            answers=lambda prompt, index: f"Verdict {key_of(prompt)}: yes",
+            labels=lambda prompt: {"Yes": 0.75, "No": 0.25},
+        )
+
+    async def classify(self, prompts: Sequence[Prompt]) -> list[Any]:
+        return [Logits(values=(0.5,)) for _ in prompts]
+
+
+def small(name: str, folder: Path) -> RunFile:
+    """The run of a recipe, as small as it can be: a new policy, short answers, one step."""
+    run: dict[str, Any] = json.loads(json.dumps(run_file(name)))
+    run["data"] |= {"path": str(ROWS / f"{recipes()[name]['rows']}.jsonl"), "chat": False, "held_out": 0.0}
+    run["data"].pop("system", None)
+    rollouts = run["rollouts"]
+    rollouts |= {"tasks": 2, "sampling": {**rollouts["sampling"], "max_new_tokens": 8}}
+    if "tree" not in rollouts:
+        rollouts["num_generations"] = min(4, rollouts["num_generations"])
+    for tool in rollouts.get("tools", {}).get("offered", ()):
+        tool["options"]["documents"] = str(ROWS / "passages.jsonl")
+    learning = {**run["learning"], "minibatches": 1, "epochs": 1}
+    more = {"model": {"from_scratch": "tiny"}, "output": str(folder), "steps": 1, "learning": learning}
+    return config_of(RunFile, {**run, **more}, "run.yaml")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ONE_OF_EACH else pytest.mark.full) for name in RUNS]
+)
+def test_a_run_file_takes_a_step(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, steps = Model(), ScriptedSteps(tmp_path / "steps", lambda text: 0.5)
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: steps if "PRM" in config.model else model)
+    report = train_policy_run(small(name, tmp_path / "run"))
+    assert report.steps == 1
+    assert report.data["trained_on"] == report.data["rows"]
