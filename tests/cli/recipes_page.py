@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from adjudge.cli.recipes import commands, numbers, recipes
+from adjudge.cli.recipes import commands, recipes, told_numbers
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "recipes.md"
 _HEAD: Final = """# Published systems
 
-What pays, what runs it, where its numbers are from, and what is not here; made of the files in `src/adjudge/recipes`.
-`adjudge recipes WORD` finds by title, arXiv number or mechanism, `adjudge recipes NAME --write DIR` writes the run file
-with some rows to try it on. Numbers are from the paper, its code, memory (confirm before you quote them) or us. The
-test of a formula is named from `tests/`.
+What each pays, what runs it, where its numbers are from, where released code differs, and what is not here; made of the
+files in `src/adjudge/recipes`. `adjudge recipes WORD` finds by title, arXiv number or mechanism, and
+`adjudge recipes NAME --write DIR` writes the run file with rows to try it on. A number is the paper's, its code's, from
+memory (confirm it before you quote it) or ours; a test is named from `tests/`.
 """
 
 
@@ -21,15 +21,12 @@ def page() -> str:
     """The page as the recipes are now."""
     parts = [_HEAD]
     for name, recipe in recipes().items():
-        run: dict[str, list[str]] = {}
-        for path, number in numbers(recipe.get("run", {})):
-            run.setdefault(path, []).append(f"{number:g}")
-        lines = [f"## {name}", "", f"{recipe['title']}. Source: {recipe['source']}.", "", recipe["formula"].strip(), ""]
-        lines += [f"- {key}: {recipe[key].strip()}" for key in ("differs", "lacks") if key in recipe]
-        for origin, paths in recipe.get("numbers", {}).items():
-            lines.append(f"- numbers ({origin}): " + ", ".join(f"`{path}` {' and '.join(run[path])}" for path in paths))
-        lines += [f"- test: `{recipe['test']}`"] if "test" in recipe else []
-        parts.append("\n".join([*lines, "", "```text", *commands(name), "```", ""]))
+        about = [f"- {key}: {recipe[key].strip()}" for key in ("differs", "lacks") if key in recipe]
+        about += [f"- numbers ({origin}): {', '.join(told)}" for origin, told in told_numbers(name).items()]
+        about += [f"- test: `{recipe['test']}`"] if "test" in recipe else []
+        parts.append(f"## {name}\n\n{recipe['title']}. Source: {recipe['source']}.\n\n{recipe['formula'].strip()}\n")
+        parts.extend(["\n".join(about) + "\n"] if about else [])
+        parts.append("\n".join(["```text", *commands(name), "```", ""]))
     return "\n".join(parts)
 
 

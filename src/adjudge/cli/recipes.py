@@ -32,7 +32,7 @@ from adjudge.scoring.registry import describe
 
 RECIPES: Final = Path(__file__).parent.parent / "recipes"
 ROWS: Final = RECIPES / "rows"
-ORIGINS: Final = ("paper", "code", "memory", "ours")
+ORIGINS: Final = ("paper", "code", "memory")
 _NEEDED: Final = {"title", "source", "formula"}
 _MORE: Final = {"differs", "lacks", "test", "steps", "run", "numbers", "rows"}
 _BASE: Final[Mapping[str, Any]] = {
@@ -81,7 +81,7 @@ def run_file(name: str) -> dict[str, Any]:
 def commands(name: str) -> list[str]:
     """Return the commands of a recipe, in order."""
     recipe = recipes()[name]
-    train = [f"adjudge recipes {name} --write {name}", f"cd {name}", "adjudge train policy run.yaml"]
+    train = [f"adjudge recipes {name} --write {name}", f"cd {name} && adjudge train policy run.yaml"]
     return [*recipe.get("steps", ()), *(train if "run" in recipe else ())]
 
 
@@ -94,6 +94,16 @@ def numbers(run: Any, path: str = "") -> Iterator[tuple[str, float]]:
             yield below, value
         else:
             yield from numbers(value, below)
+
+
+def told_numbers(name: str) -> dict[str, list[str]]:
+    """Return the numbers of a recipe's run, each as its path and value, by where they are from; the rest are "ours"."""
+    recipe = recipes()[name]
+    origins = {path: origin for origin, paths in recipe.get("numbers", {}).items() for path in paths}
+    told: dict[str, list[str]] = {}
+    for path, value in numbers(recipe.get("run", {})):
+        told.setdefault(origins.get(path, "ours"), []).append(f"{path} {value:g}")
+    return told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +154,7 @@ def shown(name: str) -> str:
     recipe = recipes()[name]
     lines = [f"{recipe['title']}  ({recipe['source']})", "", recipe["formula"].strip()]
     lines += [f"{key}: {recipe[key].strip()}" for key in ("differs", "lacks") if key in recipe]
-    lines += [f"numbers from {origin}: {', '.join(paths)}" for origin, paths in recipe.get("numbers", {}).items()]
+    lines += [f"numbers from {origin}: {', '.join(told)}" for origin, told in told_numbers(name).items()]
     return "\n".join([*lines, "", *(f"  {command}" for command in commands(name))])
 
 
@@ -166,5 +176,5 @@ def _written(name: str, folder: Path) -> str:
         (folder / f"{file}.jsonl").write_bytes((ROWS / f"{rows}.jsonl").read_bytes())
     return (
         f"{folder} has {', '.join(sorted(path.name for path in folder.iterdir()))}; put your rows and your model in, "
-        + ("\n  ".join(["then\n", *recipe.get("steps", ()), f"cd {folder}", "adjudge train policy run.yaml"]))
+        + ("\n  ".join(["then\n", *recipe.get("steps", ()), f"cd {folder} && adjudge train policy run.yaml"]))
     )

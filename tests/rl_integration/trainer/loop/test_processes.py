@@ -56,7 +56,14 @@ def test_one_process_is_its_own_company() -> None:
     assert tensor.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("objective", "lora"), [*((name, 0) for name in OBJECTIVES), ("dpo", 2), ("ppo", 2)])
+# One of each kind: group, batch, thresholds over all tokens, pairs, critic; the other names are `full`.
+KINDS = [("grpo", 0), ("reinforce_plus_plus", 0), ("top_entropy", 0), ("steer", 0), ("dpo", 2), ("ppo", 0), ("ppo", 2)]
+
+
+@pytest.mark.parametrize(
+    ("objective", "lora"),
+    [*KINDS, *(pytest.param(name, 0, marks=pytest.mark.full) for name in OBJECTIVES if (name, 0) not in KINDS)],
+)
 def test_gradients_do_not_depend_on_cuts_and_processes(
     nursery: Nursery, tmp_path: Path, objective: str, lora: int
 ) -> None:
