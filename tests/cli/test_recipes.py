@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,8 @@ import yaml
 from tests.cli.recipes_page import PAGE, page
 from tests.test_known_bugs import names_in
 
-from adjudge.cli.recipes import ORIGINS, RECIPES, ROWS, commands, numbers, recipes, run_file
-from adjudge.cli.train import TRAINERS
+from adjudge.cli.main import main
+from adjudge.cli.recipes import ORIGINS, RECIPES, ROWS, numbers, recipes, run_file
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import config_of
 
@@ -50,8 +53,6 @@ def test_the_page_is_made_of_the_recipes() -> None:
 
 
 def test_a_word_finds_and_a_name_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from adjudge.cli.main import main
-
     assert main(["recipes", "2505.15107", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["recipes"]
     assert [one["name"] for one in found] == ["stepsearch"]
@@ -69,9 +70,19 @@ def test_a_word_finds_and_a_name_writes(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if "steps" in recipes()[name]])
-def test_commands_are_ours(name: str) -> None:
-    for command in commands(name):
-        words = command.split()
-        assert words[0] in ("adjudge", "cd"), command
-        if words[1] == "train":
-            assert words[2] in TRAINERS
+def test_the_flags_and_files_of_commands_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in recipes()[name]["steps"]:
+        words = shlex.split(command, comments=True)
+        assert words[0] == "adjudge", command
+        kinds = words[1:3] if words[1] in ("data", "eval", "train") else words[1:2]
+        with contextlib.suppress(SystemExit):
+            main([*kinds, "--help"])
+        told = capsys.readouterr().out
+        files = [word for word in words if word.startswith("examples/")]
+        assert all((Path(__file__).parents[2] / file).exists() for file in files), command
+        if kinds[0] == "train":
+            keys = [word.partition("=")[0] for flag, word in pairwise(words) if flag == "--set"]
+            keys = [key.rpartition(".")[2] for key in keys]
+        else:
+            keys = [word for word in words if word.startswith("--")]
+        assert all(key in told for key in keys), (command, told)
