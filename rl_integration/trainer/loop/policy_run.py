@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,16 +140,19 @@ def _tasks(config: RunFile) -> RunTasks:
     if config.guard is not None:
         checks.append(reward_check("guard.gold", config.guard.gold))
 
+    # Answers that call tools are turns, whatever way calls are written in; scorers of turns refuse a text.
+    response = [{"role": "assistant", "content": ""}] if config.rollouts.tools else ""
+
     def accept(sample: Sample) -> None:
         for check in checks:
-            check(sample)
+            check(replace(sample, response=response))
 
     tasks = read_tasks(config.data, accept=accept)
     if config.measured_by is not None:
         judge = reward_check("measured_by", config.measured_by)
         for task in tasks.held_out:
             try:
-                judge(task.sample("", id=task.id, finish_reason="stop"))
+                judge(task.sample(response, id=task.id, finish_reason="stop"))
             except ValueError as error:
                 raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
     return tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from adjudge.engines import loading
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.loop.config import RunFile
-from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
+from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
 from adjudge.training.config_file import config_of
 
 RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
@@ -67,3 +68,15 @@ def test_a_run_file_takes_a_step(name: str, tmp_path: Path, monkeypatch: pytest.
     report = train_policy_run(small(name, tmp_path / "run"))
     assert report.steps == 1
     assert report.data["trained_on"] == report.data["rows"]
+
+
+@pytest.mark.parametrize("style", ["chat", "tags"])
+@pytest.mark.parametrize("name", [name for name in RUNS if "tools" in recipes()[name]["run"]["rollouts"]])
+def test_rows_are_tried_with_turns_where_answers_call_tools(
+    name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: Model())
+    config = small(name, tmp_path)
+    tools = replace(config.rollouts.tools, style=style)  # type: ignore[type-var]
+    tasks = _tasks(replace(config, rollouts=replace(config.rollouts, tools=tools)))
+    assert len(tasks.train) == tasks.rows >= 3
