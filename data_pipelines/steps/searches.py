@@ -19,8 +19,7 @@ Process advantages under a prover (PAV, arXiv 2410.08146) are differences of its
 before a step.  The prover takes the best of K rollouts of some policy.  From n judged rollouts with c right ones its
 chance is estimated without bias by 1 - C(n - c, K) / C(n, K); K = 4 of the base policy worked best in the paper.
 `first_pit` stops at the first prefix from which no rollout ends right, so that rollouts are spent where advantages are
-learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes of it is
-`adjudge.responses.refine.advantage_rewards`.
+learnt; the paper has no code, and this is how we read it.  A trainer's credit `pav` learns from them.
 """
 
 from __future__ import annotations

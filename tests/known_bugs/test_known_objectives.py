@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, IGPO, IGPO_PAPER
+from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, IGPO
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.rl_integration.trainer.rewards.groups import Groups
@@ -44,15 +44,19 @@ def test_lite_ppo_is_the_recipe_and_not_the_options_beside_it() -> None:
     np.testing.assert_allclose(found, np.array([0.5, -0.5, -2.5, 2.5]) / below)
 
 
-def test_igpo_in_code_and_paper_are_two_rules() -> None:
+def test_igpo_compares_turns_with_turns_and_not_tokens_with_tokens() -> None:
+    """Two releases take the mean of the returns at the same token; turns of other lengths are then compared."""
     groups = Groups.of([1.0, 0.0], ["q", "q"])
-    assert IGPO != IGPO_PAPER
-    rows = [np.array([0.0, 1.0]), np.array([0.0, 0.0])]
-    code, paper = (rule.of_steps(rows, groups) for rule in (IGPO, IGPO_PAPER))
-    np.testing.assert_allclose(code[0], [0.5, 0.5])
-    assert not np.allclose(paper[0], code[0])
-    assert CREDITS["igpo"].rule == IGPO_PAPER
-    assert CREDITS["igpo_code"].rule == IGPO
+    rewards = [np.array([0.2, 0.8]), np.array([0.4, 0.0])]
+    steps = np.array([[0, 0, 0, 1], [0, 1, -1, -1]])
+    found = IGPO(rewards, steps, groups, np.zeros(2))
+    z = (np.array([0.2, 0.8, 0.4, 0.0]) - 0.35) / (np.std([0.2, 0.8, 0.4, 0.0], ddof=1) + 1e-4)
+    np.testing.assert_allclose(found[0], [*[z[0] + z[1]] * 3, z[1]])
+    np.testing.assert_allclose(found[1], [z[2] + z[3], z[3], 0, 0])
+    returns = np.array([[1.0, 1.0, 1.0, 0.8], [0.4, 0.0, 0.0, 0.0]])
+    released = returns - returns.mean(axis=0)
+    assert released[0, 0] != released[0, 1], "two tokens of one turn differ"
+    assert CREDITS["igpo"].rule == IGPO
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -23,7 +23,6 @@ from adjudge.responses.aggregate import (
 from adjudge.responses.refine import (
     REFINEMENTS,
     Refinement,
-    advantage_rewards,
     clip,
     delta,
     gain,
@@ -202,15 +201,6 @@ def test_only_the_raw_sum_pays_for_a_filler_step_repeated_fifty_times(values: li
 def test_clip_and_running_min_by_hand() -> None:
     assert clip([0.9, 0.4], 0.5) == pytest.approx((0.0, -0.1))
     assert running_min([0.7, 0.9, 0.2, 0.5]) == (0.7, 0.7, 0.2, 0.2)
-
-
-def test_process_advantages_by_hand() -> None:
-    assert advantage_rewards([0.0, 0.0], [0.5, 0.75], start=0.25) == pytest.approx((0.25, 0.25))
-    assert advantage_rewards([0.4, 0.2], [0.5, 0.25], start=0.25, alpha=2.0) == pytest.approx((0.9, -0.3))
-    with pytest.raises(ValueError, match="one of each"):
-        advantage_rewards([0.1], [0.1, 0.2], start=0.1)
-    with pytest.raises(ValueError, match="probabilities"):
-        advantage_rewards([0.1], [1.2], start=0.1)
 
 
 def test_quality_values_by_hand() -> None:

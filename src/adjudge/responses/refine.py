@@ -95,28 +95,6 @@ def min_form(values: Sequence[float], temperature: float = TEMPERATURE) -> tuple
     return tuple(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-def advantage_rewards(
-    values: Sequence[float], prover: Sequence[float], *, start: float, alpha: float = 1.0
-) -> tuple[float, ...]:
-    """Return Q(k) + alpha * A(k), the effective reward of process advantage verifiers (arXiv 2410.08146).
-
-    The advantage is that of another policy, the prover, which must be neither too weak nor too strong (best-of-4 of the
-    base policy worked best): A(k) = V(k) - V(k-1).  With all `values` 0 and alpha 1 these are the advantages alone.
-
-    Args:
-        values: Q of the policy that is trained, after each step.
-        prover: the prover's chance of success after each step, in [0, 1].
-        start: the prover's chance of success before the first step.
-        alpha: the weight of the advantage; about 3 to 5 in training and 0.5 in beam search, from memory of the paper.
-    """
-    if len(values) != len(prover):
-        raise ValueError(f"there are {len(values)} values and {len(prover)} of the prover; give one of each per step")
-    check_values(values)
-    check_values([start, *prover], probabilities=True)
-    _check_finite("alpha", alpha)
-    return tuple(value + alpha * step for value, step in zip(values, gain(prover, start), strict=True))
-
-
 def quality_values(signs: Sequence[float], remaining: Sequence[int]) -> tuple[float, ...]:
     """Return the quality values of ReST-MCTS* (arXiv 2406.03816) of the steps of a partial solution.
 

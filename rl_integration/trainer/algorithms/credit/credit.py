@@ -88,7 +88,7 @@ def known(values: Floats) -> Floats:
     return array
 
 
-Peers: TypeAlias = Literal["group", "place"]
+Peers: TypeAlias = Literal["group", "place", "none"]
 Sum: TypeAlias = Literal["none", "before", "after"]
 
 
@@ -105,16 +105,17 @@ class StepCredit(Options):
     |---|---|---|---|
     | `TANGO` | Σ_{j>=k} z_ij | decays; 0.5 is ours | RL Tango, arXiv 2505.15034 |
     | `CRITIC_SEARCH` | z_ik | 0.25 | CriticSearch |
-    | `IGPO` | returns to go less their mean over the group at the same place, not divided | 1 | its released code |
-    | `IGPO_PAPER` | Σ_{j>=k} gamma^(j-k) z_ij | 1 | arXiv 2510.14967 |
-    | `SHAPED` | as `IGPO`, for rewards made for a critic (Clip/Delta, PURE) | 0.5 is ours | |
+    | `IGPO` | Σ_{j>=k} gamma^(j-k) z_ij | 1 | arXiv 2510.14967 |
+    | `SHAPED` | returns to go less their mean over the group at the same place (Clip/Delta, PURE) | 0.5 is ours | |
+    | `GIVEN` | r_ik, advantages already | 1 | PORTool, arXiv 2510.26020 |
+    | `PAV` | r_ik, a prover's advantage; A_i for Q | alpha / (1 + alpha), alpha 3 from memory | arXiv 2410.08146 |
 
     The steps of a response that takes no part have no vote; one whose steps are not known keeps (1 - a) A_i.  A mean
     needs two votes.
 
     Attributes:
         share: a, in [0, 1].
-        peers: the steps whose mean is subtracted: all of the group, or those at the same place in it.
+        peers: the steps whose mean is subtracted: all of the group, those at the same place in it, or none.
         scale: whether to divide by the peers' standard deviation.
         to_go: whether a step is credited with those after it: not at all, summed before the mean is taken, or after.
         gamma: the discount of that sum.
@@ -161,7 +162,8 @@ class StepCredit(Options):
         rows = [known(row) if valid else np.zeros(len(row)) for row, valid in zip(rewards, taken, strict=True)]
         if self.to_go == "before":
             rows = [to_go(row, self.gamma) for row in rows]
-        rows = self._normalised(rows, groups.ids.tolist(), taken.tolist())
+        if self.peers != "none":
+            rows = self._normalised(rows, groups.ids.tolist(), taken.tolist())
         return [to_go(row, self.gamma) for row in rows] if self.to_go == "after" else rows
 
     def _normalised(self, rows: Sequence[Floats], ids: Sequence[int], taken: Sequence[bool]) -> list[Floats]:
@@ -189,9 +191,10 @@ class StepCredit(Options):
 
 TANGO = StepCredit()
 CRITIC_SEARCH = StepCredit(share=0.25, to_go="none")
-IGPO = StepCredit(share=1.0, peers="place", scale=False, to_go="before")
-IGPO_PAPER = StepCredit(share=1.0)
+IGPO = StepCredit(share=1.0)
 SHAPED = StepCredit(peers="place", scale=False, to_go="before")
+GIVEN = StepCredit(share=1.0, peers="none", scale=False, to_go="none")
+PAV = replace(GIVEN, share=0.75)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,8 +432,9 @@ CREDITS: Mapping[str, Credit] = MappingProxyType(
         # Steps beside the steps of the group.
         "tango": Credit(rule=TANGO),
         "critic_search": Credit(rule=CRITIC_SEARCH),
-        "igpo_code": Credit(rule=IGPO),
-        "igpo": Credit(rule=IGPO_PAPER),
+        "igpo": Credit(rule=IGPO),
+        "given": Credit(rule=GIVEN),
+        "pav": Credit(rule=PAV, shape=Shape(how="gain")),
         "capo": Credit(rule=Capo()),
         "gigpo": Credit(rule=Gigpo()),
         # Rewards of steps: for a critic, or as returns to go.

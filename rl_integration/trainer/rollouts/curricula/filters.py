@@ -4,11 +4,12 @@
 |---|---|---|
 | `ZeroVariance` | groups whose rewards differ (`groups.informative`) | DAPO, arXiv 2503.14476 |
 | `RestGrpo` | groups whose standard deviation is at least 0.05 | `THUDM/ReST-RL` |
-| `Rlpr` | at least beta times a moving average of the batches' mean deviation | `OpenBMB/RLPR` |
+| `Rlpr` | at least beta times a moving average of the batches' mean deviation | `OpenBMB/RLPR` at 8490fca |
 | `PfPpo` | responses drawn from a group by how much their rewards can be trusted | PF-PPO, arXiv 2409.06957 |
 
 RLPR takes beta 0.5 for Qwen, 0.9 for Llama and 1 for Gemma.  A batch is measured against the average of those before
-it.  verl's code of PF-PPO looks for best and worst in the whole batch; the paper and this in each prompt's group.
+it, which begins, as in the released code, as the plain mean of the batches that were only watched.  verl's code of
+PF-PPO looks for best and worst in the whole batch; the paper and this in each prompt's group.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Rlpr(Options):
     Attributes:
         beta: the share of the average that a group needs.
         decay: what of the average stays with each batch, in [0, 1].
-        first_average: the batch from which on the average is taken.
+        first_average: the batch from which on deviations are watched; the average begins as their mean.
         first_filter: the batch from which on groups are left out.
         refill: whether further batches are drawn, up to `rollouts.max_num_gen_batches`.
     """
@@ -105,18 +106,24 @@ class Rlpr(Options):
 
         Args:
             groups: a batch.
-            memory: {} before the first batch; it counts "batches", and has their average "spread", None before that
-                starts.
+            memory: {} before the first batch; it counts "batches", and has the mean deviations of those "watched", and
+                the average "spread", None before `first_filter`.
         """
         known = groups.counts() >= 2
         spreads = groups.deviations()
         firsts = np.unique(groups.ids[known], return_index=True)[1]
-        batch, spread = memory.get("batches", 0) + 1, memory.get("spread")
-        kept = known & (spreads >= self.beta * spread) if spread is not None and batch >= self.first_filter else known
+        batch, watched = memory.get("batches", 0) + 1, memory.get("watched", [])
+        spread = memory.get("spread")
+        if batch >= self.first_filter and spread is None and watched:
+            watched, spread = [], sum(watched) / len(watched)
+        kept = known if spread is None else known & (spreads >= self.beta * spread)
         if batch >= self.first_average and len(firsts):
             mean = float(spreads[known][firsts].mean())
-            spread = mean if spread is None else self.decay * spread + (1 - self.decay) * mean
-        memory.update(batches=batch, spread=spread)
+            if spread is None:
+                watched = [*watched, mean]
+            else:
+                spread = self.decay * spread + (1 - self.decay) * mean
+        memory.update(batches=batch, watched=watched, spread=spread)
         return kept
 
 

@@ -109,6 +109,9 @@ class Loops:
             return [0.0] * len(self.values(row))
         return [(value - mean(pool)) / (spread(pool) + 1e-4) for value in self.values(row)]
 
+    def as_given(self, row: int, shape: Callable[[list[float]], list[float]] = list) -> list[float]:
+        return [value * bool(self.peers(row)) for value in shape(self.values(row))]
+
     def placed(self, row: int, shape: Callable[[list[float]], list[float]]) -> list[float]:
         """Returns to go less their mean at the same place."""
         found = []
@@ -159,6 +162,10 @@ def delta(values: list[float]) -> list[float]:
     return [0.0 if at == count - 1 else values[at] - (values[at + 1] if at < count - 2 else 0.0) for at in range(count)]
 
 
+def gains(values: list[float]) -> list[float]:
+    return [value - before for value, before in zip(values, [0.0, *values], strict=False)]
+
+
 def min_form(values: list[float]) -> list[float]:
     weights = [math.exp(-value / 0.1) for value in values]
     return [value * weight / math.fsum(weights) for value, weight in zip(values, weights, strict=True)]
@@ -167,7 +174,8 @@ def min_form(values: list[float]) -> list[float]:
 REFERENCES: dict[str, Callable[[Loops], list[list[float]]]] = {
     "tango": lambda of: of.mixed(0.5, lambda row: to_go(of.z(row))),
     "critic_search": lambda of: of.mixed(0.25, of.z),
-    "igpo_code": lambda of: of.mixed(1.0, lambda row: of.placed(row, list)),
+    "given": lambda of: of.mixed(1.0, of.as_given),
+    "pav": lambda of: of.mixed(0.75, lambda row: of.as_given(row, gains)),
     "igpo": lambda of: of.mixed(1.0, lambda row: to_go(of.z(row))),
     "steps": lambda of: of.mixed(0.5, lambda row: of.placed(row, list)),
     "step_search": lambda of: of.mixed(0.5, lambda row: of.placed(row, list)),
@@ -222,8 +230,15 @@ def test_every_credit_gives_nothing_to_lone_lost_and_level_answers() -> None:
     steps = [(1.0, 0, 2), (1.0, 3, 5)]
     scores = [stepped(1.0, *steps), stepped(None, *steps), *[stepped(1.0, *steps)] * 2, stepped(1.0, *steps)]
     branches = [replace(rollout, path=(("a", 2), (f"b{at}", 4))) for at, rollout in enumerate(rollouts)]
-    for name in CREDITS:
+    for name in sorted(CREDITS.keys() - {"given", "pav"}):  # advantages already, which nothing is subtracted from
         assert not credited(CreditChoice(name=name), (branches, scores)).any(), name
+
+
+@pytest.mark.parametrize("name", ["given", "pav"])
+def test_advantages_that_are_given_are_nothing_for_lone_and_lost_answers(name: str) -> None:
+    rollouts = [answer("ab\ncd", task=task) for task in ("half", "half", "alone")]
+    scores = [stepped(value, (0.5, 0, 2), (-1.0, 3, 5)) for value in (1.0, None, 1.0)]
+    assert not credited(CreditChoice(name=name), (rollouts, scores)).any()
 
 
 def test_a_lost_answer_has_no_vote_though_the_part_with_the_steps_was_judged() -> None:
@@ -381,7 +396,7 @@ def test_without_steps_the_outcome_alone_counts() -> None:
     outcome = 0.5 / (spread([1.0, 0.0]) + 1e-4)
     assert numbers["loss"] == pytest.approx(-0.5 * (3 * outcome - 4 * outcome) / 7, rel=1e-5)
     assert numbers["steps_known"] == 0.0
-    one, rollouts = learner("grpo", "igpo_code")
+    one, rollouts = learner("grpo", "given")
     assert one.learn(rollouts, scores)["trained"] == 0.0, "where the outcome is the last step's reward, nothing is left"
 
 

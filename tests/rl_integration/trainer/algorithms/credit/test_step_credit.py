@@ -24,8 +24,9 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import (
 )
 from adjudge.rl_integration.trainer.algorithms.credit.credit import (
     CRITIC_SEARCH,
+    GIVEN,
     IGPO,
-    IGPO_PAPER,
+    SHAPED,
     TANGO,
     Capo,
     Gigpo,
@@ -65,7 +66,7 @@ def after(values: list[float]) -> list[float]:
     return [math.fsum(values[place:]) for place in range(len(values))]
 
 
-def igpo(rows: list[Floats], groups: Groups, row: int) -> list[float]:
+def placed(rows: list[Floats], groups: Groups, row: int) -> list[float]:
     found = []
     for place, value in enumerate(after(rows[row].tolist())):
         same = [after(rows[member].tolist())[place] for member in members(groups, row) if len(rows[member]) > place]
@@ -77,8 +78,9 @@ Reference = Callable[[list[Floats], Groups, int], list[float]]
 SYSTEMS: dict[str, tuple[StepCredit, Reference]] = {
     "tango": (TANGO, lambda rows, groups, row: after(z_scores(rows, groups, row))),
     "critic search": (CRITIC_SEARCH, z_scores),
-    "igpo": (IGPO, igpo),
-    "igpo, the paper's": (IGPO_PAPER, lambda rows, groups, row: after(z_scores(rows, groups, row))),
+    "igpo": (IGPO, lambda rows, groups, row: after(z_scores(rows, groups, row))),
+    "shaped": (SHAPED, placed),
+    "given": (GIVEN, lambda rows, groups, row: rows[row].tolist()),
 }
 
 

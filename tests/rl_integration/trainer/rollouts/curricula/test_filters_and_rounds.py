@@ -60,7 +60,7 @@ def test_rlpr_waits_for_its_average_and_then_drops_narrow_groups() -> None:
         assert made.copies(groups(wide, narrow)).all()
     assert made.copies(groups(wide, narrow)).tolist() == [1, 1, 0, 0]
     average = (spread(wide) + spread(narrow)) / 2
-    assert made.state() == {"batches": 3, "spread": pytest.approx(average)}
+    assert made.state() == {"batches": 3, "watched": [], "spread": pytest.approx(average)}
 
 
 @pytest.mark.parametrize("policy", ["best", "best_random", "best_worst", "power"])

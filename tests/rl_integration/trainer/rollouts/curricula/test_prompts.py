@@ -43,13 +43,30 @@ def test_the_spread_filter_compares_with_the_batches_before() -> None:
     both = mean([spread(wide), spread(narrow)])
     everything = [True] * 5 + [False] * 2
     assert [kept for kept, _ in seen] == [everything] * 3 + [[True] * 3 + [False] * 4]
-    assert seen[0][1] is None
-    assert all(math.isclose(value or 0, both) for _, value in seen[1:])
+    assert [value for _, value in seen[:3]] == [None] * 3
+    assert math.isclose(seen[3][1], both)
     rule.kept(Groups.of(narrow, ["n", "n"]), memory)
     after = memory["spread"]
     assert math.isclose(after, 0.9 * both + 0.1 * spread(narrow))
     rule.kept(Groups.of([None], ["n"]), memory)
     assert memory["spread"] == after
+
+
+def test_the_published_spread_filter_begins_with_the_mean_of_five_batches() -> None:
+    """beta 0.5 and decay 0.99 by hand: pairs of rewards d apart have a deviation of d / sqrt(2)."""
+    rule, bars = Rlpr(), []
+    memory: dict[str, Any] = {}
+    for batch in range(1, 14):
+        apart = {6: 0.5, 7: 0.4, 8: 0.3, 9: 0.2}.get(batch, 0.1) * math.sqrt(2)
+        at, under = (0.1500001, 0.1499999) if batch == 11 else (1.0, 1.0)
+        rewards = [0.0, apart] if batch != 11 else [0.0, at * math.sqrt(2), 0.0, under * math.sqrt(2)]
+        kept = rule.kept(Groups.of(rewards, ["a", "a", "b", "b"][: len(rewards)]), memory)
+        assert kept.tolist() == {11: [True, True, False, False], 12: [False] * 2, 13: [False] * 2}.get(
+            batch, [True] * 2
+        )
+        bars.append(memory["spread"])
+    assert bars[:10] == [None] * 10
+    np.testing.assert_allclose(bars[10:], [0.2985, 0.296515, 0.29454985])
 
 
 @pytest.mark.parametrize(
