@@ -4,7 +4,7 @@
 |---|---|
 | `step` | steps that were done when the answer's batch was begun |
 | `progress` | `step` by the run's steps, in [0, 1] |
-| `abstention_rate` | share of the latest batch with scores, in [0, 1], whose `evidence["abstains"]` is true; 0 before it |
+| `abstention_rate` | share of the latest batch with scores whose `evidence["abstains"]` is true, in [0, 1]; first 0 |
 | `stale_evals` | the longest row of measurements on held-out tasks so far that brought no better mean |
 | `direct` | what the policy answered to the task without tools, by its likeliest tokens, when the batch was begun |
 | `confidence` | mean probability of the answer's own tokens, as they were drawn, in [0, 1] |
