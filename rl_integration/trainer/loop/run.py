@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from adjudge.engines.learning_policy import LEARNING_POLICY
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
@@ -43,6 +44,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVarian
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy_engine import PolicyEngine
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
@@ -218,6 +220,7 @@ class Run:
             if config.rollouts.tree is None
             else TreeWriter(policy, self._generator, config.rollouts.tree)
         )
+        self._engine = PolicyEngine(policy)
         self._told = Facts(config.rollouts.facts, config.steps, self._direct)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
@@ -257,6 +260,7 @@ class Run:
         """
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
+            stack.enter_context(LEARNING_POLICY.standing_for(self._engine))
             if self._processes.is_main_process:
                 stack.enter_context(held(self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -344,7 +348,7 @@ class Run:
         mine = self._told.told(mine, self._learner.step)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
         named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
-        with self._gathered():
+        with LEARNING_POLICY.standing_for(self._engine), self._gathered():
             _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, **named)
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
