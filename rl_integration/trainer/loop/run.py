@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from adjudge.engines.learning_policy import LEARNING_POLICY
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
@@ -44,7 +43,6 @@ from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVarian
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.policy_engine import PolicyEngine
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
@@ -215,7 +213,6 @@ class Run:
         self._watch = HackingWatch(config.watch) if config.watch is not None else None
         self._generator = open_generator(policy, config.rollouts)
         self._writer = open_writer(policy, self._generator, config.rollouts.tools, config.rollouts.tree)
-        self._engine = PolicyEngine(policy)
         self._told = Facts(config.rollouts.facts, config.steps, self._direct)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
@@ -255,7 +252,6 @@ class Run:
         """
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
-            stack.enter_context(LEARNING_POLICY.standing_for(self._engine))
             if self._processes.is_main_process:
                 stack.enter_context(held(self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -343,7 +339,7 @@ class Run:
         mine = self._told.told(mine, self._learner.step)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
         named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
-        with LEARNING_POLICY.standing_for(self._engine), self._gathered():
+        with self._gathered():
             _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, **named)
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
