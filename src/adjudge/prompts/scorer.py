@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, check_options
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often, cost_of
@@ -88,7 +88,7 @@ class EngineScorer(ABC):
 
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", "openai:MODEL", a mapping such as
-            `{"openai": {"model": .., "base_url": ..}}`, or an engine.
+            `{"openai": {"model": .., "base_url": ..}}`, or an engine; in a run also "policy", the one that learns.
     """
 
     name: ClassVar[str]
@@ -100,7 +100,7 @@ class EngineScorer(ABC):
 
     def __post_init__(self) -> None:
         check_options(self, f"{self.name} option")
-        engine_of(self.engine)
+        bind_engines(self, "engine")
 
     @abstractmethod
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
