@@ -221,3 +221,18 @@ def test_a_preset_may_be_a_list_of_parts(tmp_path: Path, monkeypatch: pytest.Mon
     assert made.from_spec(None, loader) == {"weighted": [{"scorer": "exact", "weight": 2.0}, {"scorer": "length"}]}
     with pytest.raises(ValueError, match="listed has no option 'parts'"):
         made.from_spec({"parts": []}, loader)
+
+
+def test_a_name_whose_numbers_are_not_its_papers_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry._tell.cache_clear()
+    for _ in range(2):
+        registry.load("sem")
+        registry.load({"sem": {"values": {"right": 2.0}}})
+    registry.load({"weighted": [{"scorer": "salu", "weight": 1.0}]})
+    registry.load("stepsearch")
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "sem: its numbers are ours; the paper publishes their order",
+        "salu: its numbers are ours; the paper publishes their order",
+    ]
+    assert "Its numbers are ours" in str(inspect.getdoc(registry.resolve("sem")))
