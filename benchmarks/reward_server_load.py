@@ -13,6 +13,7 @@ request.  A promise that does not hold is printed, and the program fails.
 | kill | SIGKILL under load, and a new server at the same address: a `Client` gets every score |
 | idle | thousands of open connections that say nothing: a request is answered as quickly as without them |
 | slow | connections that send heads and bodies a byte at a time are ended; requests are answered meanwhile |
+| clock | the wall clock is set on and back by hours and days: nothing is lost, late, refused, or scored twice under a key, and the chart of the whole run has every answer in its order |
 
 Not covered: networks between machines, and models.
 
@@ -68,7 +69,17 @@ class Options:
     """hold the promises about time too, which a busy machine breaks"""
     crowd: int = 5_000
     """requests that come at once"""
-    scenarios: tuple[str, ...] = ("overload", "misbehaviour", "bodies", "crowd", "stop", "kill", "idle", "slow")
+    scenarios: tuple[str, ...] = (
+        "overload",
+        "misbehaviour",
+        "bodies",
+        "crowd",
+        "stop",
+        "kill",
+        "idle",
+        "slow",
+        "clock",
+    )
     """which are run"""
 
 
@@ -84,6 +95,13 @@ class Report:
         """Note a promise that does not hold."""
         if not holds:
             self.broken.append(text)
+
+
+CLOCK = "ADJUDGE_BENCHMARK_CLOCK"
+if CLOCK in os.environ:  # in a server of `clock`: its wall clock is off by the seconds that stand in a file
+    _shown, _shown_ns, _off = time.time, time.time_ns, Path(os.environ[CLOCK])
+    time.time = lambda: _shown() + float(_off.read_text())
+    time.time_ns = lambda: _shown_ns() + int(1e9 * float(_off.read_text()))
 
 
 class Steady:
@@ -138,7 +156,9 @@ class Server:
 
 
 @contextmanager
-def serving(lane: dict[str, Any], port: int = 0, **settings: Any) -> Iterator[Server]:
+def serving(
+    lane: dict[str, Any], port: int = 0, *, environment: dict[str, str] | None = None, **settings: Any
+) -> Iterator[Server]:
     """Start a server and wait until it is ready."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         if not port:
@@ -147,7 +167,7 @@ def serving(lane: dict[str, Any], port: int = 0, **settings: Any) -> Iterator[Se
             probe.close()
         config, log = Path(folder, "serve.json"), Path(folder, "log")
         config.write_text(json.dumps({"port": port, "scorers": {"it": lane}, **settings}))
-        environment = os.environ | {
+        environment = {**os.environ, **(environment or {})} | {
             "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
         }  # where the scorers above are found
         with log.open("wb") as written:
@@ -465,6 +485,60 @@ def slow(options: Options, seconds: float) -> Report:
     return report
 
 
+def clock(options: Options, seconds: float) -> Report:
+    """The wall clock is set while requests wait."""
+    report = Report(name="clock")
+    hour = 3600.0
+    jumps = (5 * hour, -9 * hour, 0.0, 400 * 24 * hour, -24 * hour, 0.0)
+
+    async def run(port: int, off: Path) -> tuple[list[Answer], list[Answer]]:
+        http = Http(port)
+        load = asyncio.create_task(open_loop(http, 0.5 * BATCH / CALL, seconds))
+        again = [await http.score("once", key="once", within=PATIENCE)]
+        for jump in jumps:
+            await asyncio.sleep(seconds / (len(jumps) + 1))
+            draft = off.with_suffix(".new")
+            draft.write_text(f"{jump}")
+            draft.replace(off)
+            again.append(await http.score("once", key="once", within=PATIENCE))
+        answers = await load
+        http.close()
+        return answers, again
+
+    with tempfile.TemporaryDirectory() as folder:
+        off = Path(folder, "off")
+        off.write_text("0")
+        lane = STEADY | {"cache": str(Path(folder, "cache"))}
+        with serving(lane, environment={CLOCK: str(off)}, max_under_way=QUEUE + 1) as server:
+            answers, again = asyncio.run(run(server.port, off))
+            accepted = int(server.metric("adjudge_accepted_total"))
+            time.sleep(1.5)  # the page looks once a second
+            page = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v1/dashboard").read())
+    (shown,) = page["scorers"]
+    rows, interval = shown["run"]["rows"], shown["run"]["interval"]
+    statuses = Counter(answer.status for answer in answers)
+    report.counts = {
+        "sent": len(answers),
+        "answered": statuses[200],
+        "jumps": len(jumps),
+        "charted": sum(row[3] for row in rows),
+        "chart s": (rows[-1][0] - rows[0][0] + 1) * interval,
+        **milliseconds(answers),
+    }
+    report.promise(set(statuses) == {200}, f"statuses {dict(statuses)}")
+    values = [answer.values for answer in answers if answer.status == 200]
+    report.promise(all(None not in value for value in values), "a sample got no score")
+    report.promise(len({answer.body for answer in again}) == 1, "a key's answer was not the first one")
+    report.promise(accepted == len(answers) + 1, f"{accepted} accepted of {len(answers) + 1}")
+    report.promise(report.counts["charted"] == accepted, "the chart of the whole run has other answers")
+    taken = page["now"] - page["started"]
+    report.promise(0 < taken < 2 * seconds + PATIENCE, f"the page says that the server runs for {taken:.0f} s")
+    report.promise(report.counts["chart s"] <= taken + 20, "the chart is longer than the run")
+    late = percentile([answer.seconds for answer in answers], 0.99) > QUEUE / BATCH * CALL
+    report.promise(not (late and options.times), "answers took as long as if the queue were full")
+    return report
+
+
 SCENARIOS: dict[str, Callable[[Options, float], Report]] = {
     "overload": overload,
     "misbehaviour": misbehaviour,
@@ -474,6 +548,7 @@ SCENARIOS: dict[str, Callable[[Options, float], Report]] = {
     "kill": kill,
     "idle": idle,
     "slow": slow,
+    "clock": clock,
 }
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.clock import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.dashboard.board import Board, Lanes
@@ -74,7 +75,7 @@ class Whole:
 
     def __init__(self, config: ServerConfig) -> None:
         self.config = config
-        self.started = time.time()
+        self.started = steady()
         self.draining = False
         self._lock = threading.Lock()
         self._replicas: dict[str, _Replica] = {}

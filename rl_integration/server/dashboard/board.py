@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from fastapi import APIRouter, Query, Response
 
+from adjudge.rl_integration.server.base.clock import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, quantile
@@ -205,6 +206,8 @@ class Board:
         self._histories: dict[str, History] = {}
         self._file = HistoryFile(host.config.history) if host.config.history else None
         self._runs: dict[str, WholeRun] = self._file.runs if self._file is not None else {}
+        for run in self._runs.values():
+            run.end_by(steady())
         self._reports: dict[str, tuple[float, int, HackingReport]] = {}
 
     @asynccontextmanager
@@ -233,7 +236,7 @@ class Board:
             lanes = self._host.service.stats()
             renewed = [stats.name for stats in lanes if self._history(stats.name).note(stats, now)]
             for name, outcomes in self._host.service.take_outcomes().items():
-                self._runs.setdefault(name, WholeRun()).note(outcomes, time.time(), self._tick)
+                self._runs.setdefault(name, WholeRun()).note(outcomes, steady(), self._tick)
         if self._panel is not None:
             for name in renewed:
                 self._panel.forget(name)
@@ -259,7 +262,7 @@ class Board:
         return {
             "version": version("adjudge"),
             "started": self._host.started,
-            "now": time.time(),
+            "now": steady(),
             "draining": self._host.draining,
             "tick": now,
             "every": _EVERY,

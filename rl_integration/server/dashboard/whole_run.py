@@ -59,6 +59,18 @@ class WholeRun:
         for flow, counts in outcomes.items():
             self._add((int(now // self.interval), *flow), counts, look)
 
+    def end_by(self, now: float) -> None:
+        """Move all of it back where it ends later: it was written while the clock was ahead, and what comes follows it.
+
+        Args:
+            now: seconds since the epoch.
+        """
+        slots = [slot for slot, _, _ in self._slots]
+        ahead = min(max(slots, default=0) - int(now // self.interval), min(slots, default=0))
+        if ahead > 0:
+            self._slots = {(slot - ahead, kind, who): counts for (slot, kind, who), counts in self._slots.items()}
+            self._changed = {(slot - ahead, kind, who): look for (slot, kind, who), look in self._changed.items()}
+
     def rows(self, since: int = 0) -> list[Row]:
         """Return slot, traffic, client, answered, scored, failed and sum of what changed after a look, by slot.
 

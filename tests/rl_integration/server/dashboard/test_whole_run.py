@@ -9,6 +9,7 @@ import math
 import random
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -19,7 +20,9 @@ from tests.rl_integration.server.dashboard.conftest import Lengths, Serve
 from tests.small_disk import needs_small_disk, printed_on_a_small_disk
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.whole_run import SHORTEST, SLOTS, HistoryFile, WholeRun
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
@@ -215,6 +218,36 @@ with RewardService({"exact": "exact"}) as service:
         score()
 print(kept())
 """
+
+
+def test_a_file_from_a_clock_that_was_ahead_is_followed_by_what_comes(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    ahead = time.time() + 30 * 86_400
+    run = WholeRun()
+    for look in range(1, 4):
+        run.note({("train", ""): outcomes()}, ahead + 20 * look, look)
+    row = {"format": "adjudge history 1", "written": ahead, "scorers": {"exact": run.dump()}}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    with RewardService({"exact": "exact"}) as service:
+        host = Host(service, ServerConfig(history=str(path)))
+        board = Board(host, None)
+        service.score_blocking("exact", [Sample(prompt="q", response="x", reference="x")])
+        rows: list[Any] = []
+        while sum(row[3] for row in rows) < 4:
+            board.look(0.0)
+            found = board.moment()
+            rows, interval = (found["scorers"][0]["run"][name] for name in ("rows", "interval"))
+    assert interval == SHORTEST, "no finer points were given up for a month that never was"
+    assert [row[0] - rows[0][0] for row in rows[:3]] == [0, 2, 4]
+    assert rows[-1][0] * interval <= found["now"] < (rows[-1][0] + 2) * interval
+
+
+def test_a_run_that_begins_at_the_epoch_is_not_moved_before_it() -> None:
+    run = WholeRun()
+    run.note({("train", ""): outcomes()}, 30.0, 1)
+    run.note({("train", ""): outcomes()}, 1000.0, 1)
+    run.end_by(0.0)
+    assert [row[0] for row in WholeRun.load(run.dump()).rows()] == [0, 97]
 
 
 @needs_small_disk
