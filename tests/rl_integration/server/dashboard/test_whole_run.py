@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -117,7 +118,7 @@ def test_what_was_kept_goes_on(tmp_path: Path) -> None:
     for one in (run, again["math"]):
         one.note({("train", "a"): outcomes()}, START + 90_000, 700)
     assert again["math"].dump() == run.dump()
-    assert [one.name for one in tmp_path.iterdir()] == ["history.json"]
+    assert {one.name for one in tmp_path.iterdir()} == {"history.json", ".history.json.lock"}
 
 
 def kept(interval: Any = 10, *row: Any) -> str:
@@ -220,6 +221,21 @@ print(kept())
 """
 
 
+def test_a_second_process_is_refused_and_one_that_comes_after_the_first_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    code = f"from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile; HistoryFile({str(path)!r})"
+
+    def second() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
+
+    first = HistoryFile(str(path))
+    refused = second()
+    first.close()
+    assert refused.returncode == 1
+    assert f"another process keeps the history '{path}'; each server needs a file of its own" in refused.stderr
+    assert second().returncode == 0
+
+
 def test_a_file_from_a_clock_that_was_ahead_is_followed_by_what_comes(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     ahead = time.time() + 30 * 86_400
@@ -253,7 +269,7 @@ def test_a_run_that_begins_at_the_epoch_is_not_moved_before_it() -> None:
 @needs_small_disk
 def test_a_full_disk_costs_a_warning_and_no_request(tmp_path: Path) -> None:
     first, full, warning, during, again, at_the_end = printed_on_a_small_disk(FULL_DISK, tmp_path)
-    assert (first, full, during) == ("1.0", "full", "1.0 1 ['filler', 'history.json']")
+    assert (first, full, during) == ("1.0", "full", "1.0 1 ['.history.json.lock', 'filler', 'history.json']")
     assert "No space left" in json.loads(warning)["error"]
     assert "its room" in json.loads(warning)["remedy"]
     assert json.loads(again)["error"] == "none any more"
