@@ -134,6 +134,8 @@ FAMILIES: dict[str, dict[str, str]] = {
         "ensemble": "scoring.compose.mixtures:Ensemble",
         "transform": "scoring.compose.transform:Transform",
         "calibrated": "scoring.compose.calibration:Calibrated",
+        "group_length": "verifiers.text.group_length:GroupLength",
+        "majority_vote": "verifiers.text.majority_vote:MajorityVote",
         "by_kind": "scoring.compose.by_kind:ByKind",
         "auto": "scoring.compose.auto:Auto",
     },
