@@ -67,6 +67,8 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "genrm_cot": ({}, "Verdict KEY: Yes", {}, 0.75),
     "guru": ({}, "", {"response": "<answer>q</answer>", "reference": "Q", "extra": {"kind": "graph_logical"}}, 1.0),
     "healthbench": ({}, "KEY 1: yes", {"reference": [{"text": "a", "points": 5}, {"text": "b", "points": -8}]}, -0.6),
+    "huatuo_gpt_o1": ({}, "",
+        {"response": "## Thinking\n\nHm.\n\n## Final Response\n\nIt is 4.", "reference": "4"}, 1.0),
     "igpo": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ikea": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.4),
     "in_forage": ({}, "",
@@ -95,6 +97,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "reseek": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "rlcf": ({}, "KEY 1: 80", {"reference": [{"text": "a", "kind": "rating"}]}, 0.8),
     "rlpr": ({}, "", {"response": "<think>It is Paris.</think><answer>x</answer>", "reference": "Paris"}, 0.1),
+    "rlsp": ({}, "", {"response": "4", "reference": "4", "extra": {"completion_tokens": 8192}}, 0.9),
     "rlver": ({}, "Change KEY: +5", {"response": "I am sorry that this happened.", "reference": PERSON}, 0.45),
     "rm_r1": ({}, "<answer>[[A]]</answer>", {"reference": "the other"}, 0.0),
     "rubrics_as_rewards": ({}, "KEY 1: yes", {"reference": ["a", {"text": "b", "importance": "pitfall"}]}, 1.0),
@@ -126,7 +129,7 @@ class Model(ForcedEngine):
                 if "statements" not in text_of(prompt) or not field_of(prompt, "statements")
                 else json.dumps({"E0": None, "key": key_of(prompt)})
             ),
-            labels=lambda prompt: {"Yes": 0.75, "No": 0.25, "4": 1.0},
+            labels=lambda prompt: {"Yes": 0.75, "No": 0.25, "4": 1.0, "same": 0.45, "different": 0.55},
         )
 
     async def classify(self, prompts: Sequence[Prompt]) -> list[Any]:

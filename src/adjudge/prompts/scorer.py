@@ -327,13 +327,13 @@ class ModelScorer(EngineScorer):
         return await _fitted(cases, prompt, call, lambda fault: [fault] * n)
 
     async def label_shares(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], labels: Labels
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], labels: Labels, *, classes: bool = False
     ) -> list[LabelLogprobs | Fault]:
-        """Return how likely each label is as the answer to the prompt of each case."""
+        """Return how likely each label is as the answer to the prompt of each case, by its words or by a classifier."""
         engine = self.resolved()
 
         async def call(_: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
-            return await ask_labels(engine, prompts, labels)
+            return await ask_labels(engine, prompts, labels, classes=classes)
 
         return await _fitted(cases, prompt, call, lambda fault: fault)
 
