@@ -80,6 +80,8 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "j1_score": ({}, "<score>3</score>", {}, 3.0),
     "kimi_k15_length": ({}, "",
         {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 9}}, 1.0),
+    "leret": ({}, "",
+        {"response": PARIS[:2], "reference": {"answer": "Paris", "evidence": ["capital of France", "x"]}}, 0.5),
     "mt_bench": ({}, "Rating: [[7]]", {}, 7.0),
     "mt_bench_pair": ({}, "[[A]]", {"reference": "the other"}, 0.5),
     "mt_r1_zero": ({}, "", {"response": f"<think>hm</think><translate>{MAT}</translate>", "reference": MAT}, 2.0),

@@ -35,6 +35,14 @@ def test_the_samples_own_reference_is_not_looked_at() -> None:
     assert [score.value for score in asyncio.run(scorer.score(samples))] == [1.0, 1.0, 0.0]
 
 
+def test_near_texts_are_one_camp_where_the_scorer_says_so() -> None:
+    long = "all of these many words are the same in two of three texts here " * 5
+    near = {"scorer": {"token_f1": {"where": "response"}}, "where": "response", "right": 0.9}
+    scores = scored(long, "something else", long + "indeed", **near)
+    assert [round(score.value or 0.0, 1) for score in scores] == [1.0, 0.0, 1.0]
+    assert [score.status for score in scored(long, long + "4", where="auto")] == ["abstained", "abstained"]
+
+
 def test_groups_do_not_vote_for_each_other() -> None:
     scorer = registry.load("ttrl")
     rows = [("a", "1"), ("b", "2"), ("a", "1"), ("b", "1"), ("b", "2")]
