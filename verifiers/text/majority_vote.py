@@ -15,7 +15,7 @@ What a policy can do with it: agree with itself.  A group that gives one wrong a
 that has come there stays there: this is the collapse that TTRL reports where a model is mostly wrong at the start.
 Watch the share of the largest camp (`evidence["votes"]`) and a held-out set with labels.
 
-With a scorer of likeness, such as `token_f1`, and `right: 0.9`, near texts stand in one camp: a consensus of free texts.
+With a scorer of likeness, such as `token_f1`, and `right: 0.9`, near texts stand in one camp.
 
 Not covered: ETTRL's tree of rollouts and its advantages by entropy, and votes of more responses than are scored.
 """
@@ -65,7 +65,8 @@ class MajorityVote(Composite):
 
     Attributes:
         scorer: compares an answer with a reference that is a text: `math`, `exact`, `numeric`, `answer_judge`, ...
-        where: where the answer is looked for that votes; for "auto" a text without any mark is one up to 200 characters.
+        where: where the answer is looked for that votes; with "auto", a text without any mark is one up to 200
+            characters.
         right: the least value of `scorer` that means the same answer.
         name: short name, used in provenance and reports.
     """
