@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, text_of
 
-from adjudge.engines.interface import Fault, Logits, Prompt
+from adjudge.engines.interface import Fault, LabelLogprobs, Logits, Prompt
 from adjudge.judges.pointwise import AnswerJudge
+from adjudge.prompts.asking import ask_labels
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
 from adjudge.scoring import registry
 
@@ -90,3 +93,12 @@ def test_a_classifier_of_other_classes_has_failed(tmp_path: Path, values: tuple[
     score = classified(tmp_path, Classifier(*values))
     assert (score.value, score.reason) == (None, "engine_error")
     assert "for the labels False, True" in score.evidence["fault"]
+
+
+def test_the_chances_of_all_classes_make_one() -> None:
+    prompt = Rendered(messages=({"role": "completion", "content": "x"},))
+    (found,) = asyncio.run(
+        ask_labels(Classifier(700.0, 702.0), [prompt], {"no": ("no",), "yes": ("yes",)}, classes=True)
+    )
+    assert isinstance(found, LabelLogprobs)
+    assert sum(map(math.exp, found.logprobs.values())) == pytest.approx(1.0)

@@ -43,6 +43,11 @@ def test_near_texts_are_one_camp_where_the_scorer_says_so() -> None:
     assert [score.status for score in scored(long, long + "4", where="auto")] == ["abstained", "abstained"]
 
 
+def test_the_preset_lets_boxes_alone_vote() -> None:
+    samples = [Sample(prompt="q", response=said, group="g") for said in ("The answer is 4.", "The answer is 4.")]
+    assert {score.status for score in asyncio.run(registry.load("ttrl").score(samples))} == {"abstained"}
+
+
 def test_groups_do_not_vote_for_each_other() -> None:
     scorer = registry.load("ttrl")
     rows = [("a", "1"), ("b", "2"), ("a", "1"), ("b", "1"), ("b", "2")]
