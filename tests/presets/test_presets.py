@@ -59,7 +59,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "conciser": ({}, "",
         {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 4096}}, 1.75),
     "crinn": ({}, "", {"reference": {"entry_point": "f"}}, None),
-    "critic_search": ({}, "KEY 1: good\nKEY 2: good", {"response": PARIS, "reference": "Paris"}, 1.0),
+    "critic_search": ({}, "KEY 1: good\nKEY 2: bad", {"response": PARIS, "reference": "Paris"}, 0.75),
     "deep_theorem": ({}, "", {"response": PROVED, "reference": "proved"}, 1.0),
     "deepseek_prover": ({"url": "http://localhost:9"}, "", {"reference": "theorem a : 1 = 1"}, None),
     "duoguard": ({}, "", {}, 0.5),
@@ -109,7 +109,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "self_rewarding": ({}, "Score: 3", {}, 3.0),
     "sem": ({}, "", {"response": PARIS, "reference": "Paris", "extra": {"direct": "Rome"}}, 0.8),
     "stepsearch": ({}, "",
-        {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["y"]]}}, 1.0),
+        {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["capital"]]}}, 1.618),
     "swe_rl": ({}, "", {"response": EDIT, "reference": FIX}, 1.0),
     "tool_star": ({}, "",
         {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
@@ -154,6 +154,22 @@ def test_a_preset_pays_its_formula(name: str) -> None:
     scorer = registry.load({name: options} if options else name)
     (score,) = asyncio.run(scorer.score([replace(SAMPLE, **fields)]))
     assert score.value == pytest.approx(value), score
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("atom_searcher", "start", 0.5),
+        ("critic_search", "share", 0.25),
+        ("promed", "temperature", 2.0),
+        ("promed", "permutations", 30),
+        ("reseek", "max_paid", 4),
+        ("reseek", "many_value", 0.25),
+        ("stepsearch", "key_weight", 0.618),
+    ],
+)
+def test_published_numbers_that_its_row_may_not_need(name: str, option: str, value: float) -> None:
+    assert registry.describe(name).options[option] == repr(value)
 
 
 def test_options_override_those_of_a_preset() -> None:
