@@ -29,7 +29,8 @@ _LOW, _HIGH = 1.0, 10.0
 class DeepSeekGrmJudge(ModelScorer):
     """The sum of several ratings from 1 to 10, each given with all responses of the group in view.
 
-    The reference, if there is one, is a text that shows the judge a good answer; it is the same for a whole group.
+    The reference, if there is one, is a text that shows the judge a good answer; it is the same for a whole group.  The
+    prompt is in our words; give a released checkpoint its own as `template` (docs/judges.md).
 
     Attributes:
         samples: how many ratings are summed, each with the responses in another order.
