@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.engines.scripted import ScriptedEngine, text_of
+from tests.engines.tiny_models import write_model
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from adjudge.engines.interface import Fault, LabelLogprobs, Logits, Prompt
+from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Logits, Prompt
+from adjudge.engines.loading import engine_of
 from adjudge.judges.pointwise import AnswerJudge
 from adjudge.prompts.asking import ask_labels
 from adjudge.prompts.template import Rendered
@@ -69,7 +73,7 @@ class Classifier(ScriptedEngine):
         return [Logits(values=self.values) for _ in prompts]
 
 
-def classified(folder: Path, engine: Classifier, **options: Any) -> Score:
+def classified(folder: Path, engine: Engine, **options: Any) -> Score:
     path = folder / "own.prompt"
     head = 'name: own\nversion: "1"\nsource: test\nguard: false\nuntrusted: [response, reference]\nform: "{answer}"\n'
     path.write_text(
@@ -102,3 +106,14 @@ def test_the_chances_of_all_classes_make_one() -> None:
     )
     assert isinstance(found, LabelLogprobs)
     assert sum(map(math.exp, found.logprobs.values())) == pytest.approx(1.0)
+
+
+def test_a_real_classifier_reads_the_bytes_of_the_prompt(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "classifier", task="classify", labels=2)
+    engine = engine_of({"transformers": {"model": str(folder), "device": "cpu"}})
+    score = classified(tmp_path, engine, answer_after="## Final Response\n\n")
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    ids = AutoTokenizer.from_pretrained(folder)("<R>It is four.</R><G>4</G>", add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        chances = model(torch.tensor([ids])).logits.softmax(dim=-1)[0]
+    assert score.value == pytest.approx(float(chances[1]), abs=1e-5)
