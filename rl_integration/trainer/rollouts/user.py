@@ -169,6 +169,7 @@ class PlayedUser:
         engine: the model, as of judges.
         who: describes the person; {reference}, a field of it if it is a mapping, or a column of data.extra in braces.
         leaves: what the person writes to end the conversation; what stands beside it is not said.
+        until: what ends it in a turn of the policy's, such as "</answer>"; "" for nothing.
         max_tokens: most tokens of a reply.
         temperature, seed: how freely the model answers; the same dialogue has the same seed.
     """
@@ -176,6 +177,7 @@ class PlayedUser:
     engine: Any
     who: str
     leaves: str = "[end]"
+    until: str = ""
     max_tokens: Count = 512
     temperature: Annotated[float, Range(ge=0)] = 0.0
     seed: int = 0
@@ -192,10 +194,10 @@ class PlayedUser:
 
     async def hear(self, sample: Sample, *, last: bool) -> Reply:
         """Return the model's words."""
-        if last:
+        newest_turn = turns_of(sample, "strip")[-1]
+        if last or (self.until and self.until in newest_turn.text):
             return Reply()
-        engine = engine_of(self.engine)
-        dialogue = turns_of(sample, "strip")[-1].dialogue
+        engine, dialogue = engine_of(self.engine), newest_turn.dialogue
         values: dict[str, Value] = {"persona": self._person(sample), "dialogue": dialogue, "leaves": self.leaves}
         prompt = load_template(_PLAY).render(values, special=tuple(getattr(engine, "special_tokens", ())))
         told = hashlib.sha256(f"{self.seed} {values}".encode("utf-8", "surrogatepass")).digest()
@@ -218,7 +220,10 @@ class PlayedUser:
                     f"rollouts.user.options.who names {match[0]}, and the row has no such field (data.extra, or the "
                     f"reference's); it has {', '.join(known)}"
                 )
-            return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            items = value if isinstance(value, list | tuple) else [value]
+            return "\n".join(
+                str(item["text"] if isinstance(item, Mapping) and "text" in item else item) for item in items
+            )
 
         return _FIELD.sub(field_of, self.who)
 
