@@ -16,6 +16,7 @@ from tests.rl_integration.trainer.rollouts.chat_policy import TEMPLATE, chat_pol
 from tests.rl_integration.trainer.rollouts.scripted_generator import Script, ScriptedGenerator
 from tests.rl_integration.trainer.rollouts.small_tools import Lookup
 
+from adjudge.engines import loading
 from adjudge.protocol import Sample
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import RunFile
@@ -345,7 +346,7 @@ COUNTING = Counting()
 HERE = "tests.rl_integration.trainer.rollouts.test_users"
 
 
-def run_of(folder: Path, **changes: Any) -> RunFile:
+def run_of(folder: Path, user: Mapping[str, Any] = {"kind": f"{HERE}:COUNTING"}, **changes: Any) -> RunFile:
     chat_policy().save(folder / "policy")
     rows = [{"prompt": f"{at}?", "reference": str(at)} for at in range(6)]
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -355,7 +356,7 @@ def run_of(folder: Path, **changes: Any) -> RunFile:
         "data": {"path": str(folder / "rows.jsonl"), "chat": True, "held_out": 0.2, **changes.pop("data", {})},
         "output": str(folder / "run"),
         "reward": "math",
-        "rollouts": {**rollouts, "user": {"kind": f"{HERE}:COUNTING", "max_turns": 2}},
+        "rollouts": {**rollouts, "user": {"max_turns": 1, **user}},
         "steps": 1,
         "watch": None,
     }
@@ -366,6 +367,23 @@ def test_a_run_from_a_file_with_a_user_of_ones_own(tmp_path: Path) -> None:
     report = train_policy_run(run_of(tmp_path))
     assert report.steps == 1
     assert "user_turns" in report.last
+
+
+def test_a_run_pays_the_session_that_took_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def answer(prompt: Any, index: int) -> str:
+        asked.append(prompt)
+        return feels(prompt, index)
+
+    engine = ScriptedEngine(answer)
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: engine)
+    rlver = {"rlver": {"engine": "openai:any"}}
+    config = run_of(tmp_path, reward={"scorer": rlver}, user={"kind": "simulated_user", "options": {"scorer": rlver}})
+    report = train_policy_run(config)
+    assert report.held_out["after"] in (0.34, 0.48), "one turn: 40 - 6, or + 8"
+    answers = 2 * 2 + 2 * report.data["held_out"]
+    assert len(asked) == answers, "each turn was heard once, and the reward asked nobody"
 
 
 def test_mistakes_of_a_configuration_are_named(tmp_path: Path) -> None:
