@@ -126,6 +126,7 @@ def test_the_last_turn_is_heard_however_it_ends(chat: Policy, most: int) -> None
     assert one.session["count"] == roles(one).count("a")
     between = "turn 1<|im_end|>\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>assistant\n"
     assert roles(one)[-1] == "a"
+    assert one.session["last"] == (len(one.turns) == 3 or one.ids[-1] not in chat.ends)
     assert one.finish_reason == ("stop" if len(one.turns) == 3 and one.ids[-1] in chat.ends else "length")
     assert (most > len(chat.tokens.text(between))) == (len(one.turns) == 3)
 
@@ -254,7 +255,7 @@ def test_try_again_is_said_until_the_newest_turn_is_right(chat: Policy) -> None:
         key = text.partition("user\n")[2][:2]
         return f"{answers[key][text.count('<|im_start|>assistant') - 1]}<|im_end|>"
 
-    (one, other), _ = drawn(chat, script, TryAgain(scorer="math"), max_turns=5)
+    (one, other), _ = drawn(chat, script, TryAgain(scorer="exact"), max_turns=5)
     assert [turn["content"] for turn in one.turns[1::2]] == ["Incorrect. Please think again."] * 2
     assert one.session == {"values": [0.0, 0.0, 1.0]}
     assert (roles(other), other.session) == ("a", {"values": [1.0]})
@@ -297,10 +298,10 @@ def test_the_reward_is_how_the_person_felt_in_the_session_and_nobody_is_asked_ag
     (again,) = asyncio.run(user.scorer.score([alone]))
     assert len(asked) == 8
     assert (again.value, again.steps, again.evidence) == (lived.value, lived.steps, lived.evidence)
-    other = replace(found[0].sample(), response=[{"role": "assistant", "content": "I am 100 of 100."}])
-    (judged,) = asyncio.run(user.scorer.score([other]))
-    assert len(asked) == 9, "the session is of other words"
-    assert judged.value == 0.34
+    claims = [{**turn, "content": "I am 100 of 100."} for turn in found[0].turns]
+    (judged,) = asyncio.run(user.scorer.score([replace(found[0].sample(), response=claims)]))
+    assert len(asked) == 11, "the session is of other words"
+    assert judged.value == 0.22
 
 
 def test_a_person_who_is_angry_leaves(chat: Policy) -> None:
@@ -327,6 +328,8 @@ def test_a_model_plays_whoever_a_text_describes(chat: Policy) -> None:
     assert not {"flu", "keys"} & set(re.findall(r"\w+", seen[0])), "the patient does not know the answer"
     (one,), _ = drawn(chat, speaks, replace(user, until="turn 1"), tasks=[task], max_turns=5)
     assert (roles(one), len(seen)) == ("a", 2)
+    drawn(chat, speaks, user, tasks=[task], max_turns=1)
+    assert len(seen) == 2, "no words where nobody hears them"
     with pytest.raises(ValueError, match=r"names \{facts\}, and the row has no such field"):
         user.check(TASKS[0].sample("", id="", finish_reason=None))
 
