@@ -1,0 +1,65 @@
+"""The options of sampling answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from adjudge.engines.interface import Sampling
+from adjudge.io.jobs.config import JobConfig
+from adjudge.options import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig(JobConfig):
+    """Have a model answer the prompts of a data set.
+
+    Rows keep their columns and get the answers: with --n 1 a text, otherwise a list of them, or with --rows a row for
+    each.  What the engine refuses is left out and counted, and is never an answer.
+    """
+
+    needed: ClassVar[tuple[str, ...]] = ("response_column",)
+
+    engine: str = ""
+    """Who answers: transformers:MODEL, vllm:MODEL, openai:MODEL, or a mapping as YAML text."""
+
+    n: Annotated[int, Range(ge=1)] = 1
+    """Answers to each prompt."""
+
+    rows: bool = False
+    """Write a row for each answer, with an `id` and the `group` of those to one prompt, in place of a list."""
+
+    prompt_column: str = ""
+    """Column of the prompt: text or chat turns; without one, the usual names are tried.
+    A last turn of the assistant's is gone on with."""
+
+    id_column: str = ""
+    """Column of the id, for --rows; without one, the usual names are tried, and then the number of the row counts."""
+
+    response_column: str = "response"
+    """Column that answers are written to; beside it stands `finish_reason`."""
+
+    chat: bool = True
+    """A text is a user's turn in the model's own chat template; with --no-chat the model goes on with it."""
+
+    temperature: Annotated[float, Range(ge=0)] = 1.0
+    """Temperature; 0 takes the likeliest token each time."""
+
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
+    """Share of probability that is drawn from."""
+
+    max_tokens: Annotated[int, Range(ge=1)] = 2048
+    """Most tokens of an answer."""
+
+    seed: Annotated[int, Range(ge=0)] = 0
+    """Of what is drawn; the same prompt gets the same answers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sampling()
+
+    def sampling(self) -> Sampling:
+        """Return how answers are drawn."""
+        return Sampling(
+            n=self.n, max_tokens=self.max_tokens, temperature=self.temperature, top_p=self.top_p, seed=self.seed
+        )
