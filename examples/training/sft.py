@@ -16,8 +16,8 @@ from typing import Any
 
 
 def turns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a labelled row in the columns of TRL; name your own columns here."""
-    given = row["input"]
+    """Return a labelled row, or one of `adjudge data steps`, in the columns of TRL; name your own columns here."""
+    given = row.get("input", row)
     prompt, answer = given.get("prompt") or given["question"], given["response"]
     asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     return {"prompt": asked, "completion": [{"role": "assistant", "content": answer}]}

@@ -37,7 +37,7 @@ def test_right_answers_alone_become_rows_of_trl(kept: str) -> None:
         "prompt": [{"role": "user", "content": "1+1?"}],
         "completion": [{"role": "assistant", "content": "It is \\boxed{2}."}],
     }
-    assert sft.turns({"input": {"prompt": rows[0]["prompt"], "response": "It is \\boxed{2}."}}) == rows[0]
+    assert sft.turns({"prompt": rows[0]["prompt"], "response": "It is \\boxed{2}."}) == rows[0]
 
 
 @pytest.mark.full
