@@ -67,7 +67,8 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
     "JSON that is cut off": ('{"tests": [', '{"tests": ['),
     "nothing": (None, None),
     "an empty text": ("", None),
-    "an object of nothing": ({"answer": None}, None),
+    "an object of nothing": ({"answer": None, "tests": None}, None),
+    "that there is no answer": ({"answer": None}, {"answer": None}),
     "what pandas writes for nothing": ("nan", None),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -47,6 +47,9 @@ class Task:
             extra={**self.extra, "completion_tokens": tokens},
         )
 
+
+CONFIDENCE = "confidence"
+"""A task whose `extra` has it wants each answer's in its place: the mean probability of its tokens."""
 
 FinishReason: TypeAlias = Literal["stop", "length"]
 
@@ -93,9 +96,15 @@ class Rollout:
 
     def sample(self) -> Sample:
         """Return it as the scorers take it."""
-        return self.task.sample(
+        sample = self.task.sample(
             self.turns or self.text, id=self.id, finish_reason=self.finish_reason, tokens=int(self.own.sum())
         )
+        if CONFIDENCE not in sample.extra:
+            return sample
+        chances = np.exp(self.logprobs[self.own], dtype=np.float64)
+        known = chances.size and np.isfinite(chances).all()  # not of an answer that was written to another prompt
+        extra = {name: value for name, value in sample.extra.items() if name != CONFIDENCE}
+        return replace(sample, extra=extra | ({CONFIDENCE: min(1.0, float(chances.mean()))} if known else {}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; the task is named by its id."""

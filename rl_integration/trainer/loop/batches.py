@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from adjudge.engines.learning_policy import names_policy
 from adjudge.protocol import Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.data.arrays import Integers
@@ -26,6 +27,7 @@ from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import Improver
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum
+from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask, Writer
 
 
@@ -61,6 +63,7 @@ class Batches:
         *,
         processes: Processes,
         curriculum: Curriculum,
+        facts: Facts,
         improver: Improver | None = None,
     ) -> None:
         self._source = source
@@ -71,6 +74,7 @@ class Batches:
         self._rounds = curriculum.rounds
         self._filter = curriculum.filter
         self._improver = improver
+        self.facts = facts
         self._pending: deque[_Pending] = deque()
         self._drawn = 0
 
@@ -105,21 +109,28 @@ class Batches:
     def state(self) -> dict[str, Any]:
         """Return all that the next batch depends on, as plain JSON data; the same in every process."""
         pending = [
-            {"number": one.number, "rollouts": [each.to_dict() for each in self._processes.all_gather(one.rollouts)]}
+            {
+                "number": one.number,
+                "told": self._told(one.tasks),
+                "rollouts": [each.to_dict() for each in self._processes.all_gather(one.rollouts)],
+            }
             for one in self._pending
         ]
-        state = {"drawn": self._drawn, "pending": pending, "source": self._source.state()}
+        state = {"drawn": self._drawn, "pending": pending, "source": self._source.state(), "facts": self.facts.state()}
         return state | ({} if self._filter is None else {"filter": self._filter.state()})
 
     def restore(self, state: Mapping[str, Any], tasks: Mapping[str, Task]) -> None:
         """Go on from a state; scores that were on their way are asked for again."""
         self._drawn = state["drawn"]
         self._source.restore(state["source"])
+        if "facts" in state:  # not of a run that was begun before there were any
+            self.facts.restore(state["facts"])
         if self._filter is not None:
             self._filter.restore(state["filter"])
         num_generations = self._config.rollouts.num_generations
         for record in state["pending"]:
-            told = [Rollout.from_dict(one, tasks) for one in record["rollouts"]]
+            named = {key: replace(tasks[key], extra=extra) for key, extra in record.get("told", {}).items()}
+            told = [Rollout.from_dict(one, {**tasks, **named}) for one in record["rollouts"]]
             groups = [told[at : at + num_generations] for at in range(0, len(told), num_generations)]
             mine = self._processes.share(groups, together=lambda members: members[0].task.cohort)
             rollouts = [one for members in mine for one in members]
@@ -143,6 +154,7 @@ class Batches:
         groups = drawn = self._gathered(own)
         every = _flat(groups)
         self._checked(every.scores)
+        self.facts.scored(every.scores)
         numbers = dict(self._source.observe(every.rollouts, every.scores))
         if self._rounds is not None:
             numbers["answers"] = len(every.rollouts) / len(groups)
@@ -151,7 +163,7 @@ class Batches:
             told = self._processes.all_gather([dict(improved.counts)])
             numbers |= {name: sum(one[name] for one in told) / len(groups) for name in told[0]}
             groups = self._gathered(improved.groups)
-        numbers["seconds_waiting"] = waited + answering.seconds_waiting
+        numbers["seconds_waiting"] = pending.waited + waited + answering.seconds_waiting
         numbers["seconds_writing"] = pending.seconds + answering.seconds_writing
         return groups, drawn, numbers
 
@@ -197,6 +209,7 @@ class Batches:
         config, number = self._config.rollouts, self._drawn
         self._drawn += 1
         tasks = self._processes.share(self._source.draw(config.tasks), together=lambda task: task.cohort)
+        tasks = self.facts.told(tasks, version)
         scoring = Scoring(self._rewards, tasks, config.num_generations)
         began = time.perf_counter()
         rollouts = self._writer.roll_out(
@@ -208,9 +221,17 @@ class Batches:
             name=f"{number}.{self._processes.rank}",
             on_rollout=scoring.add,
         )
-        return _Pending(
-            number=number, tasks=tasks, rollouts=rollouts, scoring=scoring, seconds=time.perf_counter() - began
-        )
+        seconds = time.perf_counter() - began
+        if names_policy(self._config.reward.scorer):
+            scoring.wait()  # by the weights that wrote the answers
+        waited = time.perf_counter() - began - seconds
+        return _Pending(number=number, tasks=tasks, rollouts=rollouts, scoring=scoring, seconds=seconds, waited=waited)
+
+    def _told(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """What the tasks of a batch have been told, in all processes."""
+        if not self._config.rollouts.facts:
+            return {}
+        return dict(self._processes.all_gather([(one.id, dict(one.extra)) for one in tasks]))
 
     def _checked(self, scores: Sequence[Score]) -> None:
         max_failed = self._config.reward.max_failed
@@ -232,6 +253,7 @@ class _Pending:
     rollouts: list[Rollout]
     scoring: Scoring
     seconds: float
+    waited: float = 0.0
 
 
 def _flat(groups: Sequence[Answered]) -> Answered:

@@ -27,6 +27,7 @@ from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
+from adjudge.rl_integration.trainer.rollouts.facts import TRIAL
 from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
@@ -143,16 +144,29 @@ def _tasks(config: RunFile) -> RunTasks:
     # Answers that call tools are turns, whatever way calls are written in; scorers of turns refuse a text.
     response = [{"role": "assistant", "content": ""}] if config.rollouts.tools else ""
 
+    facts: dict[str, Any] = {name: TRIAL[name] for name in config.rollouts.facts}
+    if taken := sorted(facts.keys() & {*config.data.extra}):
+        raise ValueError(
+            f"data.extra has {', '.join(taken)}, which rollouts.facts has the run say; name the column otherwise, or "
+            "take it out of one of the two"
+        )
+
     def accept(sample: Sample) -> None:
         for check in checks:
-            check(replace(sample, response=response))
+            try:
+                check(replace(sample, response=response, extra={**sample.extra, **facts}))
+            except ValueError as error:
+                wanted = next((name for name in TRIAL if name not in facts and f"'{name}'" in str(error)), None)
+                if wanted is None:
+                    raise
+                raise ValueError(f"{error}; a run says it where rollouts.facts has {wanted}") from error
 
     tasks = read_tasks(config.data, accept=accept)
     if config.measured_by is not None:
         judge = reward_check("measured_by", config.measured_by)
         for task in tasks.held_out:
             try:
-                judge(task.sample(response, id=task.id, finish_reason="stop"))
+                judge(replace(task, extra={**task.extra, **facts}).sample(response, id=task.id, finish_reason="stop"))
             except ValueError as error:
                 raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
     return tasks

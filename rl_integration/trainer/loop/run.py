@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from adjudge.engines.learning_policy import LEARNING_POLICY
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
@@ -40,10 +41,12 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
+from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy_engine import PolicyEngine
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import check_room
+from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
@@ -217,6 +220,8 @@ class Run:
             if config.rollouts.tree is None
             else TreeWriter(policy, self._generator, config.rollouts.tree)
         )
+        self._engine = PolicyEngine(policy)
+        self._told = Facts(config.rollouts.facts, config.steps, self._direct)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
                 check_tasks(side)
@@ -255,6 +260,7 @@ class Run:
         """
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
+            stack.enter_context(LEARNING_POLICY.standing_for(self._engine))
             if self._processes.is_main_process:
                 stack.enter_context(held(self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -283,6 +289,7 @@ class Run:
                 self.config,
                 processes=self._processes,
                 curriculum=self._curriculum,
+                facts=self._told,
                 improver=improver,
             )
             self._learner.begin_alike()
@@ -338,14 +345,24 @@ class Run:
         With several processes each must call it, and answers its share.
         """
         mine = self._processes.share(tasks, together=lambda task: task.cohort)
+        mine = self._told.told(mine, self._learner.step)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
         named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
-        with self._gathered():
+        with LEARNING_POLICY.standing_for(self._engine), self._gathered():
             _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, **named)
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
+        if values:
+            self._told.measured(float(np.mean(values)))
         metrics = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return metrics | ({"held_out": float(np.mean(values))} if values else {})
+
+    def _direct(self, tasks: Sequence[Task]) -> list[str]:
+        """What the policy answers without tools."""
+        likeliest = replace(self.config.rollouts.sampling, temperature=0.0, top_p=1.0)
+        named: dict[str, Any] = {"version": self._learner.step, "name": "direct", "on_rollout": lambda place, one: None}
+        writer = Writer(self.policy, self._generator)
+        return [one.text for one in writer.roll_out(tasks, 1, likeliest, seed=0, **named)]
 
     def _gathered(self) -> AbstractContextManager[None]:
         """Where the very model that learns writes, as many calls as it takes in each process, it is in no shards."""

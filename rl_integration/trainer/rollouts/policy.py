@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -119,6 +120,7 @@ class Policy:
         bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
         lora: the low-rank factors that are trained in the place of the weights; None for none.
         shards: of the model; None where this process has all of it.
+        busy: held by whoever calls the model while scorers may call it, too.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class Policy:
         self.lora: Lora | None = None
         self.shards: Shards | None = None
         self._adapted: Any = None
+        self.busy = threading.RLock()
         window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.chat_template_kwargs = dict(chat_template_kwargs or {})
         for key in self.chat_template_kwargs:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from adjudge.io.source import DatasetChoice
 from adjudge.options import Count, Options, Range
+from adjudge.rl_integration.trainer.rollouts.facts import Fact
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
 UNREADABLE = "\ufffd"
@@ -122,6 +123,8 @@ class RolloutsConfig(Options, what="rollouts option"):
         engine: what writes answers: "transformers", with the very model that learns, or "vllm", with a copy of it.
         vllm: how vLLM runs.
         tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
+        facts: what scorers are told of the run, in `Sample.extra`: step, progress, abstention_rate, stale_evals,
+            confidence, direct (docs/trainer.md#facts-for-scorers).
     """
 
     tasks: Count = 8
@@ -133,6 +136,7 @@ class RolloutsConfig(Options, what="rollouts option"):
     engine: Literal["transformers", "vllm"] = "transformers"
     vllm: VllmOptions = field(default_factory=VllmOptions)
     tree: TreeConfig | None = None
+    facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

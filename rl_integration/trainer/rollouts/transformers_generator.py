@@ -201,7 +201,7 @@ class TransformersGenerator:
                     for at in order[begin : begin + width]
                     for copy in range(copies)
                 ]
-                with self._policy.arithmetic():
+                with self._policy.busy, self._policy.arithmetic():
                     self._write(writings, copies, sampling, generator, stop_texts, on_piece)
         finally:
             model.train(training)

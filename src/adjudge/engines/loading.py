@@ -2,7 +2,8 @@
 
 A spec is one of these:
 
-- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL"; "smollm2" is a small model for trying things;
+- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL"; "smollm2" is a small model for trying things, and "policy"
+  the policy that a run trains (`adjudge.engines.learning_policy`);
 - a mapping with one key, `{openai: {model: ..., base_url: ...}}`, with the fields of the engine's configuration;
 - the configuration itself, or an `Engine`.
 
@@ -23,6 +24,7 @@ from typing import Any, cast
 from adjudge import wire
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine
+from adjudge.engines.learning_policy import LEARNING_POLICY, NAME
 from adjudge.options import named, options_of
 from adjudge.runtime.fork_lock import anew_in_child
 
@@ -76,6 +78,8 @@ def engine_of(spec: Any) -> Engine:
     Raises:
         ValueError: the spec is malformed, or an option is unknown or out of range.
     """
+    if spec == NAME:
+        return LEARNING_POLICY
     for kind, (home, _) in _KINDS.items():
         if isinstance(spec, _imported(home)):
             return _shelf.engine(kind, spec)

@@ -92,7 +92,7 @@ class Network:
             # The head is where most of the memory goes (a float for each word of the vocabulary): it sees only the
             # places that were asked for, before these become 32 bits.  What a model does to logits afterwards (soft
             # caps, scales) stays its own.
-            self._head.register_forward_pre_hook(self._at_places, prepend=True)
+            self._hook = self._head.register_forward_pre_hook(self._at_places, prepend=True)
         elif hasattr(model, "score") and type(model).__module__.startswith("transformers."):
             self._body = getattr(model, model.base_model_prefix, None)
         # Keys and values of all tokens are kept, so that a gap in a row can be masked out.
@@ -110,6 +110,10 @@ class Network:
         """Where the model is."""
         device: torch.device = self._model.device
         return device
+
+    def release(self) -> None:
+        """Leave a language model as it was; nothing may be asked of it here any more."""
+        self._hook.remove()
 
     @property
     def path(self) -> str:

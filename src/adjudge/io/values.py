@@ -58,6 +58,7 @@ def plain(value: Any) -> Any:
 def without_absent(value: Any) -> Any:
     """Return plain data from Arrow without the fields that it filled with None.
 
+    An object of one field was filled by nobody: `{"answer": null}` says that there is no answer.
     A test that calls a function keeps what it says of the call: None may be an argument, and what is expected.
     """
     if isinstance(value, Mapping):
@@ -66,7 +67,7 @@ def without_absent(value: Any) -> Any:
         return {
             key: item if key in kept else without_absent(item)
             for key, item in value.items()
-            if item is not None or (key in kept and key == "expected")
+            if item is not None or len(value) == 1 or (key in kept and key == "expected")
         }
     return [without_absent(item) for item in value] if isinstance(value, list) else value
 
@@ -76,11 +77,12 @@ def reference_of(value: Any) -> Any:
 
     JSON text of an object, or of a list of objects, becomes what it stands for: columns are often text alone, and
     references such as `{"tests": [...]}` are not.  A text that readers of JSON disagree about (a key said twice, NaN)
-    stays a text.  Of an object, fields that hold None are left out.  NaN, and what pandas writes for it, is an empty
+    stays a text.  Of an object, fields that hold None are left out, unless it has but one: `{"answer": null}` says
+    that there is no answer.  NaN, and what pandas writes for it, is an empty
     cell.
     """
     reference = _parsed(plain(value))
-    if isinstance(reference, Mapping):
+    if isinstance(reference, Mapping) and len(reference) != 1:
         reference = {key: item for key, item in reference.items() if item is not None} or None
     empty = (
         reference is MISSING

@@ -19,6 +19,7 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, Improver
+from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout, Writer
 
@@ -144,6 +145,7 @@ def batches_of(
             rewards,
             config,
             processes=processes or Processes(),
+            facts=Facts((), config.steps, lambda tasks: []),
             curriculum=made,
             improver=improver,
         )

@@ -9,7 +9,9 @@ The bonus of 0.5 is held back in two stages.  Early, while validation still impr
 of the batch abstain; late, in a group with more than 3 different wrong answers, which is still exploring.
 
 A score depends on the group alone.  The stage and the batch's rate come from outside: options, or the columns
-`bapo_stage` and `abstention_rate` of `Sample.extra`; `BapoSchedule` and `BapoScorer.rate_of` make them.
+`bapo_stage` or `stale_evals`, and `abstention_rate`, of `Sample.extra`.  Our trainer says the last two
+(`rollouts.facts`).  The release speaks of "5 validations without improvement in a row" and counts all that are below
+the best one, wherever they stand; here they are in a row.
 
 The form is that of the release: `<think>` elements, at least one; one `<answer>` with a `\boxed{}`; every `<search>`
 and `<python>` closed, and followed by what the tool returned.  It is asked of the assistant's own text alone.  The
@@ -24,14 +26,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from adjudge.fingerprints import fingerprint_of
-from adjudge.options import Count, Options, Range, Share, check_options
+from adjudge.options import Count, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
@@ -39,7 +41,6 @@ from adjudge.responses.trajectories.trajectory import TrajectoryForm
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import graded_text, refuse_mistakes
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.agents.scoring import check_number
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
 
 ToolText = Literal["spans", "tags"]
@@ -101,54 +102,11 @@ def _check_tags(text: str) -> None:
         raise _MalformedError("there is not exactly one <answer>")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BapoSchedule(Options, what="schedule option"):
-    """The stage of a run: BAPO's early stage ends when the validation results have stopped improving.
-
-    The schedule is a value: `after` returns the next one.  The release says "5 validations without improvement in a
-    row", and counts all checks below the best one, wherever they stand, until there are more than 5:
-    `BapoSchedule(patience=6, in_a_row=False, ties="improve")`.  Its validation result is the mean reward.
-
-    Attributes:
-        patience: checks without improvement that end the early stage.
-        in_a_row: whether an improvement starts the count anew.
-        ties: whether a result equal to the best one counts as an improvement ("improve") or as none ("stale").
-        best, stale: the best result so far, and the checks without improvement that count.
-        stage: "early" or "late"; once late, always late.
-    """
-
-    patience: Count = 5
-    in_a_row: bool = True
-    ties: Literal["improve", "stale"] = "stale"
-    best: float | None = None
-    stale: Annotated[int, Range(ge=0)] = 0
-    stage: Literal["early", "late"] = "early"
-
-    def after(self, result: float) -> Self:
-        """Return the schedule after one more validation result, a finite number."""
-        check_number(result, Range(), "schedule: the validation result")
-        if self.best is None or result > self.best or (result == self.best and self.ties == "improve"):
-            return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
-        stale = self.stale + 1
-        return replace(self, stale=stale, stage="late" if stale >= self.patience else self.stage)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes an equal schedule."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the schedule that `to_dict` wrote; `ValueError` for other keys, or a value out of range."""
-        known = [item.name for item in fields(cls)]
-        if set(data) != set(known):
-            raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(known)}")
-        return cls(**data)
-
-
 Stage = Literal["early", "late", "always", "never"]
 
 STAGE: Final = "bapo_stage"
 RATE: Final = "abstention_rate"
+STALE: Final = "stale_evals"
 SIZE: Final = "group_size"
 
 _MALFORMED: Final = -1.0
@@ -177,7 +135,8 @@ class BapoScorer:
 
     Attributes:
         stage: "early", "late", "always" (the bonus is never held back) or "never" (no bonus, as in validation); the
-            column `bapo_stage` goes before it.
+            column `bapo_stage` goes before it.  "early" is late from a column `stale_evals` of `patience` on.
+        patience: validations in a row without improvement that end the early stage.
         rate: share of the batch that abstains, in [0, 1]; the column `abstention_rate` goes before it.  The early stage
             needs one of them.
         ratio: the early stage pays no bonus from this rate on: 0.05 in the release, 0.1 in its documents.
@@ -199,6 +158,7 @@ class BapoScorer:
     groupwise: ClassVar[bool] = True
 
     stage: Stage = "early"
+    patience: Count = 5
     rate: Share | None = None
     ratio: Share = 0.05
     bonus: Share = 0.5
@@ -345,6 +305,11 @@ class BapoScorer:
         stage = sample.extra.get(STAGE, self.stage)
         if stage not in get_args(Stage):
             raise ValueError(f"extra[{STAGE!r}] is {stage!r}; it must be one of {', '.join(get_args(Stage))}")
+        stale = sample.extra.get(STALE, 0)
+        if isinstance(stale, bool) or not isinstance(stale, int) or stale < 0:
+            raise ValueError(f"bapo: extra[{STALE!r}] is {stale!r}; it must be a whole number from 0")
+        if stage == "early" and stale >= self.patience:
+            stage = "late"
         rate = sample.extra.get(RATE, self.rate)
         if rate is not None:
             if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) <= 1:

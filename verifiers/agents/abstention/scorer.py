@@ -282,7 +282,7 @@ class AbstentionScorer(NestedScorer):
         case = self._case(task, bool(abstains), verdict)
         hedged = verdict is None and case == "wrong" and not task.fault
         reason = {"right": "", "abstained": "", "needless": "no_answer"}.get(case, task.fault or "wrong")
-        evidence: dict[str, Any] = {"case": case, "confidence": task.confidence}
+        evidence: dict[str, Any] = {"case": case, "confidence": task.confidence, "abstains": bool(abstains)}
         if hedged:
             evidence["problem"] = "the answer stands beside a sentence that abstains"
         return Score(

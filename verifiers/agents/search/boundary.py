@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score
-from adjudge.responses.answer_span import shorten
+from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import ReferenceFormError
@@ -64,7 +64,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star.
 
     The reference is the answer or a list of accepted ones, or `{"answer": .., "direct": ..}`; `direct`, there or in
-    `Sample.extra`, is true or false for the answer without a search, or that answer itself ("sem", "adasearch").
+    `Sample.extra`, is true or false for the answer without a search, or that answer itself ("sem", "adasearch"), all
+    of the response with it, if it is marked by its tag.
 
     Attributes:
         policy: whose table is used.
@@ -79,7 +80,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """
 
     name: ClassVar[str] = "search_boundary"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     policy: Policy = "ikea"
     values: Mapping[str, float] = field(default_factory=dict)
@@ -200,7 +201,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         flags = ("true", "false")  # texts that mean a flag, unless the question asks for one of them
         if direct.strip().casefold() in flags and not any(self._right(flag, gold) for flag in flags):
             raise ReferenceFormError(f"direct is the text {direct!r}; give true or false itself")
-        return gold, self._right(direct, gold)
+        told = find_spans(direct, "tag")  # all that was said, where the policy answered in its usual form
+        return gold, self._right(told[0].texts[-1] if told else direct, gold)
 
 
 def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:

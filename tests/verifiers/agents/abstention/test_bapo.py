@@ -1,9 +1,8 @@
-"""BAPO's rule by hand: forms, token F1, the bonus of a group and its two stages; and the schedule of the stages."""
+"""BAPO's rule by hand: forms, token F1, the bonus of a group and its two stages."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from adjudge import check_scorer, load
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.abstention.bapo import BapoSchedule, BapoScorer
+from adjudge.verifiers.agents.abstention.bapo import BapoScorer
 
 IDK = "I don't know"
 GOLD = "Marie Curie"
@@ -271,64 +270,17 @@ def test_a_megabyte_of_one_thing_is_malformed(piece: str) -> None:
     assert scored([piece * (1_000_000 // len(piece))])[0].value == -1.0
 
 
-def test_a_schedule_ends_the_early_stage_after_five_checks_without_improvement() -> None:
-    schedule = BapoSchedule()
-    for result in (0.1, 0.2, 0.2, 0.1, 0.1, 0.1):
-        schedule = schedule.after(result)
-    assert (schedule.stage, schedule.stale, schedule.best) == ("early", 4, 0.2)
-    assert schedule.after(0.3).after(0.1).stage == "early"  # an improvement starts anew
-    late = schedule.after(0.15)
-    assert late.stage == "late"
-    assert late.after(0.9).stage == "late"
+@pytest.mark.parametrize(("stale", "value"), [(0, 0.0), (4, 0.0), (5, 0.5), (9, 0.5)])
+def test_five_validations_in_a_row_without_improvement_end_the_early_stage(stale: int, value: float) -> None:
+    """The early stage pays nothing in a batch that abstains often; the late one does, in a group that knows nothing."""
+    often = {"abstention_rate": 0.5, "stale_evals": stale}
+    assert values([IDK, "x"], stage="early", extra=often)[0] == value
 
 
-def released_stage(results: Sequence[float]) -> str:
-    """The release's counting, as its reward manager does it."""
-    best, stale = 0.0, 0
-    for result in results:
-        best = max(result, best)
-        if result < best:
-            stale += 1
-            if stale > 5:
-                return "late"
-    return "early"
-
-
-@settings(max_examples=60)
-@given(st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3]), max_size=14))
-def test_the_released_counting_is_an_option(results: list[float]) -> None:
-    schedule = BapoSchedule(patience=6, in_a_row=False, ties="improve")
-    for result in results:
-        schedule = schedule.after(result)
-    assert schedule.stage == released_stage(results)
-
-
-def test_released_fault_an_improvement_ends_a_row() -> None:
-    results = [0.1, 0.0, 0.2, 0.1, 0.3, 0.2, 0.4, 0.3, 0.5, 0.4, 0.6, 0.5]  # six setbacks, never two in a row
-    schedule = BapoSchedule()
-    for result in results:
-        schedule = schedule.after(result)
-    assert released_stage(results) == "late"
-    assert schedule.stage == "early"
-
-
-def test_a_schedule_survives_json() -> None:
-    schedule = BapoSchedule(patience=2).after(0.5).after(0.4)
-    assert BapoSchedule.from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
-    for bad in ({}, {**schedule.to_dict(), "x": 1}, {**schedule.to_dict(), "stage": "x"}, {"patience": 0}):
-        with pytest.raises(ValueError, match="schedule"):
-            BapoSchedule.from_dict(bad)
-    for result in (math.nan, True, "1", None):
-        with pytest.raises(ValueError, match="validation result"):
-            schedule.after(result)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "state", [{"patience": 1.5}, {"in_a_row": 1}, {"ties": "x"}, {"best": math.nan}, {"stale": -1}, {"stage": "mid"}]
-)
-def test_a_state_that_no_run_can_be_in_is_refused(state: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="schedule"):
-        BapoSchedule(**state)
+@pytest.mark.parametrize("stale", [-1, True, 1.5, "5"])
+def test_validations_are_counted(stale: Any) -> None:
+    with pytest.raises(ValueError, match=r"stale_evals.*whole number"):
+        BapoScorer().validate(member(boxed(IDK), stale_evals=stale, abstention_rate=0.0))
 
 
 def test_the_fingerprint_follows_the_options_and_the_recipe_is_the_release() -> None:
