@@ -63,3 +63,39 @@ class SampleConfig(JobConfig):
         return Sampling(
             n=self.n, max_tokens=self.max_tokens, temperature=self.temperature, top_p=self.top_p, seed=self.seed
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixesConfig(JobConfig):
+    """Make prompts of the beginnings of good answers, for a policy to go on from.
+
+    The input is what `adjudge label --keep-columns` wrote, or any rows with an answer and a score each.  Of each prompt
+    whose scores differ, the prompt itself comes out, and beginnings of its best answer, where that is good enough, in
+    the column `begun`; `data: {begun: begun}` has `adjudge train policy` go on from there.
+    """
+
+    needed: ClassVar[tuple[str, ...]] = ("response_column",)
+
+    response_column: str = "response"
+    """Column of the answer, a text."""
+
+    score_column: str = ""
+    """Column of the score; without one, the usual names are tried."""
+
+    group_column: str = ""
+    """Column that the rows of one prompt share; without one, the group, or else the prompt."""
+
+    min_spread: Annotated[float, Range(ge=0)] = 0.05
+    """Standard deviation that a prompt's scores need."""
+
+    pass_score: float = 0.9
+    """Least score of an answer whose beginnings are taken."""
+
+    share: Annotated[float, Range(gt=0, le=1)] = 0.5
+    """How many beginnings are drawn, as a share of the answer's lines."""
+
+    alpha: Annotated[float, Range(gt=0, lt=1)] = 0.95
+    """The beginning of i + 1 lines is drawn with the weight alpha to the i: short ones more often."""
+
+    seed: Annotated[int, Range(ge=0)] = 0
+    """Of what is drawn."""

@@ -141,6 +141,10 @@ def _tasks(config: RunFile) -> RunTasks:
     if config.guard is not None:
         checks.append(reward_check("guard.gold", config.guard.gold))
 
+    if config.data.begun and config.rollouts.tools:
+        raise ValueError(
+            "data.begun begins an answer of one turn, and rollouts.tools makes answers of several; drop one"
+        )
     # Answers that call tools are turns, whatever way calls are written in; scorers of turns refuse a text.
     response = [{"role": "assistant", "content": ""}] if config.rollouts.tools else ""
 
