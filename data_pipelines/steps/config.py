@@ -16,14 +16,14 @@ from adjudge.options import Range
 from adjudge.responses.steps import Splitting
 
 Method: TypeAlias = Literal[
-    "mc", "binary", "tree", "pav", "rest_mcts", "mcts", "consensus", "spa", "arithmetic", "worked"
+    "mc", "binary", "tree", "pav", "rest_mcts", "mcts", "rmax_ts", "consensus", "spa", "arithmetic", "worked"
 ]
 SpaRule: TypeAlias = Literal["regression", "centred"]
 Opinion: TypeAlias = Literal["mc", "binary"]
 
-WITH_ENGINE: frozenset[Method] = frozenset({"mc", "binary", "tree", "pav", "rest_mcts", "mcts", "consensus"})
+WITH_ENGINE: frozenset[Method] = frozenset({"mc", "binary", "tree", "pav", "rest_mcts", "mcts", "rmax_ts", "consensus"})
 
-WITHOUT_SOLUTIONS: frozenset[Method] = frozenset({"tree", "mcts"})
+WITHOUT_SOLUTIONS: frozenset[Method] = frozenset({"tree", "mcts", "rmax_ts"})
 
 GAPS: Mapping[Splitting, str] = {"blank_line": "\n\n", "line": "\n"}
 """What ends a step that is drawn by itself."""
@@ -40,8 +40,9 @@ class StepsConfig(GrowthOptions, JobConfig):
     method: Method = "mc"
     """How labels are found: rollouts at every step (mc), halving for the first error (binary), a tree of rollouts
     (tree), advantages of a prover (pav), ReST-MCTS* values (rest_mcts), the same of the solutions that a guided tree
-    finds (mcts), mc or binary where a judge agrees (consensus), regression of final rewards (spa), equations checked
-    by a scorer (arithmetic), results compared with a worked solution (worked)."""
+    finds (mcts), or RMaxTS with a verifier of proofs (rmax_ts), mc or binary where a judge agrees (consensus),
+    regression of final rewards (spa), equations checked by a scorer (arithmetic), results compared with a worked
+    solution (worked)."""
 
     engine: str = ""
     """Who goes on from prefixes: transformers:MODEL, vllm:MODEL, openai:MODEL, or a mapping as YAML text."""
@@ -62,7 +63,7 @@ class StepsConfig(GrowthOptions, JobConfig):
 
     response_column: tuple[str, ...] = ("response",)
     """Column of the solution: text, a list of texts, or chat turns (spa).
-    Give it several times for several columns of a row; tree and mcts need none."""
+    Give it several times for several columns of a row; tree, mcts and rmax_ts need none."""
 
     steps_column: str = ""
     """Column with the solution's steps as a list of texts; without it, --splitting cuts the solution."""
@@ -120,7 +121,7 @@ class StepsConfig(GrowthOptions, JobConfig):
     """Ridge of the regression (spa), in trajectories."""
 
     tree_searches: Annotated[int, Range(ge=1)] = 100
-    """Most wrong rollouts that a tree searches; most rounds of mcts."""
+    """Most wrong rollouts that a tree searches; most rounds of mcts; proofs that rmax_ts draws."""
 
     tree_rule: GrowthRule = "uct"
     """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL) or puct (AlphaZero)."""

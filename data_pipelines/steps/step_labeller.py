@@ -86,10 +86,11 @@ class StepLabeller:
         self, problem: Problem, solutions: Sequence[Solution], spending: Spending
     ) -> list[Mapping[str, Any]]:
         tools, method = self._tools, self._tools.config.method
-        outcomes = await self._outcomes(problem, [] if method == "mcts" else solutions, spending)
+        finds = method in ("mcts", "rmax_ts")
+        outcomes = await self._outcomes(problem, [] if finds else solutions, spending)
         if method == "tree":
             return await self._tree_rows(problem, list(zip(solutions, outcomes, strict=True)), spending)
-        if method == "mcts":
+        if finds:
             return await self._found_rows(problem, spending)
         oracle = tools.oracle(problem, spending) if tools.completer is not None else None
         rows: list[Mapping[str, Any]] = []
@@ -158,7 +159,7 @@ class StepLabeller:
                 labels,
                 outcome=None if right is None else float(right),
                 calls=calls * (at + 1) // parts - calls * at // parts,  # draws of a tree belong to all its solutions
-                method="mcts",
+                method=self._tools.config.method,
             )
             for at, (solution, labels, right) in enumerate(found)
         ]
