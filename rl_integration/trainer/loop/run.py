@@ -45,7 +45,6 @@ from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.policy_engine import PolicyEngine
-from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
@@ -215,11 +214,7 @@ class Run:
         self._held_out = held_out
         self._watch = HackingWatch(config.watch) if config.watch is not None else None
         self._generator = open_generator(policy, config.rollouts)
-        self._writer = (
-            open_writer(policy, self._generator, config.rollouts.tools)
-            if config.rollouts.tree is None
-            else TreeWriter(policy, self._generator, config.rollouts.tree)
-        )
+        self._writer = open_writer(policy, self._generator, config.rollouts.tools, config.rollouts.tree)
         self._engine = PolicyEngine(policy)
         self._told = Facts(config.rollouts.facts, config.steps, self._direct)
         for side in (tasks, held_out):

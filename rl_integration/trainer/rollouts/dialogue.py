@@ -16,7 +16,9 @@ import random
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,9 +36,9 @@ from adjudge.rl_integration.trainer.rollouts.calls import (
     plain_tokens,
 )
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown
-from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer, alike
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _BLOCK = re.compile(rf"{_OPEN}(.*?)(?:{_CLOSE}|\Z)", re.DOTALL)
@@ -190,7 +192,10 @@ def _call(block: re.Match[str]) -> Call:
 
 
 class Dialogue(Writer):
-    """Writes answers that call tools."""
+    """Writes answers that call tools; in a tree, a node is a turn with what its tools said.
+
+    "segments" forks after every turn; "random" and "uncertain" fork finished answers before some of their later turns.
+    """
 
     def __init__(
         self,
@@ -201,8 +206,10 @@ class Dialogue(Writer):
         *,
         max_turns: int,
         timeout: float,
+        tree: TreeConfig | None = None,
     ) -> None:
         super().__init__(policy, generator)
+        self._tree = tree
         self._style = style
         self._toolbox = toolbox
         self._max_turns = max_turns
@@ -226,58 +233,87 @@ class Dialogue(Writer):
         """Return answers; see `Writer`.
 
         `sampling.max_new_tokens` bounds all tokens after the prompt, those of the tools included.
+
+        Raises:
+            ValueError: groups of that size cannot branch as they should.
         """
-        prompts = [self._style.prompt(task) for task in tasks]
-        answers = [
-            _Answer(
-                place=place,
-                id=f"{name}:{place}",
-                task=tasks[place // num_generations],
-                prompt=prompts[place // num_generations],
+        tree = self._tree if num_generations > 1 else None
+        if tree is not None:
+            tree.check(num_generations)
+        talk = _Talk(sampling=sampling, seed=seed, width=tree.width if tree is not None else 1)
+        roots = tree.trees if tree is not None else num_generations
+        size = num_generations // roots
+        grows = tree is not None and tree.kind == "segments"
+        started = [
+            answer
+            for at, task in enumerate(tasks)
+            for answer in _Answer(
+                place=at * num_generations,
+                name=name,
+                group=at,
+                task=task,
+                prompt=self._style.prompt(task),
                 version=version,
                 on_rollout=on_rollout,
-            )
-            for place in range(len(tasks) * num_generations)
+                leaves=num_generations,
+                nodes=None if tree is None else (),
+            ).split(roots)
         ]
         self._generator.refresh(version)
-        for turn in range(self._max_turns):
-            going = [answer for answer in answers if answer.done is None]
-            if going:
-                self._round(going, turn, num_generations, sampling, seed)
-        rollouts = [answer.done for answer in answers if answer.done is not None]
-        assert len(rollouts) == len(answers), "each piece that was asked for was told of"
-        return rollouts
+        if tree is None or grows:
+            answers = self._talked(started, talk)
+        else:
+            answers = self._talked([replace(answer, leaves=1) for answer in started], talk)
+            draw = random.Random(f"{seed}:nodes")
+            answers += self._talked([one for answer in answers for one in answer.forked(tree, size - 1, draw)], talk)
+        rollouts = {answer.place: answer.done for answer in answers}
+        return [done for place in range(len(tasks) * num_generations) if (done := rollouts[place]) is not None]
 
-    def _round(
-        self, going: Sequence[_Answer], turn: int, num_generations: int, sampling: SamplingConfig, seed: int
-    ) -> None:
+    def _talked(self, going: list[_Answer], talk: _Talk) -> list[_Answer]:
+        """Write answers to their ends, and those that they branch into."""
+        ended = []
+        while going:
+            self._round(going, talk)
+            ended += [answer for answer in going if answer.done is not None]
+            # Where an answer ends before it has branched often enough, the missing ones begin at the prompt.
+            going = [
+                branch
+                for answer in going
+                for branch in (answer.split(talk.width) if answer.done is None else answer.missing())
+            ]
+        return ended
+
+    def _round(self, going: Sequence[_Answer], talk: _Talk) -> None:
         """Have the next piece of each open answer written, and its calls answered."""
-        first, max_tokens = turn == 0, sampling.max_new_tokens
+        max_tokens = talk.sampling.max_new_tokens
         asked: dict[int, tuple[Sequence[Call], Future[list[ToolAnswer]]]] = {}
 
-        def on_piece(at: int, piece: Piece) -> None:
-            answer = going[at]
+        def on_piece(places: Sequence[int], at: int, piece: Piece) -> None:
+            answer = going[places[at]]
             text = self._policy.decode(piece.ids[:-1] if piece.ended else piece.ids)
             answer.wrote(piece, text)
             calls = self._style.calls(text, ended=piece.ended)
             if not calls:
                 answer.end(piece.finish_reason)
-            elif turn + 1 == self._max_turns or len(answer.ids) >= max_tokens:
+            elif answer.pieces == self._max_turns or len(answer.ids) >= max_tokens:
                 answer.end("length")
             else:
-                asked[at] = (calls, self._toolbox.ask(calls))
+                asked[places[at]] = (calls, self._toolbox.ask(calls))
 
-        self._generator.generate(
-            [answer.prompt for answer in going[::num_generations]] if first else [answer.so_far for answer in going],
-            num_generations if first else 1,
-            sampling,
-            seed=seed if first else random.Random(f"{seed}:{turn}").getrandbits(63),
-            on_piece=on_piece,
-            limits=None if first else [max_tokens - len(answer.ids) for answer in going],
-            stops=self._style.stops,
-        )
+        for copies, places in alike([answer.beginning for answer in going]):
+            heads = [going[at] for at in places[::copies]]
+            self._generator.generate(
+                [(*answer.prompt, *answer.ids) for answer in heads],
+                copies,
+                talk.sampling,
+                seed=talk.next_seed(),
+                on_piece=partial(on_piece, places),
+                limits=[max_tokens - len(answer.ids) for answer in heads] if any(one.ids for one in heads) else None,
+                stops=self._style.stops,
+            )
         timeout = self._timeout
-        for at, (calls, future) in asked.items():  # in the order they were asked in: the rest is then already begun
+        for at in sorted(asked):  # in the order they were asked in: the rest is then already begun
+            calls, future = asked[at]
             try:
                 told = future.result(timeout)
             except ToolDown as error:
@@ -299,25 +335,106 @@ class Dialogue(Writer):
                 going[at].heard(ids, turns)
 
 
+@dataclass(kw_only=True)
+class _Talk:
+    """What all answers of a call have in common, and the seeds of its rounds."""
+
+    sampling: SamplingConfig
+    seed: int
+    width: int
+    calls: int = 0
+
+    def next_seed(self) -> int:
+        """A seed for each call of the generator: the batch's own first."""
+        self.calls += 1
+        return self.seed if self.calls == 1 else random.Random(f"{self.seed}:{self.calls - 1}").getrandbits(63)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """A turn of an answer with what it was told: its name, and where it ends in the answer's lists."""
+
+    name: str
+    tokens: int
+    turns: int
+    logprob: float
+
+
 @dataclass(slots=True, kw_only=True)
 class _Answer:
-    """An answer on its way."""
+    """An answer on its way, or the beginning of several.
+
+    Attributes:
+        place: of the first answer that it becomes.
+        group: the place of its task.
+        leaves: how many answers it is to become.
+        nodes: its turns, in a tree; None for an answer that shares none.
+    """
 
     place: int
-    id: str
+    name: str
+    group: int
     task: Task
     prompt: tuple[int, ...]
     version: int
     on_rollout: OnRollout
+    leaves: int
+    nodes: tuple[_Node, ...] | None
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     own: list[bool] = field(default_factory=list)
     turns: list[Message] = field(default_factory=list)
+    pieces: int = 0
     done: Rollout | None = None
 
     @property
-    def so_far(self) -> tuple[int, ...]:
-        return (*self.prompt, *self.ids)
+    def beginning(self) -> tuple[Any, ...]:
+        """What answers side by side have in common that go on from the same tokens, read once."""
+        if not self.ids:
+            return (self.group, self.leaves > 1)
+        shared = self.nodes[-1].name if self.nodes else self.place
+        return (shared, self.leaves > 1)
+
+    def split(self, width: int) -> list[_Answer]:
+        """Return the branches that it goes on with, which share its places evenly."""
+        count = min(width, self.leaves)
+        if count == 1:
+            return [self]
+        edges = [self.place + self.leaves * part // count for part in range(count + 1)]
+        return [self._copy(begin, end - begin, len(self.nodes or ())) for begin, end in pairwise(edges)]
+
+    def missing(self) -> list[_Answer]:
+        """Return answers that begin at the prompt, for the places that it did not become."""
+        return [self._copy(place, 1, 0) for place in range(self.place + 1, self.place + self.leaves)]
+
+    def forked(self, tree: TreeConfig, count: int, draw: random.Random) -> list[_Answer]:
+        """Return so many answers that begin as this one did, before the turns that the tree's kind picks."""
+        nodes = self.nodes or ()
+        later = list(range(1, len(nodes)))
+        if tree.kind == "random":
+            draw.shuffle(later)
+        else:
+            later.sort(key=lambda turn: (nodes[turn].logprob, turn))
+        kept = [turn for turn in sorted(later[: tree.forks]) for _ in range(tree.copies)]
+        kept += [0] * (count - len(kept))
+        return [self._copy(self.place + 1 + at, 1, turn) for at, turn in enumerate(kept)]
+
+    def _copy(self, place: int, leaves: int, turns: int) -> _Answer:
+        """An open answer with its first turns."""
+        nodes = None if self.nodes is None else self.nodes[:turns]
+        tokens, messages = (nodes[-1].tokens, nodes[-1].turns) if nodes else (0, 0)
+        return replace(
+            self,
+            place=place,
+            leaves=leaves,
+            nodes=nodes,
+            ids=self.ids[:tokens],
+            logprobs=self.logprobs[:tokens],
+            own=self.own[:tokens],
+            turns=self.turns[:messages],
+            pieces=turns,
+            done=None,
+        )
 
     def wrote(self, piece: Piece, text: str) -> None:
         """Take what the policy wrote."""
@@ -325,6 +442,12 @@ class _Answer:
         self.logprobs += piece.logprobs
         self.own += [True] * len(piece.ids)
         self.turns.append({"role": "assistant", "content": text})
+        self.pieces += 1
+        if self.nodes is not None:
+            mean = sum(piece.logprobs) / max(1, len(piece.logprobs))
+            node = _Node(name=f"{self.name}:{self.place}.{self.pieces}", tokens=0, turns=0, logprob=mean)
+            self.nodes = (*self.nodes, node)
+            self._closed()
 
     def heard(self, ids: Sequence[int], turns: Sequence[Message]) -> None:
         """Take what tools said."""
@@ -332,11 +455,19 @@ class _Answer:
         self.logprobs += [0.0] * len(ids)
         self.own += [False] * len(ids)
         self.turns += turns
+        self._closed()
+
+    def _closed(self) -> None:
+        """The newest turn ends here."""
+        if self.nodes:
+            newest = replace(self.nodes[-1], tokens=len(self.ids), turns=len(self.turns))
+            self.nodes = (*self.nodes[:-1], newest)
 
     def end(self, reason: FinishReason, fault: str = "") -> None:
         """Hand it over."""
+        ends = [0, *(node.tokens for node in self.nodes or ())]
         self.done = Rollout(
-            id=self.id,
+            id=f"{self.name}:{self.place}",
             task=self.task,
             prompt_ids=self.prompt,
             ids=tuple(self.ids),
@@ -347,5 +478,8 @@ class _Answer:
             version=self.version,
             turns=tuple(self.turns),
             fault=fault,
+            path=tuple(
+                (node.name, end - begin) for node, (begin, end) in zip(self.nodes or (), pairwise(ends), strict=True)
+            ),
         )
         self.on_rollout(self.place, self.done)

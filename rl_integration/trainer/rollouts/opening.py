@@ -5,9 +5,10 @@ from __future__ import annotations
 from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox, check_writable
 from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, Writer
 
 
@@ -31,18 +32,18 @@ def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
     return TransformersGenerator(policy)
 
 
-def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
+def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None, tree: TreeConfig | None = None) -> Writer:
     """Return what writes the answers of a run.
 
     Raises:
         ValueError: a tool cannot be opened, or the policy cannot call it in this style.
     """
     if tools is None:
-        return Writer(policy, generator)
+        return Writer(policy, generator) if tree is None else TreeWriter(policy, generator, tree)
     toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
     style: ChatCalls | TagCalls = (
         ChatCalls(policy, toolbox.tools)
         if tools.style == "chat"
         else TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
     )
-    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout)
+    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout, tree=tree)

@@ -45,7 +45,7 @@ class SamplingConfig(Options, what="sampling option"):
             )
 
 
-Kind: TypeAlias = Literal["segments", "uncertain"]
+Kind: TypeAlias = Literal["segments", "uncertain", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +54,14 @@ class TreeConfig(Options, what="rollouts.tree option"):
 
     Attributes:
         kind: "segments" forks after every so many tokens (TreePO, arXiv 2508.17445); "uncertain" forks finished answers
-            at the tokens that were least likely (TreeRL, arXiv 2506.11902).
+            at the tokens that were least likely (TreeRL, arXiv 2506.11902), "random" at any.  Of answers that call
+            tools, turns are forked in the place of tokens: all, those of the least mean log-probability (AT2PO, arXiv
+            2601.04767), or any (Tree-GRPO, arXiv 2509.21240).
         trees: answers that begin at the prompt.
-        segment: tokens between two forks; of "segments".
+        segment: tokens between two forks; of "segments" without tools.
         width: most branches of a fork; of "segments".
-        forks: tokens at which each of the first answers is forked; of "uncertain".
-        copies: answers that go on from each of those; of "uncertain".
+        forks: tokens or turns at which each of the first answers is forked; not of "segments".
+        copies: answers that go on from each of those; not of "segments".
     """
 
     shorthand: ClassVar[str] = "kind"
@@ -73,7 +75,7 @@ class TreeConfig(Options, what="rollouts.tree option"):
 
     def check(self, num_generations: int) -> None:
         """Raise `ValueError` if groups of that size cannot branch so."""
-        if self.kind == "uncertain" and num_generations != self.trees * (1 + self.forks * self.copies):
+        if self.kind != "segments" and num_generations != self.trees * (1 + self.forks * self.copies):
             size = self.trees * (1 + self.forks * self.copies)
             raise ValueError(
                 f"rollouts.num_generations is {num_generations}, and trees * (1 + forks * copies) of "
@@ -147,8 +149,6 @@ class RolloutsConfig(Options, what="rollouts option"):
             )
         if self.tree is not None:
             self.tree.check(self.num_generations)
-            if self.tools is not None:
-                raise ValueError("rollouts.tree and rollouts.tools are both set; answers with tools do not branch yet")
 
 
 PLACE = "{prompt}"

@@ -2,8 +2,9 @@
 
 `segments` writes so many tokens, forks, writes as many more, until there are as many answers as wanted; each of them
 then goes on to its end.  Where an answer ends before it was forked often enough, the missing ones begin at the prompt.
-`uncertain` writes whole answers, and then others from the tokens before those that were least likely; an answer of too
-few tokens is gone on with from the prompt.  `Rollout.path` says which tokens were written once for several answers.
+`uncertain` writes whole answers, and then others from the tokens before those that were least likely, `random` before
+any; an answer of too few tokens is gone on with from the prompt.  `Rollout.path` says which tokens were written once
+for several answers.
 
 An answer's place in its group is fixed before it is written, so neither timing nor the order in which pieces end can
 change a batch.
@@ -12,7 +13,7 @@ change a batch.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -22,7 +23,7 @@ import numpy as np
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
-from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer, alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,8 @@ class TreeWriter(Writer):
             name=name,
             on_rollout=on_rollout,
         )
-        if self._config.kind == "uncertain" and num_generations > 1:
-            growth.by_uncertainty(num_generations, self._config)
+        if self._config.kind != "segments" and num_generations > 1:
+            growth.in_the_end(num_generations, self._config)
         else:
             growth.by_segments(num_generations, self._config if num_generations > 1 else replace(self._config, trees=1))
         return [growth.rollouts[place] for place in range(len(tasks) * num_generations)]
@@ -129,8 +130,9 @@ class _Growth:
                     missing = _Branch(task=branch.task, first=branch.first + 1, leaves=branch.leaves - 1)
                     going += missing.split(missing.leaves)
 
-    def by_uncertainty(self, num_generations: int, config: TreeConfig) -> None:
-        """Fork whole answers where they were least likely."""
+    def in_the_end(self, num_generations: int, config: TreeConfig) -> None:
+        """Fork whole answers, at random or where they were least likely."""
+        draw = random.Random(f"{self.seed}:nodes")
         size = num_generations // config.trees
         roots = [
             _Branch(task=task, first=task * num_generations + tree * size, leaves=1)
@@ -140,6 +142,8 @@ class _Growth:
         forked: list[_Branch] = []
         for branch, _ in self._written(roots, self._left):
             ranked = sorted(range(1, len(branch.logprobs)), key=lambda place: (branch.logprobs[place], place))
+            if config.kind == "random":
+                draw.shuffle(ranked)
             parts = _cut(branch, sorted(ranked[: config.forks]), self._named)
             rollout = self.rollouts[branch.first]
             self.rollouts[branch.first] = replace(rollout, path=parts[-1].path)
@@ -174,7 +178,7 @@ class _Growth:
             if self._done(branch, piece):
                 self._finish(branch, piece)
 
-        for copies, places in _alike(branches):
+        for copies, places in alike([(one.task, one.ids, one.leaves > 1) for one in branches]):
             heads = places[::copies]
             self.generator.generate(
                 [self._prompts[branches[at].task] + branches[at].ids for at in heads],
@@ -205,19 +209,6 @@ class _Growth:
             path=branch.path,
         )
         self.on_rollout(branch.first, self.rollouts[branch.first])
-
-
-def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
-    """Places of branches by how many of them go on from one beginning, those side by side: read it once for all."""
-    runs: list[list[int]] = []
-    for place, branch in enumerate(branches):
-        before = branches[runs[-1][0]] if runs else None
-        if before and (before.task, before.ids, before.leaves > 1) == (branch.task, branch.ids, branch.leaves > 1):
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    for copies in sorted({len(run) for run in runs}):
-        yield copies, [place for run in runs if len(run) == copies for place in run]
 
 
 def _cut(branch: _Branch, places: Sequence[int], named: Callable[[], str]) -> list[_Branch]:

@@ -7,7 +7,7 @@ stands in the data.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -171,6 +171,18 @@ def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, wi
                 f"(rollouts.sampling.max_new_tokens) that is more than the {window} that are read; lower "
                 "max_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
             )
+
+
+def alike(beginnings: Sequence[Hashable]) -> Iterator[tuple[int, list[int]]]:
+    """Yield how many places side by side have one beginning, which is then read once, and all places of such runs."""
+    runs: list[list[int]] = []
+    for place, beginning in enumerate(beginnings):
+        if runs and beginnings[runs[-1][0]] == beginning:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    for copies in sorted({len(run) for run in runs}):
+        yield copies, [place for run in runs if len(run) == copies for place in run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
