@@ -37,7 +37,7 @@ class SampleConfig(JobConfig):
     """Column of the id, for --rows; without one, the usual names are tried, and then the number of the row counts."""
 
     response_column: str = "response"
-    """Column that answers are written to; beside it stands `finish_reason`."""
+    """Column that answers are written to; beside it stands `finish_reason`, of another one `COLUMN_finish_reason`."""
 
     chat: bool = True
     """A text is a user's turn in the model's own chat template; with --no-chat the model goes on with it."""

@@ -17,7 +17,7 @@ from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, fingerprint_of
 from adjudge.io.values import Text, is_chat, prompt_of
 
-_FINISH, _ID, _GROUP = "finish_reason", "id", "group"
+_ID, _GROUP = "id", "group"
 
 
 def make_sample(
@@ -45,6 +45,8 @@ class _Sampler:
     def __init__(self, config: SampleConfig, completer: EngineCompleter) -> None:
         self._config, self._completer = config, completer
         self._prompt = Column(config.prompt_column or "prompt")
+        name = config.response_column
+        self._finish = "finish_reason" if name == "response" else f"{name}_finish_reason"
         self._id, self._group = Column(config.id_column or _ID), Column(_GROUP)
 
     @property
@@ -58,9 +60,9 @@ class _Sampler:
         """The answers and how they ended; of rows of their own, also their names."""
         name = self._config.response_column
         if self._config.rows:
-            return {_ID: "text", _GROUP: "text", name: "text", _FINISH: "text"}
+            return {_ID: "text", _GROUP: "text", name: "text", self._finish: "text"}
         kind: Kind = "texts" if self._config.n > 1 else "text"
-        return {name: kind, _FINISH: kind}
+        return {name: kind, self._finish: kind}
 
     @property
     def card_facts(self) -> Mapping[str, Any]:
@@ -70,7 +72,7 @@ class _Sampler:
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Find the columns; raise `ValueError` where there is no prompt, or answers would overwrite something."""
         config, choice = self._config, Choice(columns, first, closed=bool(columns))
-        for name in (config.response_column, _FINISH):
+        for name in (config.response_column, self._finish):
             if name in columns:
                 raise ValueError(
                     f"the input has a column {name!r} already, which the answers would overwrite; name another one "
@@ -104,12 +106,14 @@ class _Sampler:
         )
         if not self._config.rows:
             one = self._config.n == 1
-            return account.made([{**row, name: texts[0] if one else texts, _FINISH: ends[0] if one else ends}])
+            return account.made([{**row, name: texts[0] if one else texts, self._finish: ends[0] if one else ends}])
         known = self._id.of(row)
         mark = str(unit.first if known in (MISSING, None, "") else known)
         group = group_key(self._group.of(row)) or mark
         answers = enumerate(zip(texts, ends, strict=True))
-        made = [{**row, _ID: f"{mark}/{at}", _GROUP: group, name: text, _FINISH: end} for at, (text, end) in answers]
+        made = [
+            {**row, _ID: f"{mark}/{at}", _GROUP: group, name: text, self._finish: end} for at, (text, end) in answers
+        ]
         return account.made(made)
 
     async def _answers(self, row: Mapping[str, Any], account: Account) -> Sequence[Completion]:

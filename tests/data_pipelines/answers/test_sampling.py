@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from adjudge.data_pipelines.answers.sampling import make_sample
 from adjudge.engines.interface import Completion, Fault, Prompt
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport
+from adjudge.protocol import Sample, Score
 
 ROWS = [{"question": f"{one}+{one}?", "answer": str(2 * one), "source": "sums"} for one in range(1, 5)]
 Rows = list[dict[str, Any]]
@@ -154,3 +156,41 @@ def test_what_is_written_needs_no_flag_behind_it(
     assert main.main(["eval", "best_of_n", out, "--proxy", "math", "--gold", "math", "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert (counts["cases"], counts["samples"]) == (4, 16)
+
+
+class Sums:
+    """Knows sums without a reference: a judge that a test can plant."""
+
+    name = "sums"
+    fingerprint = "sums:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score.scored(float(self._right(str(one.prompt), str(one.response)))) for one in samples]
+
+    def _right(self, question: str, answer: str) -> bool:
+        return str(sum(map(int, re.findall(r"\d+", question)))) in answer
+
+
+SUMS = Sums()
+
+
+def test_tasks_that_a_model_proposes_stay_where_they_are_of_medium_difficulty(tmp_path: Path) -> None:
+    def proposes(prompt: Prompt, index: int) -> Said:
+        return f"{index}+{index}?"
+
+    def solves(prompt: Prompt, index: int) -> Said:
+        """Always right about 0 + 0, never about 3 + 3, and half of the time between."""
+        assert not isinstance(prompt, str)
+        number = int(str(prompt[-1]["content"]).split("+")[0])
+        return str(2 * number if number == 0 or (number < 3 and index % 2) else 99)
+
+    options = {"n": 4, "rows": True, "response_column": "question"}
+    _, tasks, _ = sampled(tmp_path, [{"prompt": "Write a sum."}], proposes, **options)
+    assert [row["question"] for row in tasks] == ["0+0?", "1+1?", "2+2?", "3+3?"]
+    sampled(tmp_path, tasks, solves, n=4, prompt_column="question", overwrite=True)
+    labels, kept = str(tmp_path / "labels.jsonl"), str(tmp_path / "kept.jsonl")
+    named = ["--prompt-column", "question", "--group-column", "question", "--keep-columns"]
+    assert main.main(["label", str(tmp_path / "out.jsonl"), labels, "--scorer", f"{__name__}:SUMS", *named]) == 0
+    wanted = ["--lowest", "0.25", "--highest", "0.75", "--one-per-prompt"]
+    assert main.main(["data", "difficulty", labels, kept, *wanted]) == 0
+    assert [row["input"]["question"] for row in written(Path(kept))] == ["1+1?", "2+2?"]
