@@ -42,6 +42,9 @@ class SampleConfig(JobConfig):
     chat: bool = True
     """A text is a user's turn in the model's own chat template; with --no-chat the model goes on with it."""
 
+    think: bool = False
+    """Write the reasoning that a server separates before the answer, in <think> tags; without it, it is left out."""
+
     temperature: Annotated[float, Range(ge=0)] = 1.0
     """Temperature; 0 takes the likeliest token each time."""
 

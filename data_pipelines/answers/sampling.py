@@ -99,11 +99,8 @@ class _Sampler:
         except DroppedError as error:
             account.drop(error.reason)
             return account.made([])
-        name, texts, ends = (
-            self._config.response_column,
-            [one.text for one in said],
-            [one.finish_reason for one in said],
-        )
+        name = self._config.response_column
+        texts, ends = [self._said(one) for one in said], [one.finish_reason for one in said]
         if not self._config.rows:
             one = self._config.n == 1
             return account.made([{**row, name: texts[0] if one else texts, self._finish: ends[0] if one else ends}])
@@ -130,6 +127,10 @@ class _Sampler:
             if times:
                 account.counts[name] += times
         return drawn.completions
+
+    def _said(self, one: Completion) -> str:
+        thought = self._config.think and one.reasoning
+        return f"<think>\n{one.reasoning}\n</think>\n\n{one.text}" if thought else one.text
 
     def _text(self, row: Mapping[str, Any]) -> Text:
         try:

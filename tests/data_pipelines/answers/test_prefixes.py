@@ -65,6 +65,12 @@ def test_short_beginnings_are_drawn_more_often_by_the_published_weights(tmp_path
         assert lines[at] / 3200 == pytest.approx(share, abs=4 * (share / 3200) ** 0.5)
 
 
+def test_published_numbers() -> None:
+    """Defaults of `process_gen_data.py`."""
+    config = PrefixesConfig(input="a.jsonl", output="b.jsonl")
+    assert (config.min_spread, config.pass_score, config.share, config.alpha) == (0.05, 0.9, 0.5, 0.95)
+
+
 def test_what_label_wrote_gives_rows_of_the_input(tmp_path: Path) -> None:
     given = tmp_path / "answers.jsonl"
     answers = ["so\n\\boxed{2}", "\\boxed{3}"]

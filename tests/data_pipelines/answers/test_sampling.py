@@ -158,6 +158,15 @@ def test_what_is_written_needs_no_flag_behind_it(
     assert (counts["cases"], counts["samples"]) == (4, 16)
 
 
+def test_reasoning_that_a_server_separates_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    def thinks(prompt: Prompt, index: int) -> Said:
+        return Completion(text="4", reasoning="2 and 2" if "2+2" in str(prompt) else "", finish_reason="stop", tokens=1)
+
+    assert [row["response"] for row in sampled(tmp_path, ROWS[:2], thinks)[1]] == ["4", "4"]
+    _, made, _ = sampled(tmp_path, ROWS[:2], thinks, think=True, overwrite=True)
+    assert [row["response"] for row in made] == ["4", "<think>\n2 and 2\n</think>\n\n4"]
+
+
 class Sums:
     """Knows sums without a reference: a judge that a test can plant."""
 

@@ -13,7 +13,7 @@ import pytest
 from tests.evals.best_of_n.decoding.test_searches import growing, tools, worth
 from tests.evals.best_of_n.decoding.tree_engine import TreeEngine, letters_of
 
-from adjudge.data_pipelines.steps.growth import Growth, Rule
+from adjudge.data_pipelines.steps.growth import GROWTHS, Growth, Rule
 from adjudge.data_pipelines.steps.tree_search import Tree, tree
 
 DEPTH, ROUNDS = 19, 14
@@ -143,6 +143,13 @@ def test_a_tree_goes_where_the_released_code_goes(rule: Rule, numbers: dict[str,
 
 async def rounds_of(grown: Tree, count: int) -> Sequence[object]:
     return [await grown.round() for _ in range(count)]
+
+
+def test_published_numbers() -> None:
+    """Defaults of `MCTS_Task` in both codes; 0.1 in the formula of ReST-RL is its `eps`, 1 in ReST-MCTS*'s its `inf`."""
+    assert GROWTHS["uct"] == Growth(rule="uct", c=0.7, expand=3, keep=0, roll_steps=3, roll_weight=0.5, stop_at=None)
+    vm_mcts = Growth(rule="vm_mcts", c=0.2, expand=5, keep=3, roll_steps=0, roll_weight=0.5, stop_at=None)
+    assert GROWTHS["vm_mcts"] == vm_mcts
 
 
 def test_a_solution_that_is_good_enough_ends_the_search() -> None:
