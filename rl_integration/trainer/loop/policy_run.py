@@ -144,6 +144,10 @@ def _tasks(config: RunFile) -> RunTasks:
     if config.guard is not None:
         checks.append(_reward_check("guard.gold", config.guard.gold, config))
 
+    if config.data.begun and config.rollouts.tools:
+        raise ValueError(
+            "data.begun begins an answer of one turn, and rollouts.tools makes answers of several; drop one"
+        )
     # Answers that call tools are turns, whatever way calls are written in; scorers of turns refuse a text.
     response = [{"role": "assistant", "content": ""}] if config.rollouts.tools else ""
 
@@ -157,7 +161,7 @@ def _tasks(config: RunFile) -> RunTasks:
     def accept(sample: Sample) -> None:
         for check in checks:
             try:
-                check(replace(sample, response=response, extra={**sample.extra, **facts}))
+                check(replace(sample, response=response or sample.response, extra={**sample.extra, **facts}))
             except ValueError as error:
                 wanted = next((name for name in TRIAL if name not in facts and f"'{name}'" in str(error)), None)
                 if wanted is None:

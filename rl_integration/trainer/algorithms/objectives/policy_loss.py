@@ -245,8 +245,8 @@ class PolicyLoss(Options):
         clip_ratio_high: how far above 1 it may rise; read by `clipped` and `masked`.
         clip_ratio_c: the largest ratio that counts; None for no bound.  `detached` needs one.
         tau: what `plain` is tempered by.
-        log_ratio_coef: weight of the squared log-ratio to the policy that the update began with: with `plain`, by token,
-            half of the tau of Kimi k1.5's mirror descent (arXiv 2501.12599), as in Trinity-RFT.
+        log_ratio_coef: weight of the squared log-ratio to the policy that the update began with, by token; with
+            `plain`, half of the tau of Kimi k1.5's mirror descent (arXiv 2501.12599), as in Trinity-RFT.
         aggregation: from tokens to one number (`tokens.aggregate`).
         length: tokens that `constant` divides by: the longest response that may be sampled.
         beta: weight of the divergence from the reference policy.
