@@ -450,7 +450,7 @@ class Demonstrations:
         """Return the groups, each with its task's demonstration, if there is one that is short enough."""
         found = {at: one for at, group in enumerate(groups) if (one := self._of(group, answering)) is not None}
         improved = list(groups)
-        for (at, one), more in zip(found.items(), answering.judged([*found.values()]), strict=True):
+        for at, more in zip(found, answering.judged([*found.values()]), strict=True):
             improved[at] = answering.joined(groups[at], more)
         right = sum(is_solved(improved[at], self._rule.right_above) for at in found)
         return Improved(groups=improved, counts={"demonstrated": len(found), "demonstrated_solved": right})
