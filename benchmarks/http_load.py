@@ -33,12 +33,12 @@ class Http:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self._count = 0
 
-    async def score(self, *responses: str) -> Answer:
-        """Send samples with these responses."""
+    async def score(self, *responses: str, key: str = "", within: float | None = None) -> Answer:
+        """Send samples with these responses, under an idempotency key, for an answer within so many seconds."""
         self._count += 1
         identity = f"load.{self._count}"
         rows = [{"prompt": "q", "response": response} for response in responses]
-        body = json.dumps({"scorer": "it", "samples": rows}).encode()
+        body = json.dumps({"scorer": "it", "samples": rows, "idempotency_key": key, "within": within}).encode()
         head = (
             f"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Request-Id: {identity}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"

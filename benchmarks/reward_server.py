@@ -19,6 +19,8 @@ Printed are medians of the rounds: samples per second, the median and 99th perce
 CPU time of the server and its worker processes for a sample; then, with one request at a time, what the server adds to
 the plain endpoint.
 
+With `--busy 4` each round is repeated beside so many busy loops.
+
 Not covered: large models, networks, several machines.
 
     python benchmarks/reward_server.py
@@ -91,6 +93,8 @@ class Options:
     """of an answer, about"""
     workloads: tuple[str, ...] = WORKLOADS
     """which are measured"""
+    busy: int = 0
+    """busy loops that each round is repeated beside"""
     as_json: bool = False
     """print the numbers as JSON"""
 
@@ -369,26 +373,46 @@ async def load(
         connection.close()
 
 
-def measured(workload: str, options: Options, folder: Path, model: str) -> tuple[dict[str, Tally], dict[str, Tally]]:
-    """Return what each server did with many requests under way, and with one."""
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Have processes compete for the processors."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+Tallies = dict[str, Tally]
+
+
+def measured(workload: str, options: Options, folder: Path, model: str) -> dict[int, tuple[Tallies, Tallies]]:
+    """Return what each server did with many requests under way, and with one, by the busy loops beside it."""
     servers = ("adjudge", "plain", "blocking") if workload in BLOCKING else ("adjudge", "plain")
-    many = {server: Tally() for server in servers}
-    single = {server: Tally() for server in servers}
+    found = {
+        loops: ({server: Tally() for server in servers}, {server: Tally() for server in servers})
+        for loops in sorted({0, options.busy})
+    }
     requests = {server: [request(server, workload, row) for row in samples(workload, options)] for server in servers}
     with ExitStack() as stack:
         started = {server: stack.enter_context(running(server, workload, model, folder)) for server in servers}
         for server in servers:
             asyncio.run(load(started[server], requests[server], options.in_flight, 1.0, None))
         for _ in range(options.rounds):
-            for server in servers:
-                given = started[server], requests[server]
-                asyncio.run(load(*given, options.in_flight, options.seconds, many[server]))
-                asyncio.run(load(*given, 1, options.seconds / 2, single[server]))
-    return many, single
+            for loops, (many, single) in found.items():
+                with busy_loops(loops):
+                    for server in servers:
+                        given = started[server], requests[server]
+                        asyncio.run(load(*given, options.in_flight, options.seconds, many[server]))
+                        asyncio.run(load(*given, 1, options.seconds / 2, single[server]))
+    return found
 
 
-def shown(workload: str, many: dict[str, Tally], single: dict[str, Tally], options: Options) -> Table:
-    table = Table(title=f"{workload}, medians of {options.rounds} rounds of {options.seconds:g} s")
+def shown(workload: str, loops: int, many: Tallies, single: Tallies, options: Options) -> Table:
+    beside = f" beside {loops} busy loops" if loops else ""
+    table = Table(title=f"{workload}{beside}, medians of {options.rounds} rounds of {options.seconds:g} s")
     numbers = "samples/s", "p50 ms", "p99 ms", "CPU ms", "adjudge is", "alone: p50 ms", "adds ms"
     heads = (f"{options.in_flight} under way", *numbers)
     for head in heads:
@@ -398,10 +422,10 @@ def shown(workload: str, many: dict[str, Tally], single: dict[str, Tally], optio
     for server in many:
         row, one = many[server].row(), single[server].row()
         cells = [f"{row['samples/s']:,.0f}", *(f"{row[name]:.2f}" for name in ("p50 ms", "p99 ms", "CPU ms"))]
-        beside = ["", f"{one['p50 ms']:.3f}", ""]
+        ratios = ["", f"{one['p50 ms']:.3f}", ""]
         if server != "adjudge":
-            beside = [f"{base / row['samples/s']:.2f} x", f"{one['p50 ms']:.3f}", f"{alone - one['p50 ms']:+.3f}"]
-        table.add_row(server, *cells, *beside)
+            ratios = [f"{base / row['samples/s']:.2f} x", f"{one['p50 ms']:.3f}", f"{alone - one['p50 ms']:+.3f}"]
+        table.add_row(server, *cells, *ratios)
     return table
 
 
@@ -412,11 +436,12 @@ def main() -> None:
         folder = Path(home)
         model = str(write_model(folder / "model", options)) if "model" in options.workloads else ""
         for workload in options.workloads:
-            many, single = measured(workload, options, folder, model)
-            if options.as_json:
-                print(json.dumps({workload: {name: [many[name].row(), single[name].row()] for name in many}}))
-            else:
-                console.print(shown(workload, many, single, options))
+            for loops, (many, single) in measured(workload, options, folder, model).items():
+                if options.as_json:
+                    rows = {name: [many[name].row(), single[name].row()] for name in many}
+                    print(json.dumps({"busy": loops, workload: rows}))
+                else:
+                    console.print(shown(workload, loops, many, single, options))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ request.  A promise that does not hold is printed, and the program fails.
 | kill | SIGKILL under load, and a new server at the same address: a `Client` gets every score |
 | idle | thousands of open connections that say nothing: a request is answered as quickly as without them |
 | slow | connections that send heads and bodies a byte at a time are ended; requests are answered meanwhile |
+| clock | the wall clock is set on and back by hours and days: nothing is lost, late, refused, or scored twice under a key, and the chart of the whole run has every answer in its order |
 
 Not covered: networks between machines, and models.
 
@@ -24,34 +25,28 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import resource
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import tyro
 from benchmarks.http_load import Answer, Http, closed_loop, milliseconds, open_loop, percentile
+from benchmarks.served import BATCH, CALL, CLOCK, PATIENCE, Server, serving
 from rich.console import Console
 from rich.table import Table
 
-from adjudge import Client, Limits, Sample, Score, Verifier
+from adjudge import Client, Sample, Score
 from adjudge.rl_integration.client.client import ClientConfig
 
-BATCH, CALL = 4, 0.02  # of `Steady`: samples in a call, and the seconds a call takes
 QUEUE = 100  # samples that may wait for it
-PATIENCE = 60.0
-HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +63,17 @@ class Options:
     """hold the promises about time too, which a busy machine breaks"""
     crowd: int = 5_000
     """requests that come at once"""
-    scenarios: tuple[str, ...] = ("overload", "misbehaviour", "bodies", "crowd", "stop", "kill", "idle", "slow")
+    scenarios: tuple[str, ...] = (
+        "overload",
+        "misbehaviour",
+        "bodies",
+        "crowd",
+        "stop",
+        "kill",
+        "idle",
+        "slow",
+        "clock",
+    )
     """which are run"""
 
 
@@ -86,92 +91,7 @@ class Report:
             self.broken.append(text)
 
 
-class Steady:
-    """A scorer of known speed: scores by length, a call at a time."""
-
-    name = "steady"
-    fingerprint = "steady:1"
-
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Take a while, and score."""
-        await asyncio.sleep(CALL)
-        return [Score.scored(float(len(sample.response))) for sample in samples]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moody(Verifier):
-    """Scores by length; and dies, hangs, eats memory, raises or gives NaN where the response says so."""
-
-    name: ClassVar[str] = "moody"
-    needs_reference: ClassVar[bool] = False
-    limits: ClassVar[Limits] = Limits(seconds=1.0, memory_mb=128)
-
-    def verify(self, sample: Sample) -> Score:
-        """Do as the response says."""
-        if sample.response == "die":
-            os._exit(1)
-        while sample.response == "hang":
-            pass
-        eaten = []
-        while sample.response == "eat":
-            eaten.append(bytearray(1 << 26))
-        if sample.response == "raise":
-            raise RuntimeError("as it was told")
-        if sample.response == "nan":
-            return Score.scored(float("nan"))
-        return Score.scored(float(len(sample.response)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Server:
-    """A running `adjudge serve`."""
-
-    port: int
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def metric(self, name: str) -> float:
-        """Return a number of its only scorer."""
-        text = urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=PATIENCE).read().decode()
-        (line,) = [line for line in text.splitlines() if line.startswith(f'{name}{{scorer="it"}}')]
-        return float(line.split()[-1])
-
-
-@contextmanager
-def serving(lane: dict[str, Any], port: int = 0, **settings: Any) -> Iterator[Server]:
-    """Start a server and wait until it is ready."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
-        if not port:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            probe.close()
-        config, log = Path(folder, "serve.json"), Path(folder, "log")
-        config.write_text(json.dumps({"port": port, "scorers": {"it": lane}, **settings}))
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-        }  # where the scorers above are found
-        with log.open("wb") as written:
-            command = [sys.executable, "-m", "adjudge.cli.main", "serve", "--config", str(config)]
-            process = subprocess.Popen(command, env=environment, stdout=written, stderr=written)
-        try:
-            _wait_until_ready(port, process, log)
-            yield Server(port=port, process=process, log=log)
-        finally:
-            process.kill()
-            process.wait(PATIENCE)
-
-
-def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up and process.poll() is None:
-        with suppress(OSError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).close()
-            return
-        time.sleep(0.05)
-    raise SystemExit(log.read_text())
-
-
-STEADY = {"scorer": "reward_server_load:Steady", "batch": BATCH, "concurrency": 1, "waiting": QUEUE}
+STEADY = {"scorer": "served:Steady", "batch": BATCH, "concurrency": 1, "waiting": QUEUE}
 
 
 def overload(options: Options, seconds: float) -> Report:
@@ -223,7 +143,7 @@ def misbehaviour(options: Options, seconds: float) -> Report:
         "raise": (None, "verifier_error"),
         "nan": (None, "verifier_error"),
     }
-    lane = {"scorer": "reward_server_load:Moody", "concurrency": 4, "batch": 16}
+    lane = {"scorer": "served:Moody", "concurrency": 4, "batch": 16}
 
     async def run(port: int) -> tuple[list[Answer], dict[str, list[Answer]]]:
         http = Http(port)
@@ -465,6 +385,60 @@ def slow(options: Options, seconds: float) -> Report:
     return report
 
 
+def clock(options: Options, seconds: float) -> Report:
+    """The wall clock is set while requests wait."""
+    report = Report(name="clock")
+    hour = 3600.0
+    jumps = (5 * hour, -9 * hour, 0.0, 400 * 24 * hour, -24 * hour, 0.0)
+
+    async def run(port: int, off: Path) -> tuple[list[Answer], list[Answer]]:
+        http = Http(port)
+        load = asyncio.create_task(open_loop(http, 0.5 * BATCH / CALL, seconds))
+        again = [await http.score("once", key="once", within=PATIENCE)]
+        for jump in jumps:
+            await asyncio.sleep(seconds / (len(jumps) + 1))
+            draft = off.with_suffix(".new")
+            draft.write_text(f"{jump}")
+            draft.replace(off)
+            again.append(await http.score("once", key="once", within=PATIENCE))
+        answers = await load
+        http.close()
+        return answers, again
+
+    with tempfile.TemporaryDirectory() as folder:
+        off = Path(folder, "off")
+        off.write_text("0")
+        lane = STEADY | {"cache": str(Path(folder, "cache"))}
+        with serving(lane, environment={CLOCK: str(off)}, max_under_way=QUEUE + 1) as server:
+            answers, again = asyncio.run(run(server.port, off))
+            accepted = int(server.metric("adjudge_accepted_total"))
+            time.sleep(1.5)  # the page looks once a second
+            page = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v1/dashboard").read())
+    (shown,) = page["scorers"]
+    rows, interval = shown["run"]["rows"], shown["run"]["interval"]
+    statuses = Counter(answer.status for answer in answers)
+    report.counts = {
+        "sent": len(answers),
+        "answered": statuses[200],
+        "jumps": len(jumps),
+        "charted": sum(row[3] for row in rows),
+        "chart s": (rows[-1][0] - rows[0][0] + 1) * interval,
+        **milliseconds(answers),
+    }
+    report.promise(set(statuses) == {200}, f"statuses {dict(statuses)}")
+    values = [answer.values for answer in answers if answer.status == 200]
+    report.promise(all(None not in value for value in values), "a sample got no score")
+    report.promise(len({answer.body for answer in again}) == 1, "a key's answer was not the first one")
+    report.promise(accepted == len(answers) + 1, f"{accepted} accepted of {len(answers) + 1}")
+    report.promise(report.counts["charted"] == accepted, "the chart of the whole run has other answers")
+    taken = page["now"] - page["started"]
+    report.promise(0 < taken < 2 * seconds + PATIENCE, f"the page says that the server runs for {taken:.0f} s")
+    report.promise(report.counts["chart s"] <= taken + 20, "the chart is longer than the run")
+    late = percentile([answer.seconds for answer in answers], 0.99) > QUEUE / BATCH * CALL
+    report.promise(not (late and options.times), "answers took as long as if the queue were full")
+    return report
+
+
 SCENARIOS: dict[str, Callable[[Options, float], Report]] = {
     "overload": overload,
     "misbehaviour": misbehaviour,
@@ -474,6 +448,7 @@ SCENARIOS: dict[str, Callable[[Options, float], Report]] = {
     "kill": kill,
     "idle": idle,
     "slow": slow,
+    "clock": clock,
 }
 
 

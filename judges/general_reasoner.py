@@ -28,7 +28,8 @@ class GeneralReasonerJudge(AnswerJudge):
     """1 - 0.05 * min(10, |difference in tokens|) for an equivalent answer, 0 for another, -0.5 for none.
 
     The reference is the accepted answer as a text or a number, or a list of accepted ones, of which
-    the nearest in length counts.
+    the nearest in length counts.  The prompt is in our words; give the released verifier its own as `template`
+    (docs/judges.md).
     """
 
     name: ClassVar[str] = "general_reasoner"

@@ -18,7 +18,7 @@ from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
-from adjudge.prompts.template import Rendered
+from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, Sample, Score
 from adjudge.runtime.contract import grouped
 
@@ -29,13 +29,15 @@ _LOW, _HIGH = 1.0, 10.0
 class DeepSeekGrmJudge(ModelScorer):
     """The sum of several ratings from 1 to 10, each given with all responses of the group in view.
 
-    The reference, if there is one, is a text that shows the judge a good answer; it is the same for a whole group.
+    The reference, if there is one, is a text that shows the judge a good answer; it is the same for a whole group.  The
+    prompt is in our words; give a released checkpoint its own as `template` (docs/judges.md).
 
     Attributes:
         samples: how many ratings are summed, each with the responses in another order.
         quorum: the share of them that must be readable, in (0, 1]; the sum is then scaled up to all.
         max_group: the largest group.
         output: "sum", from `samples` to ten times as much; "unit", from 0 to 1.
+        template: the prompt, as a name or a file; "" for the judge's own.
     """
 
     name: ClassVar[str] = "deepseek_grm"
@@ -46,9 +48,14 @@ class DeepSeekGrmJudge(ModelScorer):
     quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
     max_group: Count = 16
     output: Literal["sum", "unit"] = "sum"
+    template: str = ""
     temperature: float = 0.5
     max_tokens: int = 4096
     max_characters: int = 20_000
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the prompt that is used with these options."""
+        return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""
@@ -136,7 +143,7 @@ class DeepSeekGrmJudge(ModelScorer):
             "responses": blocks,
             "count": str(len(texts)),
         }
-        return self.render(self.templates()[0], values)
+        return self.filled(self.templates()[0], values)
 
     def _scores(
         self, members: int, texts: Sequence[str], answers: Sequence[Answer[tuple[float, ...]] | Fault]

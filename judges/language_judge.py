@@ -139,7 +139,8 @@ class LanguageJudge(ModelScorer):
         rubric: for prompts that have a place for one, what the levels mean, as a text or `{"criteria": .., "1": .., ..
             "5": ..}`; `extra["rubric"]` of a sample goes before.
         readout: "text" lets the model reason and reads the verdict out of its text; "probabilities" reads how likely
-            each label is as its first word, which needs no sampling and has no ties.
+            each label is as its first word, which needs no sampling and has no ties; "classes" asks a classifier, whose
+            outputs are the labels in their order, and takes their softmax.
         min_mass: with probabilities, how likely the labels together must be.
         low_mass: what happens below that: "abstain" (`low_confidence`), or "sample": the text is read instead.
         samples: how many texts are read for one verdict; more than one needs a temperature.
@@ -155,7 +156,7 @@ class LanguageJudge(ModelScorer):
 
     criteria: str = ""
     rubric: Any = None
-    readout: Literal["text", "probabilities"] = "text"
+    readout: Literal["text", "probabilities", "classes"] = "text"
     min_mass: Share = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
     samples: Count = 1
@@ -167,10 +168,10 @@ class LanguageJudge(ModelScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.readout == "probabilities" and self.prompts()[0].form != WHOLE:
+        if self.readout != "text" and self.prompts()[0].form != WHOLE:
             raise ValueError(
-                f"{self.name}: its prompt asks for a text before the verdict, so readout must be 'text'; probabilities "
-                f"are read after a prompt with the form {WHOLE!r}"
+                f"{self.name}: its prompt asks for a text before the verdict, so readout must be 'text'; "
+                f"{self.readout} are read after a prompt with the form {WHOLE!r}"
             )
         if self.criteria and not any("criteria" in template.trusted for template in self.templates()):
             raise ValueError(f"{self.name}: its prompt has no place for criteria; use the judge of that name, or none")
@@ -253,7 +254,10 @@ class LanguageJudge(ModelScorer):
         if self.readout == "text":
             return await self._voted(cases, values, read, templates[-1])
         shares = await self.label_shares(
-            cases, lambda case: self.filled(templates[0], values(case)), label_texts(labels)
+            cases,
+            lambda case: self.filled(templates[0], values(case)),
+            label_texts(labels),
+            classes=self.readout == "classes",
         )
         opinions: list[Opinion | Fault] = [_of_probabilities(result, self.min_mass) for result in shares]
         unsure = [place for place, opinion in enumerate(opinions) if isinstance(opinion, Unsure)]

@@ -18,7 +18,7 @@ from adjudge.engines.interface import Fault
 from adjudge.judges.language_judge import LanguageJudge, Opinion
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import LabelReader, NumberReader
-from adjudge.prompts.scorer import Case, require_text, shortened
+from adjudge.prompts.scorer import Case, guard, require_text, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
 
@@ -239,6 +239,10 @@ class AnswerJudge(Judge):
     """1 when a model finds that the final answer means the same as the accepted one, else 0.
 
     The reference is the accepted answer as a text or a number, or a list of accepted ones.
+
+    Attributes:
+        answer_after: what stands right before the final answer, such as "## Final Response"; what follows its last
+            place is all that is shown, and a response without it gets the lowest value (`no_answer`).  "" shows all.
     """
 
     name: ClassVar[str] = "answer_judge"
@@ -246,9 +250,19 @@ class AnswerJudge(Judge):
     text_template: ClassVar[str] = "judges/answer"
     direct_template: ClassVar[str] = "judges/answer_direct"
 
+    answer_after: str = ""
     min_words: int = 1
     reasons: Mapping[str, str] = field(default_factory=lambda: {"different": "wrong", "invalid": "no_answer"})
     labels: Mapping[str, float] | None = field(default_factory=lambda: {"same": 1.0, "different": 0.0, "invalid": 0.0})
+
+    def case(self, sample: Sample) -> Case | Score:
+        """Return the response, or its part behind `answer_after`, as what is judged."""
+        ready = super().case(sample)
+        if isinstance(ready, Score) or not self.answer_after:
+            return ready
+        _, found, answer = ready.response.rpartition(self.answer_after)
+        fault = guard(answer, min_words=self.min_words, max_characters=self.max_characters) if found else "no_answer"
+        return Score.scored(self.lowest, fault) if fault else replace(ready, response=answer.strip())
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference holds one accepted answer at least."""

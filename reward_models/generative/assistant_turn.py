@@ -27,16 +27,18 @@ def own_turn(text: str, *, special: Sequence[str] = ()) -> str:
     return _in_one_block(text, lambda piece: escape(piece, special=special))
 
 
-def policy_turn(text: str, *, special: Sequence[str] = ()) -> str:
+def policy_turn(text: str, *, special: Sequence[str] = (), as_written: bool = False) -> str:
     """Return the beginning of a policy's response, as it was but for special tokens that it spells out.
 
-    No other character changes: the probabilities that are read after it are those of the policy's own text.
+    No other character changes: the probabilities that are read after it are those of the policy's own text.  Nor does
+    the spelling of its thinking where an engine reads turns `as_written`, without a template.
     """
     pattern = "|".join(re.escape(token) for token in special if len(token) > 1 and not _OWN.fullmatch(token))
+    put = (lambda piece, clean: clean(piece)) if as_written else _in_one_block
     if not pattern:
-        return _in_one_block(text, lambda piece: piece)
+        return put(text, lambda piece: piece)
     breaker = re.compile(f"(?=(?:{pattern}))[\\s\\S]")  # only the first character is taken, so overlaps are broken too
-    return _in_one_block(text, lambda piece: breaker.sub(lambda match: match[0] + BREAK, piece))
+    return put(text, lambda piece: breaker.sub(lambda match: match[0] + BREAK, piece))
 
 
 def _in_one_block(text: str, clean: Callable[[str], str]) -> str:

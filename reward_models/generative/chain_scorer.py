@@ -177,8 +177,7 @@ class Chain:
 
     def continued(self, start: str, special: Sequence[str]) -> Rendered:
         """Return the prompt that lets the model go on from `start`."""
-        turn = {"role": "assistant", "content": own_turn(start, special=special)}
-        return replace(self.rendered, messages=(*self.rendered.messages, turn))
+        return self.rendered.continued(own_turn(start, special=special))
 
     @property
     def thinking(self) -> str:

@@ -1,7 +1,7 @@
 """What scorers have in common that read how likely the reference is: after a prompt, and after what a response adds.
 
-The engine is the policy, or a frozen model of its kind, and is asked as the policy was: with the sample's own prompt,
-through the chat template.  No word of a judge comes in.
+The engine is the policy (`policy` in a run), or a frozen model of its kind, and is asked as the policy was: with the
+sample's own prompt, through the chat template.  No word of a judge comes in.
 
 Whose fault a refused prompt is, is found out by asking again, with the response and without.  If the prompt alone fits
 and the response makes it too long, the response scores 0 (`too_complex`); if the engine takes a plain turn in the same
@@ -25,6 +25,7 @@ from adjudge.options import Count
 from adjudge.prompts.scorer import Case, EngineScorer
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
 from adjudge.responses.aggregate import Pooling, pooled
+from adjudge.reward_models.generative.assistant_turn import policy_turn
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
 
@@ -67,7 +68,8 @@ class ForcedScorer(EngineScorer):
     """Base of the scorers by the probability of the reference.
 
     Attributes:
-        engine: the model: "transformers:MODEL", "vllm:MODEL", `{"openai": {..}}` of a vLLM server, or an engine.
+        engine: the model: in a run "policy", the one that learns; "transformers:MODEL", "vllm:MODEL",
+            `{"openai": {..}}` of a vLLM server, or an engine.
         pooling: how the tokens' probabilities become one number, as `adjudge.responses.aggregate` says.
         max_characters: a response of more characters scores 0 (`too_complex`).
     """
@@ -85,6 +87,11 @@ class ForcedScorer(EngineScorer):
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference holds the right answer."""
         references_of(sample.reference)
+
+    def own_turn(self, text: str) -> str:
+        """Return what a policy wrote as its turn begins, for the engine to go on with."""
+        as_written = getattr(self.resolved(), "as_written", False)
+        return policy_turn(text, special=self.special_tokens, as_written=as_written)
 
     async def probabilities(self, asked: Sequence[Forced]) -> list[Probability | Fault]:
         """Return how likely each forced text is; equal ones are asked once, and a copy costs nothing."""

@@ -58,7 +58,7 @@ class GenRm(ChainScorer):
         """Return every prompt that is used with these options."""
         if self.readout != "direct":
             return super().templates()
-        direct = load_template(_DIRECT)
+        direct = load_template(self.template or _DIRECT)
         return (direct, *super().templates()) if self.low_mass == "sample" else (direct,)
 
     def check_reference(self, sample: Sample) -> None:

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Self
 from adjudge.options import Count
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.responses.aggregate import Pooling
-from adjudge.reward_models.generative.assistant_turn import policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
     Asked,
     Forced,
@@ -131,7 +130,7 @@ class InformationGain(ForcedScorer):
             if turn.get("role") == "assistant":
                 spans.append((end + 1, end + 1 + len(text)))  # `response_text` joins the turns by a newline
                 end = spans[-1][1]
-                blocks.append([{**turn, "content": policy_turn(text, special=self.special_tokens)}])
+                blocks.append([{**turn, "content": self.own_turn(text)}])
             elif blocks:
                 blocks[-1].append({**turn, "content": text})
         if not any(text.strip() for turn, text in zip(given, texts, strict=True) if turn.get("role") == "assistant"):

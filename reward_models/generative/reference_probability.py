@@ -30,7 +30,7 @@ from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.protocol import NO_COST, Sample, Score, response_text, split_reasoning
-from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN, policy_turn
+from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN
 from adjudge.reward_models.generative.forced_scorer import (
     Asked,
     Forced,
@@ -117,7 +117,7 @@ class ReferenceProbability(ForcedScorer):
         def forced(begun: str, text: str) -> Forced:
             return Forced(turns=(*prompt, {"role": "assistant", "content": begun + self.lead}), text=text)
 
-        own, at_once = policy_turn(begun, special=self.special_tokens), OPENINGS[self.place]
+        own, at_once = self.own_turn(begun), OPENINGS[self.place]
         thought = f"{OPEN}\n{_WORDS}\n{CLOSE}\n\n" if CLOSE in own else f"{_WORDS} "
         shape = thought + ("" if self.place == "after_thinking" else at_once)
         openings = (own, at_once) if self.debias else (own,)

@@ -92,7 +92,8 @@ _OPENING = r"\boxed{"  # broken up in what is shown, so that a chain that quotes
 class ThinkPrm(StepScorer):
     """The chance that a solution is correct, after a model has thought through its steps; `Score.steps` has each.
 
-    The reference, if there is one, is a correct answer or solution that the model is shown.
+    The reference, if there is one, is a correct answer or solution that the model is shown.  The prompt is in our
+    words; give a released checkpoint its own as `template` (docs/judges.md).
     """
 
     name: ClassVar[str] = "think_prm"

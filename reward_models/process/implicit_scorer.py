@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault, Prompt, TextLogprobs
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.options import Range
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import Provenance
@@ -70,8 +70,7 @@ class ImplicitRewardScorer(StepScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        engine_of(self.engine)
-        engine_of(self.reference_engine)
+        bind_engines(self, "engine", "reference_engine")
         self.lowest  # noqa: B018 raises if there is no floor
 
     @property

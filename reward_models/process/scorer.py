@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.engines.interface import Engine, Fault
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.protocol import Provenance
 from adjudge.reward_models.process.formats import format_in_notes, format_of, spec_of
 from adjudge.reward_models.process.rows import StepRow, Unfit, tokens_of
@@ -44,7 +44,7 @@ class ProcessRewardScorer(StepScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        engine_of(self.engine)
+        bind_engines(self, "engine")
         self.lowest  # noqa: B018 raises if the formula does not fit the format's values
 
     def resolved(self) -> Engine:

@@ -23,7 +23,7 @@ from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes, Normalizer, What
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.engines.model_digest import folder_digest
 from adjudge.engines.published_heads import Family, family_of
 from adjudge.engines.smollm2 import cache_folder
@@ -91,6 +91,8 @@ class OneModel:
                 "model: FOLDER, or engine: transformers:MODEL"
             )
         self.resolved()
+        if not self.model:
+            bind_engines(self, "engine")
 
     def resolved(self) -> Engine:
         """Return the engine; nothing is loaded."""

@@ -43,7 +43,7 @@ class Objective(nn.Module):
     def rewards(self, raw: Tensor) -> Tensor:
         """Return the rewards, (rows, members), of raw numbers, (rows, columns); one member unless it is an ensemble."""
         if self.head.kind == "gaussian":
-            return raw[:, :1]
+            return raw[:, : self.head.outputs]
         if self.head.kind == "quantile":
             return raw.mean(dim=1, keepdim=True)
         return raw[:, : self.head.columns]
@@ -102,7 +102,8 @@ class Objective(nn.Module):
         return losses.bt(better, worse)
 
     def _uncertain(self, better: Tensor, worse: Tensor, raw: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
-        log_std = raw[:, 1:2].clamp(-losses.LOG_STD_LIMIT, losses.LOG_STD_LIMIT)
+        columns = raw[:, self.head.outputs : 2 * self.head.outputs]
+        log_std = columns.clamp(-losses.LOG_STD_LIMIT, losses.LOG_STD_LIMIT)
         if self.loss.name == "purm":
             return losses.purm(better, log_std[batch["better"]], worse, log_std[batch["worse"]])
         noise = torch.randn_like(log_std) * log_std.exp()

@@ -53,6 +53,9 @@ RATED: tuple[LossName, ...] = ("bce", "regression", "gaussian_nll", "pinball", "
 
 _OF_TIES: frozenset[LossName] = frozenset({"rao_kupper", "davidson", "soft"})
 _OF_MARGINS: frozenset[LossName] = frozenset({"margin", "scaled", "hinge", "margin_mse"})
+_MEMBERED: frozenset[LossName] = frozenset({"purm", "sampled_bt"})
+"""Losses for which several outputs of a Gaussian head are members, each with a mean and a deviation of its own."""
+
 _HEADS: Mapping[LossName, tuple[str, ...]] = {
     "purm": ("gaussian",),
     "sampled_bt": ("gaussian",),
@@ -79,8 +82,9 @@ class LossChoice(Options, what="loss option"):
         log_nu: logarithm of the weight of a tie ("davidson").
         learn_ties: learn the threshold or log_nu too, from the value given.
         weights: of the attributes ("regression"); () for equal ones.
-        bootstrap: heads of an ensemble ("multi") see each example 0, 1, 2, ... times, as in a resample of the data, so
-            that they come to differ; without it they differ by their first weights alone.
+        bootstrap: members of an ensemble ("multi", or a Gaussian head with several outputs) see each example 0, 1, 2,
+            ... times, as in a resample of the data, so that they come to differ; without it they differ by their first
+            weights alone.
     """
 
     shorthand: ClassVar[str] = "name"
@@ -123,14 +127,21 @@ class LossChoice(Options, what="loss option"):
             )
         if head.pooling == "tokens":
             raise ValueError("head.pooling is tokens, which is for models of steps; give last, mean or first")
-        if head.outputs > 1 and (not self.rated or self.name == "bce"):
+        if head.outputs > 1 and (not self.rated or self.name == "bce") and self.name not in _MEMBERED:
             raise ValueError(
                 f"head.outputs is {head.outputs} with the loss {self.name!r}, which reads one reward; give 1"
             )
-        if self.bootstrap and head.kind != "multi":
-            raise ValueError(f"loss.bootstrap is for a head of kind multi, and this one is {head.kind!r}")
+        if self.bootstrap and head.kind != "multi" and self.members(head) == 1:
+            raise ValueError(
+                "loss.bootstrap is for the members of a head of kind multi, or of a Gaussian one with several outputs "
+                f"and the loss purm or sampled_bt; this head is {head.kind!r} with the loss {self.name!r}"
+            )
         if self.weights and len(self.weights) != head.outputs:
             raise ValueError(f"loss.weights has {len(self.weights)} numbers for {head.outputs} outputs; give as many")
+
+    def members(self, head: HeadConfig) -> int:
+        """Return how many models of an ensemble a head holds under this loss; 1 for a single one."""
+        return head.outputs if self.name in _MEMBERED else head.members
 
     def check_data(self, examples: Sequence[Example], attributes: Sequence[str], head: HeadConfig) -> None:
         """Raise `ValueError` unless the examples have what the loss learns from, and nothing that it would ignore."""

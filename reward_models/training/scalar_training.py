@@ -113,7 +113,7 @@ class _ScalarTraining(Training[ScalarTraining, Example]):
             budget=self.budget,
             lists=config.loss.name == "plackett_luce",
             text="text" in config.regularizers,
-            members=config.head.members if config.loss.bootstrap else 1,
+            members=config.loss.members(config.head) if config.loss.bootstrap else 1,
             seed=config.seed,
         )
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from adjudge.rl_integration.ray_serve.config import RayConfig
 from adjudge.rl_integration.ray_serve.door import HEADER
+from adjudge.rl_integration.ray_serve.whole import Passing, RemoteBoard, Whole
 from adjudge.rl_integration.server.app import application
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.gate import LOG, Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.watch.panel import WatchPanel
 from adjudge.runtime.confine import die_with_parent
 from adjudge.scoring.api import load
 
@@ -37,18 +37,19 @@ if TYPE_CHECKING:
 class Replica:
     """What Serve runs in each replica's process."""
 
-    def __init__(self, scorers: Mapping[str, Any], config: ServerConfig) -> None:
+    def __init__(self, scorers: Mapping[str, Any], config: ServerConfig, whole: Any) -> None:
         if not LOG.handlers:  # Ray passes on what the process writes
             LOG.addHandler(logging.StreamHandler())
             LOG.setLevel(logging.INFO)
             LOG.propagate = False
         self._config = config
-        self._panel = WatchPanel(config.watch, texts=not config.hide_texts)
+        self._panel = Passing(config)
         self._service = RewardService(scorers, watch=self._panel)
+        self._board = RemoteBoard(self._service, self._panel, whole)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         """Return the application; Serve asks for it once, and ends its lifespan, which drains the service, with it."""
-        return application(self._service, self._config, self._panel)
+        return application(self._service, self._config, self._panel, self._board)
 
     def __del__(self) -> None:
         service = getattr(self, "_service", None)
@@ -56,6 +57,7 @@ class Replica:
             service.close(self._config.drain_seconds)
 
 
+_QUIET = {"enable_access_log": False, "log_level": "WARNING"}
 _HASHED = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
 
 
@@ -91,11 +93,19 @@ def ray_application(scorers: Mapping[str, Any], config: ServerConfig, ray: RayCo
         backpressure_config={"status_code": 503, "retry_after_s": 1.0},
         graceful_shutdown_timeout_s=config.drain_seconds,
         graceful_shutdown_wait_loop_s=0.1,
-        logging_config={"enable_access_log": False, "log_level": "WARNING"},
+        logging_config=_QUIET,
         **_counted(ray),
         **_routed(ray, strict=bool(cohorts)),
     )
-    bound: Application = deployment.bind(dict(scorers), config)
+    whole: Any = serve.deployment(
+        Whole,
+        name="adjudge-whole",
+        ray_actor_options={"num_cpus": 0},
+        max_ongoing_requests=1000,
+        graceful_shutdown_timeout_s=config.drain_seconds,
+        logging_config=_QUIET,
+    )
+    bound: Application = deployment.bind(dict(scorers), config, whole.bind(config))
     return bound
 
 
@@ -292,7 +302,7 @@ def _serve(config: ServerConfig, ray: RayConfig) -> Iterator[Any]:
             serve.start(
                 proxy_location="EveryNode" if ray.proxies == "every" else "HeadOnly",
                 http_options={"host": config.host, "port": config.port, "keep_alive_timeout_s": 75},
-                logging_config={"enable_access_log": False, "log_level": "WARNING"},
+                logging_config=_QUIET,
                 controller_options={"runtime_env": {"env_vars": environment}},  # the proxies inherit it
             )
         yield serve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -22,7 +23,7 @@ from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, bad_request, json_bytes
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
-from adjudge.rl_integration.server.dashboard.board import Board, dashboard
+from adjudge.rl_integration.server.dashboard.board import Board, Shown, dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
 from adjudge.rl_integration.server.dialects.nemo_gym import nemo_gym
 from adjudge.rl_integration.server.dialects.open_instruct import open_instruct
@@ -101,7 +102,7 @@ _SCORED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def native(host: Host) -> APIRouter:
+def native(host: Host, board: Shown) -> APIRouter:
     """Return the routes."""
     router = APIRouter(route_class=JsonRoute)
 
@@ -138,16 +139,16 @@ def native(host: Host) -> APIRouter:
 
     @router.get("/v1/scorers", summary="List the scorers")
     async def scorers() -> ScorersAnswer:
-        return ScorersAnswer(scorers=[ScorerBody.model_validate(one) for one in host.service.stats()])
+        lanes, _ = await asyncio.to_thread(board.lanes)
+        return ScorersAnswer(scorers=[ScorerBody.model_validate(one) for one in lanes])
 
     return router
 
 
-_GAUGES = {
-    "waiting": "samples accepted and not begun",
-    "running": "samples being scored",
-    "reward_sum": "sum of all values that were given; over the scored ones, the mean reward",
-}
+_NOW = {"waiting": "samples accepted and not begun", "running": "samples being scored"}
+"""Of each replica, where there are some; everything else is the sum of all that there ever were."""
+
+_REWARD_SUM = "sum of all values that were given; over the scored ones, the mean reward"
 _COUNTERS = {
     "accepted": "samples accepted",
     "refused": "samples refused",
@@ -165,20 +166,29 @@ _COUNTERS = {
 class LaneCollector:
     """Turns the service's numbers into metrics when they are asked for."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, board: Shown) -> None:
         self._host = host
+        self._board = board
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
-        lanes = self._host.service.stats()
-        for name, text in _GAUGES.items():
-            yield _family(GaugeMetricFamily(f"adjudge_{name}", text, labels=["scorer"]), lanes, name)
+        lanes, replicas = self._board.lanes()
+        labels = ["scorer", "replica"] if replicas else ["scorer"]
+        each = [([lane.name, name], lane) for name, own in replicas.items() for lane in own]
+        each = each or [([lane.name], lane) for lane in lanes]
+        for name, text in _NOW.items():
+            now = GaugeMetricFamily(f"adjudge_{name}", text, labels=labels)
+            for values, lane in each:
+                now.add_metric(values, float(getattr(lane, name)))
+            yield now
+        yield _family(GaugeMetricFamily("adjudge_reward_sum", _REWARD_SUM, labels=["scorer"]), lanes, "reward_sum")
         for name, text in _COUNTERS.items():
             yield _family(CounterMetricFamily(f"adjudge_{name}", text, labels=["scorer"]), lanes, name)
-        suspended = GaugeMetricFamily("adjudge_suspended", "1 while the scorer rests", labels=["scorer"])
+        suspended = GaugeMetricFamily("adjudge_suspended", "1 while the scorer rests", labels=labels)
+        for values, lane in each:
+            suspended.add_metric(values, float(lane.state != "closed"))
         scores = CounterMetricFamily("adjudge_scores", "scores given", labels=["scorer", "status", "reason"])
         for lane in lanes:
-            suspended.add_metric([lane.name], float(lane.state != "closed"))
             for reason, count in lane.reasons.items():
                 status, _, code = reason.partition(" ")
                 scores.add_metric([lane.name, status, code], count)
@@ -190,11 +200,11 @@ class LaneCollector:
             yield CounterMetricFamily("adjudge_score_log_lost", text, value=self._host.score_log.lost)
 
 
-def health(host: Host) -> APIRouter:
+def health(host: Host, board: Shown) -> APIRouter:
     """Return the routes."""
     router = APIRouter()
     registry = CollectorRegistry()
-    registry.register(LaneCollector(host))
+    registry.register(LaneCollector(host, board))
 
     @router.get("/healthz", summary="Whether the server lives")
     @router.get("/health", include_in_schema=False)
@@ -212,7 +222,7 @@ def health(host: Host) -> APIRouter:
 
     @router.get("/metrics", summary="Numbers for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return PlainTextResponse(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)
 
     return router
 
@@ -240,8 +250,16 @@ DIALECTS = (open_rlhf, slime, nemo_gym, pooling, sandbox_fusion, open_instruct, 
 _CODES = {404: "no_such_route", 405: "wrong_method"}
 
 
-def application(service: RewardService, config: ServerConfig, panel: WatchPanel | None = None) -> FastAPI:
+def application(
+    service: RewardService, config: ServerConfig, panel: WatchPanel | None = None, board: Shown | None = None
+) -> FastAPI:
     """Return the server's ASGI application; it drains the service when it is shut down.
+
+    Args:
+        service: what scores.
+        config: the server's limits.
+        panel: the service's watch, for the page at `/`; None if it has none.
+        board: the numbers that are shown; by default those of this process and its panel.
 
     Raises:
         ValueError: the file of tokens cannot be used, or the score log cannot be written, or the
@@ -250,7 +268,7 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
     tokens = Tokens.read(config.tokens) if config.tokens else None
     score_log = ScoreLog(config.score_log, config.score_log_bytes) if config.score_log else None
     host = Host(service, config, score_log)
-    board = Board(host, panel)
+    board = board or Board(host, panel)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -260,7 +278,7 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
             yield
         host.draining = True
         await service.drain(config.drain_seconds)
-        board.close()
+        await asyncio.to_thread(board.close)
         if score_log is not None:
             score_log.close()
 
@@ -272,9 +290,9 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
         responses=REFUSALS,
         default_response_class=JsonAnswer,
     )
-    for routes in (native, health, *DIALECTS):
-        app.include_router(routes(host))
-    app.include_router(dashboard(board))
+    others = [routes(host) for routes in DIALECTS]
+    for router in (native(host, board), health(host, board), *others, dashboard(board)):
+        app.include_router(router)
     app.add_exception_handler(HttpError, _told)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)

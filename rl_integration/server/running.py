@@ -26,72 +26,104 @@ from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.watch.panel import WatchPanel
 
 _HEAD_BYTES = 64 << 10
+_LEAST_READ = 1 << 10  # bytes a second of an answer that a client must take
 _BODY_IS_REFUSED = 5.0  # seconds for the rest of a body that nobody reads; a client needs a moment to see the answer
 
 
-def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
-    """Return the class of connections whose requests' heads take at most so many seconds.
+class _Connection(HttpToolsProtocol):
+    """A connection with limits that uvicorn does not have.
 
-    uvicorn does not limit how long the head of a request may take, nor how long it is, nor for how long a client goes
-    on with a body that was refused already: a client that says little could use up the server's files and memory.
+    It does not limit how long the head of a request may take, nor how long it is, nor for how long a client goes on
+    with a body that was refused already, nor for how long it leaves its answer unread: a client that says or reads
+    little could use up the server's files and memory.
     """
 
-    class Connection(HttpToolsProtocol):
-        """One connection of the server."""
+    _head_seconds = 30.0
+    _ends: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True
+    _too_long = False
 
-        _head_seconds = head_seconds
-        _ends: asyncio.TimerHandle | None = None
-        _head_bytes = 0
-        _in_head = True
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a first request."""
+        super().connection_made(transport)
+        self._end_after(self._head_seconds)
 
-        def connection_made(self, transport: Any) -> None:
-            """Begin to wait for a first request."""
-            super().connection_made(transport)
-            self._end_after(self._head_seconds)
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._end_after(None)
+        self.resume_writing()
+        super().connection_lost(exc)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            """Stop waiting."""
-            self._end_after(None)
-            super().connection_lost(exc)
+    def pause_writing(self) -> None:
+        """Begin to look whether the client takes its answer."""
+        super().pause_writing()
+        self._look_again()
 
-        def data_received(self, data: bytes) -> None:
-            """Read on, unless a head has become too long."""
-            self._head_bytes += len(data) if self._in_head else 0
-            super().data_received(data)
-            if self._in_head and self._head_bytes > _HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response(f"The head of the request is longer than {_HEAD_BYTES} bytes.")
+    def resume_writing(self) -> None:
+        """Stop looking: nearly all of it was taken."""
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
 
-        def on_message_begin(self) -> None:
-            """Begin to wait for the rest of the head."""
-            super().on_message_begin()
-            self._in_head, self._head_bytes = True, 0
-            self._end_after(self._head_seconds)
+    def _look_again(self, before: float = math.inf) -> None:
+        left = self.transport.get_write_buffer_size()
+        if before - left < _LEAST_READ * self._head_seconds:
+            self.transport.abort()  # `close` would wait for the client
+        else:
+            self._unread = self.loop.call_later(self._head_seconds, self._look_again, left)
 
-        def on_headers_complete(self) -> None:
-            """Stop waiting: the head is here."""
-            self._in_head = False
-            self._end_after(None)
-            super().on_headers_complete()
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless a head has become too long."""
+        self._head_bytes += len(data) if self._in_head else 0
+        super().data_received(data)
+        if self._in_head and self._head_bytes > _HEAD_BYTES and not self.transport.is_closing():
+            self._too_long = True
+            self.send_400_response("")
 
-        def on_message_complete(self) -> None:
-            """Stop waiting: the body is here, wanted or not."""
-            self._end_after(None)
-            self._in_head, self._head_bytes = True, 0
-            super().on_message_complete()
+    def send_400_response(self, msg: str) -> None:
+        """Say what is wrong with a request that is no HTTP, or whose head is too long."""
+        longer = f"The head of the request is longer than {_HEAD_BYTES} bytes."
+        super().send_400_response(longer if self._too_long else msg)
 
-        def on_response_complete(self) -> None:
-            """Wait only a moment for the rest of a request that was answered before it was complete."""
-            super().on_response_complete()
-            if self.cycle.response_complete and self.cycle.more_body and not self.pipeline:
-                self._end_after(_BODY_IS_REFUSED)
+    def on_message_begin(self) -> None:
+        """Begin to wait for the rest of the head."""
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+        self._end_after(self._head_seconds)
 
-        def _end_after(self, seconds: float | None) -> None:
-            if self._ends is not None:
-                self._ends.cancel()
-            closing = self.timeout_keep_alive_handler
-            self._ends = self.loop.call_later(seconds, closing) if seconds is not None else None
+    def on_headers_complete(self) -> None:
+        """Stop waiting: the head is here; it may have come in one piece with what follows it."""
+        if sum(len(name) + len(value) for name, value in self.headers) > _HEAD_BYTES:
+            self._too_long = True
+            raise ValueError("the head is too long")  # which ends the connection, by `send_400_response`
+        self._in_head = False
+        self._end_after(None)
+        super().on_headers_complete()
 
-    return Connection
+    def on_message_complete(self) -> None:
+        """Stop waiting: the body is here, wanted or not."""
+        self._end_after(None)
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait only a moment for the rest of a request that was answered before it was complete."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body and not self.pipeline:
+            self._end_after(_BODY_IS_REFUSED)
+
+    def _end_after(self, seconds: float | None) -> None:
+        if self._ends is not None:
+            self._ends.cancel()
+        closing = self.timeout_keep_alive_handler
+        self._ends = self.loop.call_later(seconds, closing) if seconds is not None else None
+
+
+def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
+    """Return the class of connections whose requests' heads take at most so many seconds."""
+    return type("Connection", (_Connection,), {"_head_seconds": head_seconds})
 
 
 _BACKLOG = 4096  # connections that the kernel holds while the loop is busy

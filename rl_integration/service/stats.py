@@ -6,9 +6,9 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.service.tickets import Traffic
@@ -104,6 +104,35 @@ class LaneStats:
         """The share of scores without a number that are our side's doing; 0 while there are none."""
         failed = sum(count for reason, count in self.reasons.items() if reason.startswith("failed"))
         return failed / self.answered if self.answered else 0.0
+
+
+_STATES: Final = ("closed", "trial", "open")
+_SUMMED: Final = (
+    "accepted refused answered shared given_up reward_sum calls called empty_calls suspensions threads_left seconds "
+    "queued latency_sum"
+).split()
+
+
+def together(stats: Sequence[LaneStats], there: Sequence[LaneStats]) -> LaneStats:
+    """Add up what lanes of one scorer in several processes have done.
+
+    Args:
+        stats: of each lane that there ever was.
+        there: of those that are there still: what waits, what runs and who rests is asked of them alone.
+    """
+    reasons: Counter[str] = Counter()
+    for one in stats:
+        reasons.update(one.reasons)
+    totals: dict[str, Any] = {name: sum(getattr(one, name) for one in stats) for name in _SUMMED}
+    return replace(
+        max(stats, key=lambda one: one.generation),
+        **totals,
+        reasons=reasons,
+        latency=tuple(map(sum, zip(*(one.latency for one in stats), strict=True))),
+        waiting=sum(one.waiting for one in there),
+        running=sum(one.running for one in there),
+        state=max((one.state for one in there), key=_STATES.index, default="closed"),
+    )
 
 
 @dataclass(kw_only=True)

@@ -18,7 +18,7 @@ from adjudge.protocol import Sample, Score, Status
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.rl_integration.watch.hacking import HackingWatch
 from adjudge.rl_integration.watch.report import HackingReport
-from adjudge.rl_integration.watch.seen import seen, texts_of
+from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 
 _HEAD, _TAIL = 700, 500
 """Characters kept of a text's two ends; answers stand at the end."""
@@ -80,21 +80,29 @@ class WatchPanel:
     def __init__(self, config: WatchConfig | None = None, *, texts: bool = True, newest: int = 40) -> None:
         self.config = config or WatchConfig()
         self.texts = texts
-        self._size = newest
+        self.size = newest
         self._lock = threading.Lock()
         self._count = 0
         self._watches: dict[str, tuple[HackingWatch, deque[Recent]]] = {}
 
     def __call__(self, name: str, sample: Sample, score: Score) -> None:
         """Take note of a scorer's sample; never raises, whatever the sample holds."""
+        self.add(name, *self.cut(sample, score))
+
+    def cut(self, sample: Sample, score: Score) -> tuple[Seen, Recent]:
+        """Return what is kept of a sample; its number comes with `add`."""
         prompt, response = texts_of(sample.prompt), texts_of(sample.response, assistant=True)
-        one = seen(sample, score, prompt, response)
+        return seen(sample, score, prompt, response), self._recent(score, prompt, response)
+
+    def add(self, name: str, one: Seen, recent: Recent | None) -> None:
+        """Keep what `cut` gave, here or in another process; None where it is too old to be shown."""
         with self._lock:
             watched = self._watches.get(name)
             if watched is None:
-                watched = self._watches[name] = (HackingWatch(self.config), deque(maxlen=self._size))
-            self._count += 1
-            watched[1].append(self._recent(score, prompt, response))
+                watched = self._watches[name] = (HackingWatch(self.config), deque(maxlen=self.size))
+            if recent is not None:
+                self._count += 1
+                watched[1].append(recent._replace(number=self._count))
         watched[0].add(one)
 
     def count(self, name: str) -> int:
@@ -123,7 +131,7 @@ class WatchPanel:
         cost = score.cost
         shown = islice(score.parts.items(), _PARTS)
         return Recent(
-            self._count,
+            0,
             time.time(),
             shortened(prompt) if self.texts else None,
             shortened(response) if self.texts else None,

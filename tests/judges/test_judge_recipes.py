@@ -95,3 +95,29 @@ def test_g_eval_and_general_reasoner() -> None:
     engine = ScriptedEngine(lambda prompt, index: "Final Decision: Yes")
     samples = answers(r"\boxed{12 apples}", "no idea", reference="12")
     assert values("general_reasoner.yaml", engine, *samples) == [pytest.approx(0.95, abs=1e-12), -0.5]
+
+
+@pytest.mark.parametrize(
+    ("file", "reference", "said", "value"),
+    [
+        (
+            "judge_rm_r1",
+            "A",
+            "<type>Chat</type><rubric>r <justify>j</justify></rubric><eval>e</eval><answer>[[A]]</answer>",
+            1.0,
+        ),
+        (
+            "judge_rm_r1",
+            "A",
+            "<type>Chat</type><rubric>r <justify>j</justify></rubric><eval>e</eval><answer>[[B]]</answer>",
+            -1.0,
+        ),
+        ("judge_critique", "T", "It adds rightly. \\conclusion{T}", 1.0),
+        ("judge_critique", "T", "It adds wrongly. \\conclusion{F}", 0.0),
+    ],
+)
+def test_run_files_of_judges_pay_what_their_papers_pay(file: str, reference: Any, said: str, value: float) -> None:
+    run = yaml.safe_load((FOLDER.parent / "training" / f"{file}.yaml").read_text(encoding="utf-8"))
+    scorer = registry.load(run["reward"]["scorer"])
+    (one,) = asyncio.run(scorer.score([Sample(prompt="q", response=said, reference=reference)]))
+    assert one.value == value, one

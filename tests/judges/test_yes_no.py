@@ -10,6 +10,7 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge, principles_of
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.trainer.judge_tasks.pairs import ask_principle
 from adjudge.scoring.presets import preset
 
 SAMPLE = Sample(prompt="Write something nice.", response="You are a good person.")
@@ -136,3 +137,12 @@ def test_references_without_a_principle(reference: Any) -> None:
 def test_questions_that_are_none(questions: Any, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         YesNoJudge(engine=ScriptedEngine(), questions=questions)
+
+
+def test_rlbffs_scalar_model_is_asked_in_the_words_it_was_taught() -> None:
+    """docs/judge_training.md makes rows for supervised fine-tuning by `ask_principle`."""
+    engine = ScriptedEngine(labels=lambda prompt: {"Yes": 0.75, "No": 0.25})
+    sample = Sample(prompt="Name a sea.", response="The North Sea.", reference="The answer is short.")
+    (score,) = asyncio.run(PrincipleJudge(engine=engine).score([sample]))
+    assert score.value == pytest.approx(math.log(3))
+    assert engine.asked == [ask_principle("The answer is short.")("Name a sea.", "The North Sea.")]

@@ -56,8 +56,10 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "carr": ({}, "Verdict KEY: yes", {"reference": CITED}, 0.7),
     "compass_verifier": ({}, "[[B]]", {"reference": "4"}, 0.0),
     "creative_writing": ({}, "Verdict KEY: good", {}, 1.0),
+    "conciser": ({}, "",
+        {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 4096}}, 1.75),
     "crinn": ({}, "", {"reference": {"entry_point": "f"}}, None),
-    "critic_search": ({}, "KEY 1: good\nKEY 2: good", {"response": PARIS, "reference": "Paris"}, 1.0),
+    "critic_search": ({}, "KEY 1: good\nKEY 2: bad", {"response": PARIS, "reference": "Paris"}, 0.75),
     "deep_theorem": ({}, "", {"response": PROVED, "reference": "proved"}, 1.0),
     "deepseek_prover": ({"url": "http://localhost:9"}, "", {"reference": "theorem a : 1 = 1"}, None),
     "duoguard": ({}, "", {}, 0.5),
@@ -65,6 +67,8 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "genrm_cot": ({}, "Verdict KEY: Yes", {}, 0.75),
     "guru": ({}, "", {"response": "<answer>q</answer>", "reference": "Q", "extra": {"kind": "graph_logical"}}, 1.0),
     "healthbench": ({}, "KEY 1: yes", {"reference": [{"text": "a", "points": 5}, {"text": "b", "points": -8}]}, -0.6),
+    "huatuo_gpt_o1": ({}, "",
+        {"response": "## Thinking\n\nHm.\n\n## Final Response\n\nIt is 4.", "reference": "4"}, 1.0),
     "igpo": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ikea": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.4),
     "in_forage": ({}, "",
@@ -74,6 +78,10 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "j1_budget": ({}, "<answer>A</answer>", {"reference": "the other"}, 0.5),
     "j1_pair": ({}, "<answer>A</answer>", {"reference": "the other"}, 0.5),
     "j1_score": ({}, "<score>3</score>", {}, 3.0),
+    "kimi_k15_length": ({}, "",
+        {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 9}}, 1.0),
+    "leret": ({}, "",
+        {"response": PARIS[:2], "reference": {"answer": "Paris", "evidence": ["capital of France", "x"]}}, 0.5),
     "mt_bench": ({}, "Rating: [[7]]", {}, 7.0),
     "mt_bench_pair": ({}, "[[A]]", {"reference": "the other"}, 0.5),
     "mt_r1_zero": ({}, "", {"response": f"<think>hm</think><translate>{MAT}</translate>", "reference": MAT}, 2.0),
@@ -91,6 +99,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "reseek": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "rlcf": ({}, "KEY 1: 80", {"reference": [{"text": "a", "kind": "rating"}]}, 0.8),
     "rlpr": ({}, "", {"response": "<think>It is Paris.</think><answer>x</answer>", "reference": "Paris"}, 0.1),
+    "rlsp": ({}, "", {"response": "4", "reference": "4", "extra": {"completion_tokens": 8192}}, 0.9),
     "rlver": ({}, "Change KEY: +5", {"response": "I am sorry that this happened.", "reference": PERSON}, 0.45),
     "rm_r1": ({}, "<answer>[[A]]</answer>", {"reference": "the other"}, 0.0),
     "rubrics_as_rewards": ({}, "KEY 1: yes", {"reference": ["a", {"text": "b", "importance": "pitfall"}]}, 1.0),
@@ -100,10 +109,11 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "self_rewarding": ({}, "Score: 3", {}, 3.0),
     "sem": ({}, "", {"response": PARIS, "reference": "Paris", "extra": {"direct": "Rome"}}, 0.8),
     "stepsearch": ({}, "",
-        {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["y"]]}}, 1.0),
+        {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["capital"]]}}, 1.618),
     "swe_rl": ({}, "", {"response": EDIT, "reference": FIX}, 1.0),
     "tool_star": ({}, "",
         {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
+    "ttrl": ({}, "", {"response": "\\boxed{4}", "group": "g"}, 1.0),
     "verif": ({}, "KEY 1: no", {"reference": ["a"]}, 0.0),
     "zyn": ({"questions": ["is it?"]}, "", {}, 0.75),
     "zyn_reward": ({"questions": ["is it?"]}, "", {}, 2.5),
@@ -121,7 +131,7 @@ class Model(ForcedEngine):
                 if "statements" not in text_of(prompt) or not field_of(prompt, "statements")
                 else json.dumps({"E0": None, "key": key_of(prompt)})
             ),
-            labels=lambda prompt: {"Yes": 0.75, "No": 0.25, "4": 1.0},
+            labels=lambda prompt: {"Yes": 0.75, "No": 0.25, "4": 1.0, "same": 0.45, "different": 0.55},
         )
 
     async def classify(self, prompts: Sequence[Prompt]) -> list[Any]:
@@ -144,6 +154,22 @@ def test_a_preset_pays_its_formula(name: str) -> None:
     scorer = registry.load({name: options} if options else name)
     (score,) = asyncio.run(scorer.score([replace(SAMPLE, **fields)]))
     assert score.value == pytest.approx(value), score
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("atom_searcher", "start", 0.5),
+        ("critic_search", "share", 0.25),
+        ("promed", "temperature", 2.0),
+        ("promed", "permutations", 30),
+        ("reseek", "max_paid", 4),
+        ("reseek", "many_value", 0.25),
+        ("stepsearch", "key_weight", 0.618),
+    ],
+)
+def test_published_numbers_that_its_row_may_not_need(name: str, option: str, value: float) -> None:
+    assert registry.describe(name).options[option] == repr(value)
 
 
 def test_options_override_those_of_a_preset() -> None:
@@ -221,3 +247,18 @@ def test_a_preset_may_be_a_list_of_parts(tmp_path: Path, monkeypatch: pytest.Mon
     assert made.from_spec(None, loader) == {"weighted": [{"scorer": "exact", "weight": 2.0}, {"scorer": "length"}]}
     with pytest.raises(ValueError, match="listed has no option 'parts'"):
         made.from_spec({"parts": []}, loader)
+
+
+def test_a_name_whose_numbers_are_not_its_papers_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry._tell.cache_clear()
+    for _ in range(2):
+        registry.load("sem")
+        registry.load({"sem": {"values": {"right": 2.0}}})
+    registry.load({"weighted": [{"scorer": "salu", "weight": 1.0}]})
+    registry.load("stepsearch")
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "sem: its numbers are ours; the paper publishes their order",
+        "salu: its numbers are ours; the paper publishes their order",
+    ]
+    assert "Its numbers are ours" in str(inspect.getdoc(registry.resolve("sem")))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias
 
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Declared, Range, check_options
 from adjudge.prompts.reading import keyed_lines
@@ -115,7 +115,8 @@ class TrajectoryNestedScorer(ReadsTrajectories, NestedScorer):
     def __post_init__(self) -> None:
         NestedScorer.__post_init__(self)
         super().__post_init__()
-        self._engine()
+        if self._engine():
+            bind_engines(self, "engine")
 
     @abstractmethod
     def gold(self, sample: Sample) -> Any:

@@ -201,7 +201,10 @@ def execution(judgement: Judgement) -> float:
 
 
 def arctic(judgement: Judgement) -> float:
-    """Return 1 for the right result, 0.1 for a query that runs, else 0."""
+    """Return 1 for the right result, 0.1 for a query that runs, else 0.
+
+    Think2SQL's code of it (05435d6) pays the 0.1 only where both tags, `<reasoning>` and `<answer>`, are closed.
+    """
     return 1.0 if judgement.right else 0.1 if judgement.ran else 0.0
 
 
@@ -221,7 +224,7 @@ def staged(judgement: Judgement) -> float:
 
 
 def sql_r1(judgement: Judgement) -> float:
-    """Return SQL-R1's total, in [-1, 7].
+    """Return SQL-R1's total, in [-1, 7.5].
 
     Form +1 or -1; with the right form +2 for a query that runs, -2 for one that does not; then +3 for the right
     result, -3 for another; for the right one also half the share of 2,048 characters that thought and answer fill,

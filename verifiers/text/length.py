@@ -18,8 +18,8 @@ Three schedules, with L the length and M `max_length`:
 
 - "linear": at_max + (at_zero - at_max) * (1 - L / M) if L <= M, else outside.
 
-Not covered: lengths relative to the other responses of a group (Kimi k1.5), and counting tokens, which needs the
-tokenizer that made the response: the count is read from the sample.
+Not covered: lengths beside those of the other responses of a group (`group_length`), and counting tokens, which needs
+the tokenizer that made the response: the count is read from the sample.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.options import Count, Range, check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.scoring.verifier_base import graded_text
+
+Unit: TypeAlias = Literal["tokens", "words", "characters"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class LengthPenalty(Verifier):
     kind: Literal["overlong", "cosine", "linear"] = "overlong"
     max_length: Count = 20_480
     buffer: int = 4_096
-    unit: Literal["tokens", "words", "characters"] = "tokens"
+    unit: Unit = "tokens"
     count_key: str = "completion_tokens"
     reasoning: Literal["keep", "strip"] = "keep"
     min_length: Annotated[int, Range(ge=0)] = 0
@@ -130,10 +132,7 @@ class LengthPenalty(Verifier):
         return bool(value)
 
     def _length(self, sample: Sample) -> tuple[int, str]:
-        if self.unit == "tokens":
-            return _count(sample.extra.get(self.count_key), self.count_key), ""
-        text, fault = graded_text(sample, self.reasoning)
-        return (len(text) if self.unit == "characters" else len(text.split())), fault
+        return length_of(sample, self.unit, self.count_key, self.reasoning)
 
 
 def soft_overlong(length: int, max_length: int, buffer: int) -> float:
@@ -153,6 +152,18 @@ def cosine_schedule(length: int, max_length: int, at_zero: float, at_max: float)
 def linear_schedule(length: int, max_length: int, at_zero: float, at_max: float) -> float:
     """Return the value at `length` on the line from `at_zero` at 0 to `at_max` at `max_length`."""
     return at_max + (at_zero - at_max) * (1 - length / max_length)
+
+
+def length_of(sample: Sample, unit: Unit, count_key: str, reasoning: str = "keep") -> tuple[int, str]:
+    """Return the length of a response, and why there is nothing to measure, "" if there is.
+
+    Raises:
+        ValueError: tokens are wanted, and `Sample.extra[count_key]` has no count of them.
+    """
+    if unit == "tokens":
+        return _count(sample.extra.get(count_key), count_key), ""
+    text, fault = graded_text(sample, reasoning)
+    return (len(text) if unit == "characters" else len(text.split())), fault
 
 
 def _count(value: Any, key: str) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.clock import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.json_bodies import aside
@@ -183,7 +184,7 @@ class Host:
         self.config = config
         self.score_log = score_log
         self.replays = Replays()
-        self.started = time.time()
+        self.started = steady()
         self.draining = False
         self._allowance = Allowance(config.max_under_way)
 

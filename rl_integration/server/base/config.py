@@ -29,7 +29,8 @@ class ServerConfig(Options, what="server option"):
         max_bytes: largest body of a request, in bytes.
         max_samples: most samples of a request.
         max_under_way: most samples that one client may have accepted and not answered; more get 429.
-        body_seconds: how long the head of a request may take to arrive, and then its body.
+        body_seconds: how long the head of a request may take to arrive, and then its body; also the seconds in which a
+            client must have read another KiB each of an answer that waits for it.
         drain_seconds: how long a stopping server waits for what it accepted.
         log_texts: write prompts and responses into the log.
         score_log: path of a file, NAME.jsonl, that gets a line for each score, without texts; "" for none.

@@ -12,17 +12,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from fastapi import APIRouter, Query, Response
 
-from adjudge.rl_integration.server.base.access import Host
+from adjudge.rl_integration.server.base.clock import steady
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
-from adjudge.rl_integration.service.stats import LaneStats, quantile
+from adjudge.rl_integration.service.stats import LaneStats, Outcomes, quantile
+from adjudge.rl_integration.service.tickets import Traffic
 from adjudge.rl_integration.watch.panel import Recent, WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
 
@@ -164,6 +166,31 @@ _REPORT_EVERY = 2.0
 _TOLD = "name scorer fingerprint generation answered refused shared waiting running suspensions".split()
 
 
+class Numbers(Protocol):
+    """What has numbers: a `RewardService`, or many."""
+
+    def stats(self) -> list[LaneStats]:
+        """Return the numbers of every scorer."""
+
+    def take_outcomes(self) -> dict[str, dict[tuple[Traffic, str], Outcomes]]:
+        """Return what became of each scorer's samples since the last call, by traffic and client."""
+
+
+class Subject(Protocol):
+    """What a board is about: a `Host`, or many."""
+
+    config: ServerConfig
+    started: float
+    draining: bool
+
+    @property
+    def service(self) -> Numbers:
+        """What has the numbers."""
+
+
+Lanes: TypeAlias = tuple[list[LaneStats], dict[str, list[LaneStats]]]
+
+
 class Board:
     """Keeps the history, and puts together what the page shows.
 
@@ -171,7 +198,7 @@ class Board:
         ValueError: the file of the configuration's `history` holds none.
     """
 
-    def __init__(self, host: Host, panel: WatchPanel | None) -> None:
+    def __init__(self, host: Subject, panel: WatchPanel | None) -> None:
         self._host = host
         self._panel = panel
         self._lock = threading.Lock()  # `look` is called on the server's loop, `moment` elsewhere
@@ -179,6 +206,8 @@ class Board:
         self._histories: dict[str, History] = {}
         self._file = HistoryFile(host.config.history) if host.config.history else None
         self._runs: dict[str, WholeRun] = self._file.runs if self._file is not None else {}
+        for run in self._runs.values():
+            run.end_by(steady())
         self._reports: dict[str, tuple[float, int, HackingReport]] = {}
 
     @asynccontextmanager
@@ -207,10 +236,14 @@ class Board:
             lanes = self._host.service.stats()
             renewed = [stats.name for stats in lanes if self._history(stats.name).note(stats, now)]
             for name, outcomes in self._host.service.take_outcomes().items():
-                self._runs.setdefault(name, WholeRun()).note(outcomes, time.time(), self._tick)
+                self._runs.setdefault(name, WholeRun()).note(outcomes, steady(), self._tick)
         if self._panel is not None:
             for name in renewed:
                 self._panel.forget(name)
+
+    def lanes(self) -> Lanes:
+        """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
+        return self._host.service.stats(), {}
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
         """Return what the page shows now, without the points and samples up to those that it has."""
@@ -229,7 +262,7 @@ class Board:
         return {
             "version": version("adjudge"),
             "started": self._host.started,
-            "now": time.time(),
+            "now": steady(),
             "draining": self._host.draining,
             "tick": now,
             "every": _EVERY,
@@ -325,7 +358,26 @@ def content(path: str) -> tuple[bytes, str]:
     return file.read_bytes(), _TYPES[file.suffix]
 
 
-def dashboard(board: Board) -> APIRouter:
+class Shown(Protocol):
+    """A board as the routes see it: this process's `Board`, or the one of all replicas.
+
+    `lanes` and `moment` are called on other threads than the server's loop.
+    """
+
+    def ticking(self) -> AbstractAsyncContextManager[None]:
+        """Look at the service for as long as this is open."""
+
+    def close(self) -> None:
+        """Take a last look."""
+
+    def lanes(self) -> Lanes:
+        """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
+
+    def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
+        """Return what the page shows now, without the points and samples up to those that it has."""
+
+
+def dashboard(board: Shown) -> APIRouter:
     """Return the routes."""
     router = APIRouter()
     for path in FILES:

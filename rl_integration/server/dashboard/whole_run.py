@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import logging
 import math
@@ -59,6 +61,18 @@ class WholeRun:
         for flow, counts in outcomes.items():
             self._add((int(now // self.interval), *flow), counts, look)
 
+    def end_by(self, now: float) -> None:
+        """Move all of it back where it ends later: it was written while the clock was ahead, and what comes follows it.
+
+        Args:
+            now: seconds since the epoch.
+        """
+        slots = [slot for slot, _, _ in self._slots]
+        ahead = min(max(slots, default=0) - int(now // self.interval), min(slots, default=0))
+        if ahead > 0:
+            self._slots = {(slot - ahead, kind, who): counts for (slot, kind, who), counts in self._slots.items()}
+            self._changed = {(slot - ahead, kind, who): look for (slot, kind, who), look in self._changed.items()}
+
     def rows(self, since: int = 0) -> list[Row]:
         """Return slot, traffic, client, answered, scored, failed and sum of what changed after a look, by slot.
 
@@ -112,7 +126,7 @@ class HistoryFile:
     """Keeps every scorer's whole run: read at once, and written by a thread of its own from `start` to `close`.
 
     Raises:
-        ValueError: there is a file that cannot be read, or that no history is in.
+        ValueError: there is a file that cannot be read, or that no history is in; or another process keeps it.
     """
 
     def __init__(self, path: str) -> None:
@@ -121,6 +135,7 @@ class HistoryFile:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self.runs: dict[str, WholeRun] = {}
+        self._lock = self._locked()
         try:
             data = json.loads(self._path.read_bytes())
             if data["format"] != _FORMAT:
@@ -148,6 +163,28 @@ class HistoryFile:
         self._closing.set()
         if self._thread is not None:
             self._thread.join(_CLOSING)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _locked(self) -> int | None:
+        """Lock a file beside it, since the file itself is replaced; None where none can be written, as told later."""
+        try:
+            lock = os.open(
+                self._path.with_name(f".{self._path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+            )
+        except OSError:
+            return None
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with this process; workers do not inherit it
+        except OSError as error:
+            os.close(lock)
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                return None  # a file system without locks
+            raise ValueError(
+                f"another process keeps the history {str(self._path)!r}; each server needs a file of its own"
+            ) from error
+        return lock
 
     def _run(self, told: Callable[[], dict[str, Any]]) -> None:
         closing = False

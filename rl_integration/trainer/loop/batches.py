@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.engines.learning_policy import names_policy
 from adjudge.protocol import Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.data.arrays import Integers
@@ -163,7 +162,7 @@ class Batches:
             told = self._processes.all_gather([dict(improved.counts)])
             numbers |= {name: sum(one[name] for one in told) / len(groups) for name in told[0]}
             groups = self._gathered(improved.groups)
-        numbers["seconds_waiting"] = pending.waited + waited + answering.seconds_waiting
+        numbers["seconds_waiting"] = waited + answering.seconds_waiting
         numbers["seconds_writing"] = pending.seconds + answering.seconds_writing
         return groups, drawn, numbers
 
@@ -221,11 +220,9 @@ class Batches:
             name=f"{number}.{self._processes.rank}",
             on_rollout=scoring.add,
         )
-        seconds = time.perf_counter() - began
-        if names_policy(self._config.reward.scorer):
-            scoring.wait()  # by the weights that wrote the answers
-        waited = time.perf_counter() - began - seconds
-        return _Pending(number=number, tasks=tasks, rollouts=rollouts, scoring=scoring, seconds=seconds, waited=waited)
+        return _Pending(
+            number=number, tasks=tasks, rollouts=rollouts, scoring=scoring, seconds=time.perf_counter() - began
+        )
 
     def _told(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """What the tasks of a batch have been told, in all processes."""
@@ -253,7 +250,6 @@ class _Pending:
     rollouts: list[Rollout]
     scoring: Scoring
     seconds: float
-    waited: float = 0.0
 
 
 def _flat(groups: Sequence[Answered]) -> Answered:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from adjudge.engines.learning_policy import names_policy
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
@@ -179,20 +178,6 @@ class RunConfig(Options, what="run option"):
                 "the answers to a prompt with each other, so nothing would be learnt; give at least "
                 f"{rule.min_size}, or another objective"
             )
-        for option, asked in (("reward", self.reward), ("measured_by", self.measured_by)):
-            if asked is None or not names_policy(asked.scorer):
-                continue
-            if asked.cache:
-                raise ValueError(
-                    f"{option}.cache is {asked.cache!r}, and its scorer asks the policy, whose scores hold for one "
-                    "version of it alone; take the cache out"
-                )
-            if self.learning.sharding != "none":
-                raise ValueError(
-                    f"{option}.scorer asks the policy (engine: policy), and learning.sharding is "
-                    f"{self.learning.sharding!r}: no process has all of it; ask a copy of its start, such as "
-                    "transformers:MODEL, or do without shards"
-                )
         if self.credit is not None:
             credit = self.credit.made()
             credit.check(objective)

@@ -169,20 +169,21 @@ class Learner:
         Returns:
             Numbers of the step: reward, divergence, gradient norm and what the loss reports.
         """
-        batch = self._prepared(rollouts, scores, exact=exact)
-        numbers: dict[str, list[float]] = {}
-        for model in (self.policy.model, self.critic):
-            if model is not None:
-                model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["peak"] * self.config.share(self.step, self._steps)
-        often = [1] * len(rollouts) if copies is None else copies
-        for minibatch in self._minibatches(rollouts):
-            places = [place for place in minibatch for _ in range(often[place])]
-            for name, value in self._update(batch, places).items():
-                numbers.setdefault(name, []).append(value)
-        self.step += 1
-        return batch.numbers | {name: sum(values) / len(values) for name, values in numbers.items()}
+        with self.policy.lock:  # a scorer that was given up may still ask, and must not read half an update
+            batch = self._prepared(rollouts, scores, exact=exact)
+            numbers: dict[str, list[float]] = {}
+            for model in (self.policy.model, self.critic):
+                if model is not None:
+                    model.train()
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["peak"] * self.config.share(self.step, self._steps)
+            often = [1] * len(rollouts) if copies is None else copies
+            for minibatch in self._minibatches(rollouts):
+                places = [place for place in minibatch for _ in range(often[place])]
+                for name, value in self._update(batch, places).items():
+                    numbers.setdefault(name, []).append(value)
+            self.step += 1
+            return batch.numbers | {name: sum(values) / len(values) for name, values in numbers.items()}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what is trained, by name, and the optimiser's state; of shards, all in the first process alone."""
@@ -206,7 +207,7 @@ class Learner:
         wanted = self._parameters()
         if odd := sorted(wanted.keys() ^ tensors.keys()):
             raise ValueError(f"the checkpoint is of another model or objective: {', '.join(odd[:3])}")
-        with torch.no_grad():
+        with self.policy.lock, torch.no_grad():
             for name, value in wanted.items():
                 value.copy_(in_shards(tensors[name], value))
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from adjudge.engines.loading import lent
+from adjudge.engines.policy_engine import SHARDED, PolicyEngine
 from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import Task
@@ -26,7 +28,8 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import UNLIKE, reward_check
 from adjudge.rl_integration.trainer.rollouts.facts import TRIAL
 from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
@@ -137,9 +140,9 @@ def _finished(config: RunFile, *, resume: bool) -> RunReport | None:
 
 
 def _tasks(config: RunFile) -> RunTasks:
-    checks = [reward_check("reward", config.reward)]
+    checks = [_reward_check("reward", config.reward, config)]
     if config.guard is not None:
-        checks.append(reward_check("guard.gold", config.guard.gold))
+        checks.append(_reward_check("guard.gold", config.guard.gold, config))
 
     if config.data.begun and config.rollouts.tools:
         raise ValueError(
@@ -158,7 +161,7 @@ def _tasks(config: RunFile) -> RunTasks:
     def accept(sample: Sample) -> None:
         for check in checks:
             try:
-                check(replace(sample, response=response, extra={**sample.extra, **facts}))
+                check(replace(sample, response=response or sample.response, extra={**sample.extra, **facts}))
             except ValueError as error:
                 wanted = next((name for name in TRIAL if name not in facts and f"'{name}'" in str(error)), None)
                 if wanted is None:
@@ -167,13 +170,24 @@ def _tasks(config: RunFile) -> RunTasks:
 
     tasks = read_tasks(config.data, accept=accept)
     if config.measured_by is not None:
-        judge = reward_check("measured_by", config.measured_by)
+        judge = _reward_check("measured_by", config.measured_by, config)
         for task in tasks.held_out:
             try:
                 judge(replace(task, extra={**task.extra, **facts}).sample(response, id=task.id, finish_reason="stop"))
             except ValueError as error:
                 raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
     return tasks
+
+
+def _reward_check(option: str, config: RewardConfig, run: RunFile) -> Callable[[Sample], None]:
+    """What a sample is tried with; the policy, which may be asked, is not open yet, and is not asked about it."""
+    with lent(PolicyEngine()) as loan:
+        check = reward_check(option, config)
+    if loan.taken and config.cache:
+        raise ValueError(f"{option}.cache is {config.cache!r}, and {UNLIKE}; leave it out")
+    if loan.taken and run.learning.sharding != "none":
+        raise ValueError(f"{option}.scorer: {SHARDED}")
+    return check
 
 
 class _Prepared:
@@ -231,7 +245,7 @@ class _Prepared:
             return mean_score
         mean_score = None
         if self.tasks.held_out:
-            with Rewards(judged_by) as rewards:
+            with self.run.rewards(judged_by) as rewards:
                 mean_score = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
         if self.processes.is_main_process:
             put(path, json.dumps({"of": of, "held_out": mean_score}) + "\n")

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from adjudge.engines.learning_policy import LEARNING_POLICY
+from adjudge.engines.loading import lent
+from adjudge.engines.policy_engine import SHARDED, PolicyEngine, PolicyPrompts
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
@@ -37,6 +38,7 @@ from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
@@ -44,7 +46,6 @@ from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVarian
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.policy_engine import PolicyEngine
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
@@ -72,17 +73,12 @@ class PromptStates:
         prompts = [self._policy.encode(task) for task in self._processes.share(tasks)]
         order = sorted(range(len(prompts)), key=lambda place: (len(prompts[place]), place))
         states: dict[int, list[float]] = {}
-        training = self._policy.model.training
-        self._policy.model.eval()
-        try:
-            with self._policy.gathered():
-                while order:
-                    width = max(1, _TOKENS // len(prompts[order[0]]))
-                    part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
-                    order = order[len(part) :]
-                    states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
-        finally:
-            self._policy.model.train(training)
+        with self._policy.reading(), self._policy.gathered():
+            while order:
+                width = max(1, _TOKENS // len(prompts[order[0]]))
+                part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
+                order = order[len(part) :]
+                states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
         rows = self._processes.all_gather([states[place] for place in range(len(prompts))])
         return np.array(rows, dtype=np.float64)
 
@@ -215,14 +211,20 @@ class Run:
         self._watch = HackingWatch(config.watch) if config.watch is not None else None
         self._generator = open_generator(policy, config.rollouts)
         self._writer = open_writer(policy, self._generator, config.rollouts.tools, config.rollouts.tree)
-        self._engine = PolicyEngine(policy)
         self._told = Facts(config.rollouts.facts, config.steps, self._direct)
+        tools, asked = config.rollouts.tools, [*tasks, *held_out]
+        prompts = PolicyPrompts(
+            self._writer.tokens,
+            texts=bool(asked) and all(isinstance(task.prompt, str) for task in asked),
+            around=None if tools is None or tools.style == "chat" else (tools.before, tools.after),
+        )
+        self._engine = PolicyEngine(policy, prompts)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
                 check_tasks(side)
         check_room(
             self._writer,
-            [*tasks, *held_out],
+            asked,
             max_new_tokens=config.rollouts.sampling.max_new_tokens,
             window=window(policy, config.rollouts),
         )
@@ -255,7 +257,6 @@ class Run:
         """
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
-            stack.enter_context(LEARNING_POLICY.standing_for(self._engine))
             if self._processes.is_main_process:
                 stack.enter_context(held(self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -271,10 +272,11 @@ class Run:
             # PyTorch's random numbers (dropout) are the run's own, and the caller's are put back.
             stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))
             torch.manual_seed(self.config.seed * 1_000_003 + self._processes.rank)
-            rewards = stack.enter_context(Rewards(self.config.reward))
+            rewards = stack.enter_context(self.rewards(self.config.reward))
             own = self.config.measured_by
-            examiner = rewards if own is None else stack.enter_context(Rewards(own))
-            improver = self.config.improver.made(self.policy, list(self._tasks.values()))
+            examiner = rewards if own is None else stack.enter_context(self.rewards(own))
+            with lent(self._engine):
+                improver = self.config.improver.made(self.policy, list(self._tasks.values()))
             if improver is not None:
                 stack.callback(improver.close)
             batches = Batches(
@@ -323,6 +325,18 @@ class Run:
             held_out=(ended if stopped else history[-1] if history else {}).get("held_out"),
         )
 
+    def rewards(self, config: RewardConfig) -> Rewards:
+        """Return what asks for scores; scorers with `engine: policy` ask the policy of this run.
+
+        Raises:
+            ValueError: there is no such scorer, or it asks a policy that is in shards.
+        """
+        rewards = Rewards(config, policy=self._engine)
+        if rewards.by_policy and self.config.learning.sharding != "none":
+            rewards.close()
+            raise ValueError(SHARDED)
+        return rewards
+
     def put_back(self) -> int:
         """Put the newest checkpoint's weights in place, and return its step; 0 if there is none."""
         return self._put_back(self.folder) or 0
@@ -343,7 +357,7 @@ class Run:
         mine = self._told.told(mine, self._learner.step)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
         named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
-        with LEARNING_POLICY.standing_for(self._engine), self._gathered():
+        with self._gathered():
             _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, **named)
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
@@ -390,7 +404,7 @@ class Run:
         """The journals, with those who look at each step."""
         guard = None
         if self.config.guard is not None:
-            guard = Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
+            guard = Guard(config=self.config.guard, rewards=stack.enter_context(self.rewards(self.config.guard.gold)))
             drop_later(self.folder / _BEST, self._learner.step)
         return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
 

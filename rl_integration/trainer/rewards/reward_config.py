@@ -41,5 +41,10 @@ class RewardConfig(Options, what="reward option"):
         super().__post_init__()
         if self.scorer is None and not self.server:
             raise ValueError("reward.scorer is missing; name a scorer, or the address of a server (reward.server)")
+        if self.server and not isinstance(self.scorer, str | None):
+            raise ValueError(
+                f"reward.scorer is {self.scorer!r}, and with reward.server it is the name of a scorer there; give its "
+                "name and start the server with these options, or leave out the server, as engine: policy asks for"
+            )
         if self.cache and self.server:
             raise ValueError(f"reward.cache is {self.cache!r}, and the server has its own cache; leave one of them out")

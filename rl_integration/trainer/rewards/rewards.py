@@ -2,7 +2,8 @@
 
 In this process the scorers live in a reward service, with its queues, batches and limits; elsewhere a reward server is
 asked.  Either way each rollout goes out as soon as it is there, or, for scorers that compare the members of a group, as
-soon as its group or cohort is.
+soon as its group or cohort is.  Scorers that ask the policy itself (`engine: policy`) are asked about all at once when
+the scores are waited for: then nobody writes or learns, and the policy is the one that the step begins with.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from functools import partial
 from queue import SimpleQueue
 from typing import Self
 
+from adjudge.engines.interface import Engine
+from adjudge.engines.loading import lent
 from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
@@ -53,14 +57,20 @@ class Asked:
 
 
 _NAME = "reward"
+UNLIKE = "the reward asks the policy, which answers differently after each step (engine: policy)"
 
 
 class OwnService:
     """A reward service of this process's own, with one scorer."""
 
-    def __init__(self, config: RewardConfig) -> None:
+    def __init__(self, config: RewardConfig, policy: Engine | None = None) -> None:
         lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.concurrency, cache=config.cache)
-        self._service = RewardService({_NAME: lane})
+        with nullcontext() if policy is None else lent(policy) as loan:
+            self._service = RewardService({_NAME: lane})
+        self.by_policy = loan is not None and loan.taken
+        if self.by_policy and config.cache:
+            self._service.close()
+            raise ValueError(f"reward.cache is {config.cache!r}, and {UNLIKE}; leave it out")
         self._timeout = config.timeout
         self._closed = threading.Event()
         self.by_group = is_groupwise(self._service.scorer(_NAME))
@@ -116,6 +126,7 @@ def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
 class OtherServer:
     """A reward server, asked from a loop of its own."""
 
+    by_policy = False
     by_group = True  # its scorer may be one of groups, and fewer requests are better ones
 
     def __init__(self, config: RewardConfig) -> None:
@@ -144,11 +155,19 @@ class OtherServer:
 
 
 class Rewards:
-    """Asks for scores; to be closed."""
+    """Asks for scores; to be closed.
 
-    def __init__(self, config: RewardConfig) -> None:
-        self._outside = OtherServer(config) if config.server else OwnService(config)
-        self.by_group = self._outside.by_group
+    Args:
+        config: where they come from.
+        policy: what `engine: policy` is to a scorer in this process; None where there is none.
+
+    Raises:
+        ValueError: there is no such scorer, or it asks the policy and its scores would be kept.
+    """
+
+    def __init__(self, config: RewardConfig, *, policy: Engine | None = None) -> None:
+        self._outside = OtherServer(config) if config.server else OwnService(config, policy)
+        self.by_group, self.by_policy = self._outside.by_group, self._outside.by_policy
         self._asked: SimpleQueue[Asked | None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._send, name="adjudge-rewards", daemon=True)
@@ -222,6 +241,11 @@ class Scoring:
         places = [place]
         if self._rewards.by_group:
             places = self._together[self._keys[place]]
+        if not self._rewards.by_policy:
+            self._ask(places)
+
+    def _ask(self, places: Sequence[int]) -> None:
+        """Ask about rollouts, if all of them are there."""
         members = [self._rollouts[at] for at in places]
         if all(member is not None for member in members):
             judged = [(at, one.sample()) for at, one in zip(places, members, strict=True) if one and not one.fault]
@@ -231,6 +255,10 @@ class Scoring:
     def wait(self) -> tuple[list[Score], float]:
         """Return the scores, and the seconds that were spent waiting for them."""
         began = time.perf_counter()
+        if self._rewards.by_policy:
+            together = self._together.values() if self._rewards.by_group else [range(len(self._rollouts))]
+            for places in together:
+                self._ask(places)
         scores = {
             place: Score.failed("engine_unavailable", error=rollout.fault)
             for place, rollout in enumerate(self._rollouts)

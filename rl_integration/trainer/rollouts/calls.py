@@ -81,6 +81,7 @@ class TagCalls:
 
     def __init__(self, policy: Policy, tools: Sequence[Tool], *, before: str, after: str) -> None:
         self._policy = policy
+        self.tokens = policy.tokens
         self._arguments: dict[str, str] = {}
         for tool in tools:
             argument = only_text(tool.parameters)

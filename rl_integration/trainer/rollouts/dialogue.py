@@ -63,7 +63,7 @@ class ChatCalls:
             }
             for tool in tools
         ]
-        self._prompts = PromptTokens(
+        self.tokens = PromptTokens(
             policy.tokenizer,
             model=policy.name,
             window=policy.tokens.window,
@@ -71,7 +71,7 @@ class ChatCalls:
         )
         check_writable(policy, (_OPEN, _CLOSE))
         asked: Message = {"role": "user", "content": "-"}
-        if _text(policy.tokens, [asked]) == _text(self._prompts, [asked]):
+        if _text(policy.tokens, [asked]) == _text(self.tokens, [asked]):
             raise ValueError(
                 f"the chat template of {policy.name!r} does not tell the model what tools there are; use one that "
                 "writes its variable `tools`, or the style tags, where prompts say it"
@@ -94,7 +94,7 @@ class ChatCalls:
                 f"the prompt of task {task.id!r} is a text, and tools are called in the style chat; give it as a chat, "
                 "or use the style tags"
             )
-        (read,) = self._prompts.read([task.prompt])
+        (read,) = self.tokens.read([task.prompt])
         if isinstance(read, Fault):
             raise ValueError(f"the prompt of task {task.id!r} cannot be written: {read.detail}")
         return read
@@ -214,6 +214,11 @@ class Dialogue(Writer):
         self._toolbox = toolbox
         self._max_turns = max_turns
         self._timeout = timeout
+
+    @property
+    def tokens(self) -> PromptTokens:
+        """What makes tokens of chats, with what the policy is told of the tools."""
+        return self._style.tokens
 
     def prompt(self, task: Task) -> tuple[int, ...]:
         """Return the tokens that answers to a task begin behind, with what they say of the tools."""

@@ -120,7 +120,7 @@ class Policy:
         bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
         lora: the low-rank factors that are trained in the place of the weights; None for none.
         shards: of the model; None where this process has all of it.
-        busy: held by whoever calls the model while scorers may call it, too.
+        lock: held while answers are written, while an update is made, and while scorers ask the model.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class Policy:
         self.bf16 = False
         self.lora: Lora | None = None
         self.shards: Shards | None = None
+        self.lock = threading.RLock()
         self._adapted: Any = None
-        self.busy = threading.RLock()
         window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.chat_template_kwargs = dict(chat_template_kwargs or {})
         for key in self.chat_template_kwargs:
@@ -205,6 +205,17 @@ class Policy:
     def arithmetic(self) -> torch.autocast:
         """Return the context in which the model computes, wherever it is called."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, the model is in evaluation mode and computes as it learns, and nobody else calls or changes it."""
+        with self.lock, self.arithmetic():
+            training = self.model.training
+            self.model.eval()
+            try:
+                yield
+            finally:
+                self.model.train(training)
 
     @property
     def pad(self) -> int:

@@ -179,7 +179,6 @@ class TransformersGenerator:
         Raises:
             ValueError: a prompt leaves no room in the window, or the weights are no longer numbers.
         """
-        model = self._policy.model
         max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
             max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
@@ -192,19 +191,14 @@ class TransformersGenerator:
         # Prompts of like length are read together.
         order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
         width = max(1, sampling.max_num_seqs // copies)
-        training = model.training
-        model.eval()
-        try:
+        with self._policy.reading():
             for begin in range(0, len(order), width):
                 writings = [
                     _Writing(place=at * copies + copy, prompt=prompts[at], max_tokens=max_tokens[at])
                     for at in order[begin : begin + width]
                     for copy in range(copies)
                 ]
-                with self._policy.busy, self._policy.arithmetic():
-                    self._write(writings, copies, sampling, generator, stop_texts, on_piece)
-        finally:
-            model.train(training)
+                self._write(writings, copies, sampling, generator, stop_texts, on_piece)
 
     @torch.inference_mode()
     def _write(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.data.task import FinishReason, Rollout, Task
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
@@ -98,6 +99,11 @@ class Writer:
     def __init__(self, policy: Policy, generator: Generator) -> None:
         self._policy = policy
         self._generator = generator
+
+    @property
+    def tokens(self) -> PromptTokens:
+        """What makes tokens of chats, as the policy reads them."""
+        return self._policy.tokens
 
     def prompt(self, task: Task) -> tuple[int, ...]:
         """Return the tokens that answers to a task begin behind.

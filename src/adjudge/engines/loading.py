@@ -2,10 +2,10 @@
 
 A spec is one of these:
 
-- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL"; "smollm2" is a small model for trying things, and "policy"
-  the policy that a run trains (`adjudge.engines.learning_policy`);
+- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL"; "smollm2" is a small model for trying things;
 - a mapping with one key, `{openai: {model: ..., base_url: ...}}`, with the fields of the engine's configuration;
-- the configuration itself, or an `Engine`.
+- the configuration itself, or an `Engine`;
+- "policy", the policy that learns, for scorers that a run of `adjudge train policy` makes (`lent`).
 
 Not covered: closing engines.  One that nobody holds any more is freed by itself.
 """
@@ -17,14 +17,15 @@ import importlib
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
-from dataclasses import asdict
-from typing import Any, cast
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import Any, Final, cast
 
 from adjudge import wire
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine
-from adjudge.engines.learning_policy import LEARNING_POLICY, NAME
 from adjudge.options import named, options_of
 from adjudge.runtime.fork_lock import anew_in_child
 
@@ -35,6 +36,8 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "openai": ("openai_config:OpenAIConfig", "openai_engine:OpenAIEngine"),
 }
 _EXAMPLE = "such as transformers:MODEL, or {openai: {model: NAME, base_url: URL}}"
+
+POLICY: Final = "policy"
 
 # Not `isinstance(spec, Engine)`: before Python 3.12 that evaluates properties, and a fingerprint looks at the weights.
 _CALLS = ("generate", "label_logprobs", "reference_logprobs", "classify", "classify_tokens", "close")
@@ -70,6 +73,43 @@ class _Shelf:
 _shelf = _Shelf()
 
 
+@dataclass(eq=False)
+class Loan:
+    """The engine that `policy` means, and whether a scorer took it."""
+
+    engine: Engine
+    taken: bool = False
+
+
+_loan: ContextVar[Loan | None] = ContextVar("loan", default=None)
+
+
+@contextmanager
+def lent(engine: Engine) -> Iterator[Loan]:
+    """Inside, `policy` is this engine to scorers that are made; they keep it (`bind_engines`)."""
+    loan = Loan(engine)
+    before = _loan.set(loan)
+    try:
+        yield loan
+    finally:
+        _loan.reset(before)
+
+
+def bind_engines(scorer: Any, *options: str) -> None:
+    """Look at the engines of a new scorer's options, and put the policy that learns where one is `policy`.
+
+    A run has a policy of its own, so that the name means nothing any more behind its `lent`.
+
+    Raises:
+        ValueError: as `engine_of`.
+    """
+    for option in options:
+        spec = getattr(scorer, option)
+        engine = engine_of(spec)
+        if spec == POLICY:
+            object.__setattr__(scorer, option, engine)
+
+
 def engine_of(spec: Any) -> Engine:
     """Return the engine that a spec describes; equal specs get the same engine, from any thread.
 
@@ -78,11 +118,19 @@ def engine_of(spec: Any) -> Engine:
     Raises:
         ValueError: the spec is malformed, or an option is unknown or out of range.
     """
-    if spec == NAME:
-        return LEARNING_POLICY
     for kind, (home, _) in _KINDS.items():
         if isinstance(spec, _imported(home)):
             return _shelf.engine(kind, spec)
+    if isinstance(spec, str) and spec == POLICY:
+        loan = _loan.get()
+        if loan is None:
+            raise ValueError(
+                "engine: policy is the policy that learns, which is there only for the reward, measured_by, guard.gold "
+                "and the improver's critic of a run (adjudge train policy), in this process; name a model elsewhere, "
+                "transformers:MODEL for a frozen copy"
+            )
+        loan.taken = True
+        return loan.engine
     if isinstance(spec, str):
         kind, _, model = (f"transformers:{smollm2.NAME}" if spec == smollm2.NAME else spec).partition(":")
         options: Any = model.strip()

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -85,7 +85,7 @@ class TransformersEngine:
             engine = held()
             if engine is None:
                 raise RuntimeError("the engine is gone")
-            return engine._loaded().run(job, rows)
+            return engine._run(job, rows)
 
         budget = self.config.token_budget or _CPU_BUDGET
         self._batcher: Batcher[Done | Fault] = Batcher(run, budget=budget, name="transformers engine")
@@ -339,11 +339,19 @@ class TransformersEngine:
     def _loaded(self) -> Jobs:
         with self._lock:
             if self._jobs is None:
-                device = _device(self.config, self._gpu)
-                self._jobs = Jobs(self.config, device, self._prepared())
+                device, model = self._placed()
+                self._jobs = Jobs(self.config, device, self._prepared(), model)
                 if self.config.token_budget is None and device != "cpu":
                     self._batcher.budget = _GPU_BUDGET
             return self._jobs
+
+    def _placed(self) -> tuple[str, Any]:
+        """Where the model computes, and the model, if it need not be loaded."""
+        return _device(self.config, self._gpu), None
+
+    def _run(self, job: Hashable, rows: Sequence[Hashable]) -> list[Done | Fault]:
+        """What the batcher's thread does."""
+        return self._loaded().run(job, rows)
 
 
 def _work(

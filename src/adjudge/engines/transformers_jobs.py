@@ -221,13 +221,16 @@ class Jobs:
         config: the engine's.
         device: where the model is kept.
         reader: its tokenizer.
+        model: a language model that is there already, and is not loaded.
     """
 
-    def __init__(self, config: TransformersConfig, device: str, reader: PromptTokens):
+    def __init__(self, config: TransformersConfig, device: str, reader: PromptTokens, model: Any = None):
         self._config = config
         self._device = device
         self._reader = reader
         self._networks: dict[Task, Network] = {}
+        if model is not None:
+            self._networks["generate"] = Network(model, "generate", sharing=config.share_prefixes)
 
     def run(self, job: Hashable, rows: Sequence[Hashable]) -> list[Done | Fault]:
         """Return what each row of a batch got.

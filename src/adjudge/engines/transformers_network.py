@@ -83,17 +83,11 @@ class Network:
         self.sharing = sharing
         self._task = task
         self._head = output_head(model, task)
-        self._places: tuple[torch.Tensor, torch.Tensor] | None = None
         self._body: Any = None
         self._config = HeadConfig()  # where published classifiers read; ours say so themselves
         if isinstance(model, RewardNetwork):
             self._body, self._head, self._config = model.backbone, model.head, model.head.config
-        elif task == "generate":
-            # The head is where most of the memory goes (a float for each word of the vocabulary): it sees only the
-            # places that were asked for, before these become 32 bits.  What a model does to logits afterwards (soft
-            # caps, scales) stays its own.
-            self._hook = self._head.register_forward_pre_hook(self._at_places, prepend=True)
-        elif hasattr(model, "score") and type(model).__module__.startswith("transformers."):
+        elif task != "generate" and hasattr(model, "score") and type(model).__module__.startswith("transformers."):
             self._body = getattr(model, model.base_model_prefix, None)
         # Keys and values of all tokens are kept, so that a gap in a row can be masked out.
         self._levels = transformers_packed.windows_of(model.config) == 0
@@ -110,10 +104,6 @@ class Network:
         """Where the model is."""
         device: torch.device = self._model.device
         return device
-
-    def release(self) -> None:
-        """Leave a language model as it was; nothing may be asked of it here any more."""
-        self._hook.remove()
 
     @property
     def path(self) -> str:
@@ -312,20 +302,19 @@ class Network:
         if self._task != "generate":
             output = self._body(**inputs)
             return output.last_hidden_state[places], getattr(output, "past_key_values", None)
-        self._places = places
-        try:
+
+        def at_places(_: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
+            return states[0][places].unsqueeze(0), *states[1:]
+
+        # The head is where most of the memory goes (a float for each word of the vocabulary): it sees only the places
+        # that were asked for, before these become 32 bits.  What a model does to logits afterwards (soft caps, scales)
+        # stays its own.  The hook is gone behind the call: a policy's model is also called by others.
+        with self._head.register_forward_pre_hook(at_places, prepend=True):
             output = self._model(**inputs)
-        finally:
-            self._places = None
         logits = output.logits
         if logits.shape[:2] == (1, len(at)):
             return logits[0].float(), output.past_key_values
         return logits[places].float(), output.past_key_values  # a head that is not called as a module sees all places
-
-    def _at_places(self, _: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        if self._places is None:
-            return inputs
-        return inputs[0][self._places].unsqueeze(0), *inputs[1:]
 
 
 def _split(values: torch.Tensor, rows: Sequence[Tokens]) -> list[torch.Tensor]:

@@ -9,12 +9,13 @@ would have come after it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from adjudge import wire
-from adjudge.engines.interface import Completion, Engine, Fault, Generation, LabelLogprobs, Labels, Sampling
+from adjudge.engines.interface import Completion, Engine, Fault, Generation, LabelLogprobs, Labels, Logits, Sampling
 from adjudge.prompts.escaping import escape
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import NO_COST, Cost
@@ -177,13 +178,36 @@ async def ask_often(
     ]
 
 
-async def ask_labels(engine: Engine, prompts: Sequence[Rendered], labels: Labels) -> list[LabelLogprobs | Fault]:
-    """Return how likely each label is as the answer to each prompt, in order; equal prompts are asked once."""
+async def ask_labels(
+    engine: Engine, prompts: Sequence[Rendered], labels: Labels, *, classes: bool = False
+) -> list[LabelLogprobs | Fault]:
+    """Return how likely each label is as the answer to each prompt, in order; equal prompts are asked once.
+
+    With `classes` the engine is a classifier whose outputs are the labels in their order.
+    """
     places = _first_places(prompts)
     distinct = sorted(set(places))
-    results = await engine.label_logprobs([prompts[place].prompt for place in distinct], labels)
+    asked = [prompts[place].prompt for place in distinct]
+    results: list[LabelLogprobs | Fault]
+    if classes:
+        results = [_of_classes(found, tuple(labels)) for found in await engine.classify(asked)]
+    else:
+        results = await engine.label_logprobs(asked, labels)
     answers = dict(zip(distinct, _matched(results, distinct, engine), strict=True))
     return [answers[first] if first == place else _free(answers[first]) for place, first in enumerate(places)]
+
+
+def _of_classes(found: Logits | Fault, labels: Sequence[str]) -> LabelLogprobs | Fault:
+    """A classifier's outputs as the log of their softmax."""
+    if isinstance(found, Fault):
+        return found
+    if len(found.values) != len(labels) or not all(map(math.isfinite, found.values)):
+        detail = f"the classifier gave {found.values!r} for the labels {', '.join(labels)}; each wants a finite number"
+        return Fault(reason="engine_error", detail=detail)
+    top = max(found.values)
+    total = top + math.log(math.fsum(math.exp(value - top) for value in found.values))
+    logprobs = {label: value - total for label, value in zip(labels, found.values, strict=True)}
+    return LabelLogprobs(logprobs=logprobs, mass=1.0, cost=found.cost)
 
 
 def cost_of(verdicts: Sequence[Answer[T] | Fault]) -> Cost:

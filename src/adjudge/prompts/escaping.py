@@ -31,14 +31,19 @@ _JOINERS = "\u200c\u200d"  # Persian, Hindi and emoji sequences need them
 
 # Turn and control tokens of the chat formats in use: ChatML and its kin (<|..|>), DeepSeek (<｜..｜>), Llama 2 and
 # Mistral ([INST], <<SYS>>), Gemma (<start_of_turn>), BERT ([SEP]), reasoning and tool blocks; and our own delimiters.
-_CONTROL = (
+_TURN_ENDS = (
     r"<[|｜][^\s<>|｜]{1,60}[|｜]?>",
     r"<[a-z_]{1,40}[|｜]>",
     r"<<\s?/?\s?SYS\s?>>",
-    r"</?(?:s|bos|eos|pad|unk|mask|sep|cls|turn|think|thinking|thought|reasoning|tools?|tool_call|tool_calls|"
-    r"tool_response|tool_output|start_of_turn|end_of_turn|start_of_role|end_of_role|end_of_text|start_of_image|"
-    r"end_of_image|end_of_utterance|image_soft_token)>",
-    r"\[/?(?:INST|SYSTEM_PROMPT|SYSTEM|USER|ASSISTANT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|"
+    r"</?(?:s|bos|eos|start_of_turn|end_of_turn|start_of_role|end_of_role|end_of_text)>",
+    r"\[/?INST\]",
+)
+_CONTROL = (
+    *_TURN_ENDS,
+    r"</?(?:pad|unk|mask|sep|cls|turn|think|thinking|thought|reasoning|tools?|tool_call|tool_calls|"
+    r"tool_response|tool_output|start_of_image|end_of_image|end_of_utterance|"
+    r"image_soft_token)>",
+    r"\[/?(?:SYSTEM_PROMPT|SYSTEM|USER|ASSISTANT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|"
     r"gMASK|CLS|SEP|PAD|MASK|UNK|BOS|EOS)\]",
     r"\[/?(?:begin|end)\s{1,3}\w{1,40}(?:\s{1,3}\w{1,40})?\s?\]",
     r"\[(?:system|user|assistant|tool|response_\d{1,4})\s{1,3}\w{1,40}\s?\]",
@@ -54,6 +59,11 @@ def escape(text: str, *, special: Sequence[str] = (), marks: Sequence[str] = ())
         marks: further patterns to break up, as regular expressions without groups that count.
     """
     return _breaker(tuple(special), tuple(marks)).sub(lambda mark: mark[0] + BREAK, visible(text))
+
+
+def without_turn_ends(text: str, *, special: Sequence[str] = ()) -> str:
+    """Return the text with what a tokenizer may take for the end of a turn broken up, and nothing else changed."""
+    return _breaker(tuple(special), (), _TURN_ENDS).sub(lambda mark: mark[0] + BREAK, text)
 
 
 def visible(text: str) -> str:
@@ -78,9 +88,9 @@ def _beyond_ascii(text: str, at: int) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _breaker(special: tuple[str, ...], marks: tuple[str, ...]) -> re.Pattern[str]:
+def _breaker(special: tuple[str, ...], marks: tuple[str, ...], control: tuple[str, ...] = _CONTROL) -> re.Pattern[str]:
     """A pattern for the first character of every mark, so that marks that overlap are all broken."""
-    every = "|".join(f"(?:{mark})" for mark in (*_CONTROL, *_literal(special), *marks))
+    every = "|".join(f"(?:{mark})" for mark in (*control, *_literal(special), *marks))
     return re.compile(rf"(?=(?:{every}))[\s\S]", re.IGNORECASE)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
-from adjudge.engines.loading import engine_of
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, check_options
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often, cost_of
@@ -88,7 +88,7 @@ class EngineScorer(ABC):
 
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", "openai:MODEL", a mapping such as
-            `{"openai": {"model": .., "base_url": ..}}`, or an engine.
+            `{"openai": {"model": .., "base_url": ..}}`, or an engine; in a run also "policy", the one that learns.
     """
 
     name: ClassVar[str]
@@ -100,7 +100,7 @@ class EngineScorer(ABC):
 
     def __post_init__(self) -> None:
         check_options(self, f"{self.name} option")
-        engine_of(self.engine)
+        bind_engines(self, "engine")
 
     @abstractmethod
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
@@ -271,11 +271,12 @@ class ModelScorer(EngineScorer):
 
     def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
         """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
-        rendered = template.render(values, special=(*self.special_tokens, *self.broken_up()))
+        more = self.broken_up() if template.guard else ()
+        rendered = template.render(values, special=(*self.special_tokens, *more))
         return rendered if self.system_turn else rendered.without_system()
 
     def broken_up(self) -> tuple[str, ...]:
-        """Return what is broken up in untrusted text beside the form of the prompt."""
+        """Return what is broken up in untrusted text beside the form of the prompt, if that has a guard."""
         return ()
 
     def filled(self, template: Template, values: Mapping[str, Value]) -> Rendered:
@@ -326,13 +327,13 @@ class ModelScorer(EngineScorer):
         return await _fitted(cases, prompt, call, lambda fault: [fault] * n)
 
     async def label_shares(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], labels: Labels
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], labels: Labels, *, classes: bool = False
     ) -> list[LabelLogprobs | Fault]:
-        """Return how likely each label is as the answer to the prompt of each case."""
+        """Return how likely each label is as the answer to the prompt of each case, by its words or by a classifier."""
         engine = self.resolved()
 
         async def call(_: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
-            return await ask_labels(engine, prompts, labels)
+            return await ask_labels(engine, prompts, labels, classes=classes)
 
         return await _fitted(cases, prompt, call, lambda fault: fault)
 

@@ -29,6 +29,17 @@ prompts, and prompts that share their first fields share their first tokens.  `t
 options and are inserted as they are.  A field listed as `optional` may be absent; what stands between `{{#field}}` and
 `{{/field}}` is then left out.  `{{guard}}` is the sentence that tells the model what the blocks are; `{{nonce}}` is the
 key of the last block, for answers that must repeat it.
+
+A checkpoint that was trained on one prompt is asked in that prompt: `guard: false` takes the text of the file byte for
+byte, but for the line break that ends a section, and puts untrusted values into it as they are, inside a line too.
+Nothing but tokens that end a turn is broken up in them, so a response can write whatever the prompt writes: the
+heading of the next field, or a verdict for the judge to repeat.  A field that holds turns (a chat, steps, the responses
+of a group) is a line `ROLE: TEXT` for each, one user turn its text alone, or what `turns` says:
+
+    guard: false
+    turns: {steps: "Step {number}: {text}"}
+
+A section `# completion`, alone in its file, is text for a model that is asked without a chat template.
 """
 
 from __future__ import annotations
@@ -44,7 +55,7 @@ from typing import Any, TypeAlias
 
 from adjudge import wire
 from adjudge.engines.interface import Prompt
-from adjudge.prompts.escaping import escape
+from adjudge.prompts.escaping import escape, without_turn_ends
 from adjudge.prompts.reading import frame, mark
 from adjudge.protocol import Message, content_text
 
@@ -58,13 +69,15 @@ GUARD = (
     "control text or hidden characters were."
 )
 
-_ROLES = ("system", "user", "assistant")
-_HEAD = ("name", "version", "source", "untrusted", "trusted", "optional", "form", "labels", "scale")
+_ROLES = ("system", "user", "assistant", "completion")
+_HEAD = ("name", "version", "source", "untrusted", "trusted", "optional", "form", "labels", "scale", "guard", "turns")
 _NEEDED = ("name", "version", "source", "untrusted")
 _PLACE = re.compile(r"\{\{([#/]?)(\w+)\}\}")
-_SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
+_SECTION = re.compile(r"^# (system|user|assistant|completion)[ \t]*\n", re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]
 _NONCE_BYTES = 4
+_TURN_PLACE = re.compile(r"\{(number|role|text)\}")
+_TURN = "{role}: {text}"  # ours; published prompts are mostly written for a single turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +94,9 @@ class Rendered:
 
     @property
     def prompt(self) -> Prompt:
-        """The chat turns, as engines take them."""
-        return self.messages
+        """The chat turns, or the text of a completion, as engines take them."""
+        first = self.messages[0]
+        return first["content"] if first["role"] == "completion" else self.messages
 
     @property
     def characters(self) -> int:
@@ -99,8 +113,17 @@ class Rendered:
 
     def followed_by(self, answer: str, request: str) -> Rendered:
         """Return the prompt that goes on with the model's own answer and a further request."""
-        turns = ({"role": "assistant", "content": answer}, {"role": "user", "content": request})
-        return Rendered(messages=(*self.messages, *turns), nonce=self.nonce)
+        begun = self.continued(answer)
+        if begun.messages[0]["role"] == "completion":
+            return begun.continued(f"\n{request}\n")
+        return Rendered(messages=(*begun.messages, {"role": "user", "content": request}), nonce=self.nonce)
+
+    def continued(self, start: str) -> Rendered:
+        """Return the prompt that lets the model go on from `start`, what it has written so far."""
+        *turns, last = self.messages
+        if last["role"] in ("assistant", "completion"):
+            return Rendered(messages=(*turns, {**last, "content": last["content"] + start}), nonce=self.nonce)
+        return Rendered(messages=(*self.messages, {"role": "assistant", "content": start}), nonce=self.nonce)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +140,10 @@ class Template:
         form: the form of the answer, as `adjudge.prompts.reading` takes it; "" when the answer is free text.
         labels: the labels that may stand in it, if the prompt fixes them.
         scale: lowest and highest number that may stand in it, if the prompt fixes them.
+        guard: whether untrusted text is fenced off; False asks in the file's own words, as the module's description
+            says.
+        turns: without the guard, how each turn of a field is written: a text with `{number}` (from 1), `{role}` and
+            `{text}`; the turns are joined by line breaks.
         sections: role and text of each turn.
     """
 
@@ -129,6 +156,8 @@ class Template:
     form: str = ""
     labels: tuple[str, ...] = ()
     scale: tuple[int, int] | None = None
+    guard: bool = True
+    turns: Mapping[str, str] = dataclasses.field(default_factory=dict)
     sections: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
@@ -147,15 +176,42 @@ class Template:
         for role, text in self.sections:
             if role not in _ROLES or not text.strip():
                 raise ValueError(f"{self._called}: a section has the role {role!r} and {len(text)} characters")
+            if role == "completion" and len(self.sections) > 1:
+                raise ValueError(f"{self._called}: a completion is one text; remove the other sections")
+            _pieces(text, self._called)
+        self._check_guard()
+
+    def _check_guard(self) -> None:
+        guarded = any("{{guard}}" in text for _, text in self.sections)
+        if not self.guard:
+            keyed = "{nonce}" in self.form or any("{{nonce}}" in text for _, text in self.sections)
+            if guarded or keyed:
+                raise ValueError(
+                    f"{self._called}: with guard: false there are no fences and no keys; remove {{{{guard}}}} and nonce"
+                )
+            if unfit := [
+                name for name, text in self.turns.items() if name not in self.untrusted or "{text}" not in text
+            ]:
+                raise ValueError(
+                    f"{self._called}: turns has {', '.join(unfit)}; give untrusted fields alone, each a text that "
+                    "holds {text}"
+                )
+            return
+        if self.turns:
+            raise ValueError(f"{self._called}: turns is for guard: false; fenced turns have headings of their own")
+        for _, text in self.sections:
             for line in text.splitlines():
                 for name in self.untrusted:
                     if f"{{{{{name}}}}}" in line and line.strip() != f"{{{{{name}}}}}":
                         raise ValueError(
-                            f"{self._called}: {{{{{name}}}}} holds untrusted text; give it a line of its own"
+                            f"{self._called}: {{{{{name}}}}} holds untrusted text; give it a line of its own, or, "
+                            "for a model that was trained on this prompt, set guard: false"
                         )
-            _pieces(text, self._called)
-        if self.untrusted and not any("{{guard}}" in text for _, text in self.sections):
-            raise ValueError(f"{self._called}: it holds untrusted text, so it needs {{{{guard}}}} to tell the model so")
+        if self.untrusted and not guarded:
+            raise ValueError(
+                f"{self._called}: it holds untrusted text, so it needs {{{{guard}}}} to tell the model so, or, for a "
+                "model that was trained on this prompt, guard: false"
+            )
 
     @property
     def _called(self) -> str:
@@ -164,14 +220,15 @@ class Template:
     @functools.cached_property
     def digest(self) -> str:
         """16 hex digits that change whenever a prompt made with this template could change."""
-        fields = [getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "source"]
-        text = wire.dumps([fields, GUARD])
+        later = ("source", "guard", "turns")  # the digest of a guarded prompt is older than the last two
+        fields = [getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in later]
+        text = wire.dumps([fields, GUARD if self.guard else dict(self.turns)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Patterns that are broken up in untrusted text: the form of the answer, unless a nonce protects it."""
-        return (mark(self.form),) if self.form and "{nonce}" not in self.form else ()
+        return (mark(self.form),) if self.guard and self.form and "{nonce}" not in self.form else ()
 
     def render(self, values: Mapping[str, Value], *, special: Sequence[str] = ()) -> Rendered:
         """Return the prompt with the values in their places.
@@ -186,11 +243,13 @@ class Template:
         """
         given = {name: value for name, value in values.items() if value is not None}
         self._check(given)
-        keys = self._keys(given)
+        keys = self._keys(given) if self.guard else {"": ""}
         inserted = {"guard": GUARD, "nonce": keys[""]}
         for name, value in given.items():
             if name in self.trusted:
                 inserted[name] = str(value)
+            elif not self.guard:
+                inserted[name] = without_turn_ends(_as_it_is(value, self.turns.get(name, "")), special=special)
             else:
                 inserted[name] = _block(name, value, keys[name], tuple(special), self.marks)
         turns = [{"role": role, "content": self._filled(text, inserted)} for role, text in self.sections]
@@ -228,7 +287,7 @@ class Template:
         for kind, piece, needs in _pieces(text, self._called):
             if all(name in inserted for name in needs):
                 parts.append(inserted.get(piece, "") if kind == "place" else piece)
-        return "".join(parts).strip("\n")
+        return "".join(parts).strip("\n") if self.guard else "".join(parts)
 
 
 def load_template(name: str | Path) -> Template:
@@ -282,9 +341,16 @@ def _made(data: Any, body: str, path: str) -> Template:
     scale = data.get("scale")
     if scale is not None and not (isinstance(scale, list) and [type(end) for end in scale] == [int, int]):
         raise ValueError(f"the template {path!r} has the scale {scale!r}; it must be two whole numbers")
+    guard, layouts = data.get("guard", True), data.get("turns") or {}
+    if not isinstance(guard, bool) or not isinstance(layouts, dict):
+        raise ValueError(
+            f"the template {path!r} has guard: {guard!r}, turns: {layouts!r}; give a boolean and a mapping"
+        )
     start, *parts = _SECTION.split(body)
     if start.strip() or not parts:
-        raise ValueError(f"the text of the template {path!r} must begin with a line '# system' or '# user'")
+        raise ValueError(
+            f"the text of the template {path!r} must begin with a line '# system', '# user' or '# completion'"
+        )
     return Template(
         name=str(data["name"]),
         version=str(data["version"]),
@@ -295,7 +361,12 @@ def _made(data: Any, body: str, path: str) -> Template:
         form=str(data.get("form") or ""),
         labels=tuple(str(label) for label in data.get("labels") or ()),
         scale=None if scale is None else (scale[0], scale[1]),
-        sections=tuple(zip(parts[::2], parts[1::2], strict=True)),
+        guard=guard,
+        turns={str(name): str(layout) for name, layout in layouts.items()},
+        sections=tuple(
+            (role, text if guard else text.removesuffix("\n"))
+            for role, text in zip(parts[::2], parts[1::2], strict=True)
+        ),
     )
 
 
@@ -328,6 +399,19 @@ def _plain(value: Value) -> str:
     if isinstance(value, str):
         return value
     return "\x00".join(f"{_role(turn)}\x00{content_text(turn.get('content'))}" for turn in value or ())
+
+
+def _as_it_is(value: Value, layout: str) -> str:
+    """A value as a prompt without a guard writes it."""
+    if isinstance(value, str):
+        return value
+    turns = [(_role(turn), content_text(turn.get("content"))) for turn in value or ()]
+    if not layout and len(turns) == 1 and turns[0][0] == "user":
+        return turns[0][1]
+    return "\n".join(
+        _TURN_PLACE.sub(lambda place: {"number": str(number), "role": role, "text": text}[place[1]], layout or _TURN)  # noqa: B023 used at once
+        for number, (role, text) in enumerate(turns, start=1)
+    )
 
 
 def _block(name: str, value: Value, key: str, special: tuple[str, ...], marks: tuple[str, ...]) -> str:

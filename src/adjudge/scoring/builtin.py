@@ -17,12 +17,10 @@ FAMILIES: dict[str, dict[str, str]] = {
         "choice": "verifiers.text.choice:ChoiceVerifier",
         "token_f1": "verifiers.text.token_f1:TokenF1Verifier",
     },
-    "programs": {
+    "programs, edits": {
         "code": "verifiers.code.verifier:CodeVerifier",
         "run": "verifiers.code.run:RunVerifier",
         "performance": "verifiers.code.performance.verifier:PerformanceVerifier",
-    },
-    "edits of a repository": {
         "patch": "verifiers.code.patches.verifier:PatchVerifier",
         "patch_tests": "verifiers.code.patches.tests_verifier:PatchTestsVerifier",
     },
@@ -134,6 +132,8 @@ FAMILIES: dict[str, dict[str, str]] = {
         "ensemble": "scoring.compose.mixtures:Ensemble",
         "transform": "scoring.compose.transform:Transform",
         "calibrated": "scoring.compose.calibration:Calibrated",
+        "group_length": "verifiers.text.group_length:GroupLength",
+        "majority_vote": "verifiers.text.majority_vote:MajorityVote",
         "by_kind": "scoring.compose.by_kind:ByKind",
         "auto": "scoring.compose.auto:Auto",
     },

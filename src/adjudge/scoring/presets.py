@@ -3,6 +3,7 @@
     description: MT-Bench's rating of one answer, from 1 to 10.     # one sentence
     notes: where it differs from the released code                  # optional
     source: MT-Bench (arXiv 2306.05685)
+    numbers: ours; the paper publishes their order alone            # optional, where they are not the source's
     version: "1"                                                    # optional, see below
     options: {engine: the model that is asked}                      # what each `$NAME` of the spec is
     scorer:
@@ -30,7 +31,7 @@ from adjudge.options import options_of
 from adjudge.scoring import builtin, registry
 
 _KEYS = {"description", "source", "scorer"}
-_MORE = {"notes", "version", "options"}
+_MORE = {"notes", "numbers", "version", "options"}
 
 
 @functools.cache
@@ -43,13 +44,15 @@ def preset(name: str) -> type[Any]:
     data = parsed((builtin.PRESETS / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
     if not (isinstance(data, dict) and set(data) - _MORE == _KEYS):
         raise ValueError(
-            f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes, a version and options"
+            f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have {', '.join(sorted(_MORE))}"
         )
     if not (isinstance(data["scorer"], dict) and len(data["scorer"]) == 1):
         raise ValueError(f"the scorer of the preset {name!r} is {data['scorer']!r}; write a mapping of one name")
     ((scorer, given),) = data["scorer"].items()
     base = registry.resolve(scorer)
     doc = f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip()
+    if numbers := data.get("numbers", ""):
+        doc += f"\n\nIts numbers are {numbers}."
     if options := "".join(f"\n    {option}: {what}" for option, what in data.get("options", {}).items()):
         doc += f"\n\nAttributes:{options}"
     said = {
@@ -57,6 +60,7 @@ def preset(name: str) -> type[Any]:
         "__module__": __name__,  # where pickle and specs find it, by `__getattr__`
         "__qualname__": name,
         "source": data["source"],
+        "numbers": numbers,
     }
     if "version" in data and not (
         isinstance(given, Mapping) and given.keys() <= inspect.signature(base).parameters.keys()

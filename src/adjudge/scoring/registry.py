@@ -23,6 +23,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import logging
 import operator
 import os
 import re
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 GROUP = "adjudge.scorers"
 
+_LOG = logging.getLogger(__name__)
 _PRESETS = "adjudge.scoring.presets"
 _SCORER_IN = "adjudge.reward_models.training.report:scorer_in"
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
@@ -231,6 +233,8 @@ class _SpecLoader:
             path = str(self.file(os.path.expanduser(file[1])))
             name = f"{path}:{file[2]}" if file[2] else path
         target = resolve(name)
+        if numbers := getattr(target, "numbers", ""):
+            _tell(name, numbers)
         if hasattr(target, "from_spec"):
             return as_scorer(target.from_spec(body, _SpecLoader(base=self.base, depth=self.depth + 1)), called=name)
         if body is not None and not isinstance(body, Mapping):
@@ -366,6 +370,12 @@ def _reference(target: Any) -> str:
     if not hasattr(target, "needs_reference"):
         return "that of its parts" if hasattr(target, "from_spec") else ""
     return {True: "needed", False: "none"}.get(target.needs_reference, "optional")
+
+
+@functools.cache
+def _tell(name: str, numbers: str) -> None:
+    """Say once in a process that a published name stands for numbers that its source does not publish."""
+    _LOG.warning("%s: its numbers are %s", name, numbers)
 
 
 def _frozen(value: Any) -> Any:

@@ -12,7 +12,7 @@ from scipy import special
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.reward_models.training.objective import Objective
-from adjudge.reward_models.training.scalar_config import LossChoice
+from adjudge.reward_models.training.scalar_config import LossChoice, LossName
 
 NAN = math.nan
 
@@ -217,6 +217,22 @@ def test_members_learn_from_their_own_weights() -> None:
     given["weights"] = torch.tensor([[0.75, 0.25], [0.25, 0.75]])
     raw, _ = fitted(LossChoice(bootstrap=True), given, head=HeadConfig(kind="multi", members=2), columns=2)
     assert (raw[0] - raw[1]).tolist() == pytest.approx([math.log(3), -math.log(3)], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["purm", "sampled_bt"])
+def test_gaussian_members_have_means_and_deviations_of_their_own(name: LossName) -> None:
+    """Three members' loss is the mean of the losses of three heads with one output each (BRME)."""
+    means, logs = torch.tensor([[1.0, 0.0, -2.0], [0.5, 2.0, 0.0]]), torch.tensor([[0.1, -1.0, 0.3], [0.0, 0.5, -9.0]])
+    loss = LossChoice(name=name)
+    if name == "sampled_bt":
+        logs = torch.full_like(logs, -10.0)  # hardly any noise, which every head draws for itself
+    whole, numbers = Objective(loss, HeadConfig(kind="gaussian", outputs=3), {})(
+        torch.cat([means, logs], dim=1), batch([(0, 1)])
+    )
+    single = Objective(loss, HeadConfig(kind="gaussian"), {})
+    alone = [single(torch.stack([means[:, at], logs[:, at]], dim=1), batch([(0, 1)]))[0] for at in range(3)]
+    assert float(whole) == pytest.approx(float(sum(alone)) / 3, abs=1e-3)
+    assert float(numbers["accuracy"]) == pytest.approx(1 / 3)
 
 
 def test_a_quantile_head_is_trained_through_its_mean() -> None:

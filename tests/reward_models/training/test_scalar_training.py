@@ -21,9 +21,11 @@ from tests.reward_models.training.tiny_training import Killed, kill_at, planted,
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.loading import engine_of
 from adjudge.engines.reward_network import RewardNetwork
+from adjudge.protocol import Sample
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_training import train_scalar
 from adjudge.reward_models.training.training import Training
+from adjudge.scoring import registry
 from adjudge.training.config_file import plain_config
 from adjudge.training.data_files import held_out, read_preferences
 
@@ -71,6 +73,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "mean pooling": {"head": {"pooling": "mean"}},
     "ensemble": {"head": {"kind": "multi", "members": 3}, "loss": {"name": "bt", "bootstrap": True}},
     "gaussian": {"head": {"kind": "gaussian"}, "loss": "purm"},
+    "brme": {"head": {"kind": "gaussian", "outputs": 3}, "loss": {"name": "sampled_bt", "bootstrap": True}},
     "quantile": {"head": {"kind": "quantile", "levels": 5}},
     "length": {"regularizers": {"length": 0.5}},
     "text": {"regularizers": {"text": 0.1}},
@@ -104,7 +107,8 @@ def test_every_kind_is_saved_as_it_was_measured(name: str, tmp_path: Path) -> No
             ids = tokenizer.apply_chat_template(turns, return_dict=True)["input_ids"]
             with torch.no_grad():
                 raw = network(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long))
-            rewards.append(float(raw[0, 0] if name == "gaussian" else raw.mean()))
+            means = raw[:, : config.head.outputs] if config.head.kind == "gaussian" else raw
+            rewards.append(float(means.mean()))
     assert (np.mean(rewards), np.std(rewards)) == pytest.approx(
         tuple(notes.normalizer), abs=2e-4 if "lora" in name else 1e-5
     )
@@ -168,6 +172,22 @@ def test_the_gradient_does_not_depend_on_how_a_step_is_cut(tmp_path: Path) -> No
         weights.append(load_file(tmp_path / name / "model" / "model.safetensors"))
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, rtol=1e-3, atol=1e-5)
+
+
+def test_brmes_members_are_trained_and_read_as_one_robust_reward(tmp_path: Path) -> None:
+    """A head as in `examples/training/rm_brme.yaml`, by BRME's rule: half the surest mean, half the least."""
+    config = tiny_config(tmp_path, planted(40), **VARIANTS["brme"])
+    train_scalar(config)
+    folder = str(tmp_path / "model")
+    rule = {"rule": "nominal_min", "nominal": "surest", "share": 0.5}
+    scorer = registry.load({"reward_model": {"model": folder, "combine": rule}})
+    sample = Sample(prompt="How are you?", response="I am kind.")
+    (score,) = asyncio.run(scorer.score([sample]))
+    chat = [{"role": "user", "content": sample.prompt}, {"role": "assistant", "content": sample.response}]
+    answers: Any = asyncio.run(engine_of({"transformers": {"model": folder, "device": "cpu"}}).classify([chat]))
+    means, logs = answers[0].values[:3], answers[0].values[3:]
+    assert len(set(means)) == 3
+    assert score.value == pytest.approx(0.5 * means[int(np.argmin(logs))] + 0.5 * min(means), abs=1e-5)
 
 
 CHILD = """

@@ -20,6 +20,7 @@ SECONDS = {
     "kill": 1.0,
     "idle": 2.0,
     "slow": 2.0,
+    "clock": 4.0,  # the page looks once a second, and is to see some of the jumps
 }
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 from pathlib import Path
@@ -55,6 +55,7 @@ def served(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     lanes = {
         "math": "math",
         "here": Here(),
+        "counted": Here(),
         "pair": LaneConfig(scorer=Pair(), cohort=2, cohort_seconds=10.0),
         "gated": LaneConfig(scorer=Gated(gate=str(gate)), batch=1, concurrency=1, waiting=1),
     }
@@ -69,10 +70,10 @@ def score(http: httpx.Client, scorer: str, *samples: Sample, **more: Any) -> htt
     return http.post("/v1/score", json={"scorer": scorer, "samples": [one.to_dict() for one in samples], **more})
 
 
-def where(http: httpx.Client, group: str) -> float:
+def where(http: httpx.Client, group: str, scorer: str = "here") -> float:
     """The process that scores a group."""
     sample = Sample(prompt="x", response="y", group=group)
-    found: float = score(http, "here", sample).json()["scores"][0]["value"]
+    found: float = score(http, scorer, sample).json()["scores"][0]["value"]
     return found
 
 
@@ -149,6 +150,58 @@ def test_a_full_queue_refuses_and_loses_nothing(served: Served) -> None:
     assert all(one.headers["retry-after"] for one in refused)
     assert {one.json()["error"]["code"] for one in refused} == {"overloaded"}
     assert sorted(one.status_code for one in answers) == [200] * 2 + [503] * 6
+
+
+def counted(http: httpx.Client) -> dict[str, float]:
+    """The numbers of `counted`, as any replica gives them."""
+    answer = http.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    lines = [line.rpartition(" ") for line in answer.text.splitlines() if 'scorer="counted"' in line]
+    return {name: float(value) for name, _, value in lines}
+
+
+def replicas(http: httpx.Client) -> set[str]:
+    """The replicas that are there."""
+    return {name.partition('replica="')[2] for name in counted(http) if name.startswith("adjudge_running")}
+
+
+def whole_run(http: httpx.Client) -> tuple[int, int]:
+    """How many answers of `counted` the page tells, and how many its chart of the whole run has."""
+    (shown,) = [one for one in http.get("/v1/dashboard").json()["scorers"] if one["name"] == "counted"]
+    return shown["answered"], sum(row[3] for row in shown["run"]["rows"])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 600
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+ACCEPTED = 'adjudge_accepted_total{scorer="counted"}'
+SCORES = 'adjudge_scores_total{reason="",scorer="counted",status="scored"}'
+
+
+def test_any_door_has_the_sums_of_all_replicas_those_that_died_included(served: Served) -> None:
+    places = [where(served.http, group, "counted") for group in map(str, range(40))]
+    assert len(set(places)) == 2
+    until(lambda: counted(served.http)[SCORES] >= 40)
+    assert [counted(served.http)[ACCEPTED] for _ in range(20)] == [40] * 20, "every door says the same"
+    until(lambda: whole_run(served.http) == (40, 40))
+    there = replicas(served.http)
+    assert len(there) == 2
+
+    os.kill(int(places[0]), signal.SIGKILL)
+    asked = 0
+    while True:  # a request that meets the dying replica is an error, and counts nowhere
+        again = score(served.http, "counted", Sample(prompt="x", response="y", group="0"))
+        asked += again.status_code == 200
+        if again.status_code == 200 and again.json()["scores"][0]["value"] != places[0]:
+            break
+    until(lambda: counted(served.http)[SCORES] >= 40 + asked)
+    assert counted(served.http)[ACCEPTED] == 40 + asked
+    until(lambda: whole_run(served.http) == (40 + asked, 40 + asked))
+    until(lambda: len(replicas(served.http) - there) == 1 and len(replicas(served.http)) == 2)
 
 
 def test_a_replica_that_dies_costs_no_scores(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ gated = Gated(gate={gate!r})
 def started(folder: Path) -> tuple[subprocess.Popen[str], int]:
     """A server that listens, and its port; a free one may be taken, and Ray give up, before a busy machine is ready."""
     command = [sys.executable, "-m", "adjudge.cli.main", "serve", "--ray", "--config", "serve.yaml", "--json"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT, folder)))}
     errors = []
     for _ in range(3):
         port = free_port()

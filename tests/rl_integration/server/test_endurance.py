@@ -7,6 +7,7 @@ import json
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -45,6 +46,16 @@ class Held:
         self.begun.release()
         assert await asyncio.to_thread(self.gate.wait, WAIT)
         return [Score.scored(float(len(sample.response))) for sample in samples]
+
+
+class Wordy:
+    """Says more than the kernel holds for a client."""
+
+    name = "wordy"
+    fingerprint = "wordy:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score(value=1.0, evidence={"words": "x" * (1 << 25)}) for _ in samples]
 
 
 def body(*responses: str, **fields: Any) -> dict[str, Any]:
@@ -212,6 +223,43 @@ def test_heads_that_are_slow_or_endless_and_refused_bodies_end(serve: Serve) -> 
                 endless.sendall(b"X-%d: " % n + b"x" * 1000 + b"\r\n")
             ended(endless)
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_head_that_comes_in_one_piece_is_no_longer_than_others(serve: Serve) -> None:
+    client = serve({"it": "exact"})
+    for size, status in ((1 << 17, b"HTTP/1.1 400"), (1 << 10, b"HTTP/1.1 200")):
+        with opened(client) as connection:
+            connection.sendall(
+                b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: " + b"a" * size + b"\r\n\r\n"
+            )
+            answer = ended(connection)
+        assert answer.startswith(status)
+        assert (b"head of the request is longer" in answer) == (status == b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_client_that_leaves_its_answer_unread_is_ended_and_a_slow_one_is_not(serve: Serve, reads: bool) -> None:
+    client = serve({"it": Wordy()}, body_seconds=0.5)
+    asked = json.dumps(body("x")).encode()
+    head = b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    address = urlparse(str(client.base_url))
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        connection.settimeout(WAIT)
+        connection.connect((address.hostname, address.port))
+        connection.sendall(head % len(asked) + asked)
+        start = connection.recv(1 << 12, socket.MSG_WAITALL)
+        size = int(start.lower().partition(b"content-length:")[2].split(b"\r\n")[0]) + start.index(b"\r\n\r\n") + 4
+        if not reads:
+            time.sleep(3.0)
+        got = len(start)
+        try:
+            while got < size and (part := connection.recv(1 << 20)):
+                got += len(part)
+                time.sleep(0.001)  # for each of some thousand parts: longer than a client may read nothing
+        except ConnectionResetError:
+            pass
+    assert (got == size) == reads
 
 
 def test_bodies_that_come_at_once_are_bounded_together(serve: Serve) -> None:

@@ -88,6 +88,28 @@ def evidence_gains(similarities: Sequence[Sequence[float]]) -> list[float]:
     return gains
 
 
+def average_precisions(turns: Sequence[Sequence[Collection[int]]], golds: int) -> list[float]:
+    """Return each turn's average precision, in [0, 1], by what no earlier document has; a sum never passes 1.
+
+        AP = sum over ranks k whose document brings something new of (gold texts that the first k brought) / k / golds
+
+    Args:
+        turns: for each turn its documents, best first, and for each document the numbers of the gold texts in it.
+        golds: how many gold texts there are, at least 1.
+    """
+    seen: set[int] = set()
+    values = []
+    for documents in turns:
+        total, found = 0.0, 0
+        for rank, holding in enumerate(documents, start=1):
+            new = set(holding) - seen
+            seen |= new
+            found += len(new)
+            total += len(new) * min(1.0, found / rank)
+        values.append(total / golds)
+    return values
+
+
 def repeats(turns: Sequence[Sequence[Hashable]]) -> list[float]:
     """Return the share of each turn's documents that were there before; 0 for a turn without documents."""
     seen: set[Hashable] = set()

@@ -14,6 +14,10 @@ InForage, with coefficients of ours, since none were found in public text:
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
 
+LeReT (arXiv 2410.23214; the form is from memory): `measure: average_precision` pays the average precision of the
+documents of each search, so that evidence at the top of a list pays more.  Evidence that was found before pays nothing
+(ours).
+
 The answer is right by exact match.  Evidence is covered, once, where the words of it stand in a row in a document.
 
 Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
@@ -35,6 +39,7 @@ from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, Value, Weight
 from adjudge.verifiers.agents.search.signals import (
     SearchReference,
+    average_precisions,
     best_similarities,
     evidence_gains,
     holds,
@@ -78,7 +83,8 @@ class SearchTurnsVerifier(TrajectoryVerifier[SearchReference]):
         answer = final_answer(trajectory, self.shape, several=self.several)
         searches = searches_of(trajectory, self.shape)
         gains, costs = self.gains_and_costs(searches, gold)
-        if fault := answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else ""):
+        fault = answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else "")
+        if fault and self.wants_answer:
             gains = [0.0] * len(gains)
             score = Score.scored(self.malformed, fault, answers=answer.blocks)
         else:
@@ -94,6 +100,11 @@ class SearchTurnsVerifier(TrajectoryVerifier[SearchReference]):
             steps=steps_at(searches, values, labels),
             evidence={**score.evidence, "gains": gains, "costs": costs, "forged": len(trajectory.forged())},
         )
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether a trajectory without one answer at its end is malformed."""
+        return True
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the value of a trajectory that could not be judged within the limits."""
@@ -149,7 +160,10 @@ class SearchGainVerifier(SearchTurnsVerifier):
     The reference is `{"answer": .., "evidence": [texts that must be found]}`.
 
     Attributes:
-        outcome: weight of the answer (ours).
+        measure: "coverage" pays a search for the share of gold evidence that it finds first, at any rank;
+            "average_precision" for the average precision of its documents.
+        outcome: weight of the answer (ours); 0 with "average_precision" wants no answer, for a policy that only
+            searches.
         gain: weight of the evidence (ours).
         cost: what each search beyond `free` costs (ours); attempts count, whether answered or not.
         free: how many searches cost nothing (ours).
@@ -158,10 +172,16 @@ class SearchGainVerifier(SearchTurnsVerifier):
     name: ClassVar[str] = "search_gain"
     version: ClassVar[str] = "1"
 
+    measure: Literal["coverage", "average_precision"] = "coverage"
     outcome: Weight = 1.0
     gain: Weight = 0.5
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether a trajectory without one answer at its end is malformed."""
+        return self.outcome > 0 or self.measure == "coverage"
 
     def read_reference(self, reference: Any) -> SearchReference:
         """Return the answers and the evidence."""
@@ -170,12 +190,22 @@ class SearchGainVerifier(SearchTurnsVerifier):
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
         returned = [[f"{one.title}\n{one.text}" for one in search.documents()] for search in searches]
-        covered = [[float(any(holds(one, [text]) for one in texts)) for text in gold.documents] for texts in returned]
-        gains = [self.gain * share for share in evidence_gains(covered)]
+        held = [
+            [[at for at, text in enumerate(gold.documents) if holds(one, [text])] for one in texts]
+            for texts in returned
+        ]
+        if self.measure == "average_precision":
+            shares = average_precisions(held, len(gold.documents))
+        else:
+            covered = [{at for holding in rows for at in holding} for rows in held]
+            shares = evidence_gains([[float(at in found) for at in range(len(gold.documents))] for found in covered])
+        gains = [self.gain * share for share in shares]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return what the answer is worth."""
+        if not self.wants_answer:
+            return Score.scored(0.0, searches=len(searches))
         right = float(gold.is_answer(answer))
         evidence: dict[str, Any] = {"answer": shorten(answer), "answer_value": right, "searches": len(searches)}
         return Score.scored(self.outcome * right, "" if right else "wrong", **evidence)

@@ -3,9 +3,9 @@
 Where the transform stands decides when the change happens.  Around a part of a `Weighted` it normalises *before*
 mixing; around the whole `Weighted` it normalises *after*.
 
-`Affine` and `Clip` look at one value; `Rank` and `ZScore` at the scored members of the samples that share a group
-in one call: a transform with one of these says `groupwise = True` and must be given whole groups.  Failed and abstained
-members keep their status: they neither vote nor get a number.
+`Affine`, `Clip` and `Threshold` look at one value; `Rank` and `ZScore` at the scored members of the samples that share
+a group in one call: a transform with one of these says `groupwise = True` and must be given whole groups.  Failed and
+abstained members keep their status: they neither vote nor get a number.
 
 Not covered: statistics across groups or batches, which would make a score depend on the batch.
 """
@@ -80,6 +80,22 @@ class Clip(Options, Step, what="Clip option"):
 
 
 @dataclass(frozen=True)
+class Threshold(Options, Step, what="Threshold option"):
+    """`high` for a value above `above`, else `low`.
+
+    HuatuoGPT-o1 pays 1 for a chance above 0.4 and 0.1 otherwise: `{above: 0.4, high: 1.0, low: 0.1}`.
+    """
+
+    above: float = 0.5
+    high: float = 1.0
+    low: float = 0.0
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return `high` or `low` for each value."""
+        return [self.high if value > self.above else self.low for value in values]
+
+
+@dataclass(frozen=True)
 class Rank(Step):
     """The rank in the group, from 0 (lowest) to 1 (highest); equal values share the mean of their ranks.
 
@@ -125,7 +141,13 @@ class ZScore(Options, Step, what="ZScore option"):
         return [(value - mean) / (spread + self.eps) for value in values]
 
 
-STEPS: dict[str, type[Step]] = {"affine": Affine, "clip": Clip, "rank": Rank, "zscore": ZScore}
+STEPS: dict[str, type[Step]] = {
+    "affine": Affine,
+    "clip": Clip,
+    "threshold": Threshold,
+    "rank": Rank,
+    "zscore": ZScore,
+}
 
 
 def step_of(entry: Any) -> Step:
@@ -172,7 +194,7 @@ class Transform(Composite):
             raise ValueError(f"{self.name!r} has no steps; try {self.example}")
         for step in self.steps:
             if not isinstance(step, Step):
-                raise ValueError(f"{self.name!r} has the step {step!r}; use Affine, Clip, Rank or ZScore")
+                raise ValueError(f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Rank or ZScore")
 
     @classmethod
     def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:

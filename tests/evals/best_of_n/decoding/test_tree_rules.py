@@ -147,7 +147,7 @@ async def rounds_of(grown: Tree, count: int) -> Sequence[object]:
 
 
 def test_published_numbers() -> None:
-    """Defaults of `MCTS_Task` in both codes; 0.1 in a formula is the `eps` of one, 1 the `inf` of the other."""
+    """Defaults of `MCTS_Task` in both codes; ReST-RL's 0.1 is its `eps`, ReST-MCTS*'s 1 its `inf`."""
     assert GROWTHS["uct"] == Growth(rule="uct", c=0.7, expand=3, keep=0, roll_steps=3, roll_weight=0.5, stop_at=None)
     vm_mcts = Growth(rule="vm_mcts", c=0.2, expand=5, keep=3, roll_steps=0, roll_weight=0.5, stop_at=None)
     assert GROWTHS["vm_mcts"] == vm_mcts

@@ -7,8 +7,10 @@ import json
 import logging
 import math
 import random
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -19,7 +21,9 @@ from tests.rl_integration.server.dashboard.conftest import Lengths, Serve
 from tests.small_disk import needs_small_disk, printed_on_a_small_disk
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.whole_run import SHORTEST, SLOTS, HistoryFile, WholeRun
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
@@ -114,7 +118,7 @@ def test_what_was_kept_goes_on(tmp_path: Path) -> None:
     for one in (run, again["math"]):
         one.note({("train", "a"): outcomes()}, START + 90_000, 700)
     assert again["math"].dump() == run.dump()
-    assert [one.name for one in tmp_path.iterdir()] == ["history.json"]
+    assert {one.name for one in tmp_path.iterdir()} == {"history.json", ".history.json.lock"}
 
 
 def kept(interval: Any = 10, *row: Any) -> str:
@@ -217,10 +221,55 @@ print(kept())
 """
 
 
+def test_a_second_process_is_refused_and_one_that_comes_after_the_first_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    code = f"from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile; HistoryFile({str(path)!r})"
+
+    def second() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
+
+    first = HistoryFile(str(path))
+    refused = second()
+    first.close()
+    assert refused.returncode == 1
+    assert f"another process keeps the history '{path}'; each server needs a file of its own" in refused.stderr
+    assert second().returncode == 0
+
+
+def test_a_file_from_a_clock_that_was_ahead_is_followed_by_what_comes(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    ahead = time.time() + 30 * 86_400
+    run = WholeRun()
+    for look in range(1, 4):
+        run.note({("train", ""): outcomes()}, ahead + 20 * look, look)
+    row = {"format": "adjudge history 1", "written": ahead, "scorers": {"exact": run.dump()}}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    with RewardService({"exact": "exact"}) as service:
+        host = Host(service, ServerConfig(history=str(path)))
+        board = Board(host, None)
+        service.score_blocking("exact", [Sample(prompt="q", response="x", reference="x")])
+        rows: list[Any] = []
+        while sum(row[3] for row in rows) < 4:
+            board.look(0.0)
+            found = board.moment()
+            rows, interval = (found["scorers"][0]["run"][name] for name in ("rows", "interval"))
+    assert interval == SHORTEST, "no finer points were given up for a month that never was"
+    assert [row[0] - rows[0][0] for row in rows[:3]] == [0, 2, 4]
+    assert rows[-1][0] * interval <= found["now"] < (rows[-1][0] + 2) * interval
+
+
+def test_a_run_that_begins_at_the_epoch_is_not_moved_before_it() -> None:
+    run = WholeRun()
+    run.note({("train", ""): outcomes()}, 30.0, 1)
+    run.note({("train", ""): outcomes()}, 1000.0, 1)
+    run.end_by(0.0)
+    assert [row[0] for row in WholeRun.load(run.dump()).rows()] == [0, 97]
+
+
 @needs_small_disk
 def test_a_full_disk_costs_a_warning_and_no_request(tmp_path: Path) -> None:
     first, full, warning, during, again, at_the_end = printed_on_a_small_disk(FULL_DISK, tmp_path)
-    assert (first, full, during) == ("1.0", "full", "1.0 1 ['filler', 'history.json']")
+    assert (first, full, during) == ("1.0", "full", "1.0 1 ['.history.json.lock', 'filler', 'history.json']")
     assert "No space left" in json.loads(warning)["error"]
     assert "its room" in json.loads(warning)["remedy"]
     assert json.loads(again)["error"] == "none any more"

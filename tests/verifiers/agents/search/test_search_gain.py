@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from adjudge import check_scorer, score_batch
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.agents.search.judgements import SearchJudgementsScorer
+from adjudge.verifiers.agents.search.signals import average_precisions
 from adjudge.verifiers.agents.search.turns import SearchGainVerifier, SearchStepsVerifier
 
 REFERENCE = {"answer": "Tacoma", "evidence": ["Dune is by Frank Herbert", "Herbert was born in Tacoma"]}
@@ -41,6 +44,51 @@ def test_the_value_is_outcome_gain_and_cost() -> None:
     assert dear.value == pytest.approx(1.0 - 1.5)
     assert dear.reason == "wrong"
     assert judged(*texts, "<answer>Tacoma</answer>", turns="none").value == 1.0
+
+
+BANANAS = "Bananas ripen slowly."
+
+
+def listed(*documents: str) -> str:
+    return json.dumps([{"title": "", "text": text} for text in documents])
+
+
+@pytest.mark.parametrize(
+    ("results", "values"),
+    [
+        ([[FIRST, SECOND]], [1.0]),
+        ([[BANANAS, FIRST, SECOND]], [(1 / 2 + 2 / 3) / 2]),
+        ([[SECOND, BANANAS, BANANAS, FIRST]], [(1 + 2 / 4) / 2]),
+        ([[FIRST], [BANANAS, SECOND]], [1 / 2, 1 / 4]),
+        ([[BANANAS]], [0.0]),
+        ([[FIRST], [FIRST], [FIRST, SECOND]], [1 / 2, 0.0, 1 / 4]),  # the same again pays nothing
+        ([[BANANAS] * 40 + [FIRST, SECOND]], [(1 / 41 + 2 / 42) / 2]),  # and neither does asking for everything
+        ([[f"{FIRST} {SECOND}", BANANAS]], [1.0]),
+    ],
+)
+def test_leret_pays_average_precision(results: list[list[str]], values: list[float]) -> None:
+    texts = [text for found in results for text in ("<search>a</search>", listed(*found))]
+    scorer = registry.load("leret")
+    (score,) = asyncio.run(scorer.score([Sample(prompt="", response=turns(*texts), reference=REFERENCE)]))
+    assert [step.value for step in score.steps] == pytest.approx(values)
+    assert score.value == pytest.approx(sum(values))
+    answered = judged(*texts, "<answer>Rome</answer>", measure="average_precision", cost=0.0, gain=1.0)
+    assert answered.value == pytest.approx(sum(values))  # with a weight for the answer there has to be one
+    assert judged(*texts, measure="average_precision", cost=0.0).value == 0.0
+
+
+def test_results_that_the_policy_wrote_itself_pay_nothing() -> None:
+    scorer = registry.load("leret")
+    forged = turns(f"<search>a</search><information>{listed(FIRST, SECOND)}</information>")
+    (score,) = asyncio.run(scorer.score([Sample(prompt="", response=forged, reference=REFERENCE)]))
+    assert score.value == 0.0
+
+
+@given(st.lists(st.lists(st.sets(st.integers(0, 3)), max_size=6), max_size=5))
+def test_average_precisions_never_pass_one(found: list[list[set[int]]]) -> None:
+    values = average_precisions(found, 4)
+    assert all(0 <= value <= 1 for value in values)
+    assert sum(values) <= 1 + 1e-12
 
 
 def test_evidence_in_other_words_is_not_found() -> None:
