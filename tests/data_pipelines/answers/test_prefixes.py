@@ -37,6 +37,8 @@ def test_beginnings_of_the_best_answer_join_prompts_whose_scores_differ(tmp_path
         row("equal", "y", 1.0),
         row("close", "x", 1.0),
         row("close", "y", 0.91),
+        row("apart", "x", 0.88),
+        row("apart", "y", 0.76),
         row("weak", "x\ny", 0.8),
         row("weak", "z", 0.2),
         row("unknown", "x", None),
@@ -46,9 +48,9 @@ def test_beginnings_of_the_best_answer_join_prompts_whose_scores_differ(tmp_path
     begun = [one["begun"] for one in made if one["prompt"] == "good"]
     assert len(begun) == 1 + 2  # half of three lines, rounded up
     assert set(begun[1:]) <= {"a\n", "a\nb\n", "a\nb\nc\n"}
-    assert [one["begun"] for one in made if one["prompt"] != "good"] == [""]
+    assert [one["begun"] for one in made if one["prompt"] != "good"] == ["", ""]
     assert made[-1]["prompt"] == "weak"
-    assert report.dropped == {"little_spread": 2, "not_best": 5, "unknown_score": 1}
+    assert report.dropped == {"little_spread": 2, "not_best": 6, "unknown_score": 1}
     assert report.counts["prefixes"] == 2
     assert made_of(tmp_path, rows)[1] == made
 

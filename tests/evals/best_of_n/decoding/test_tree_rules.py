@@ -122,6 +122,7 @@ CASES = {
     "wander": ("uct", {"c": 4.0}),
     "vm published": ("vm_mcts", {}),
     "vm narrow": ("vm_mcts", {"keep": 1, "c": 1.0}),
+    "vm close": ("vm_mcts", {"keep": 3, "c": 0.7, "expand": 5}),
     "vm wander": ("vm_mcts", {"keep": 2, "c": 4.0, "expand": 4}),
 }
 
