@@ -246,12 +246,10 @@ class Board:
 
     def lanes(self) -> Lanes:
         """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
-        ...
         return self._host.service.stats(), {}
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
         """Return what the page shows now, without the points and samples up to those that it has."""
-        ...
         with self._lock:
             now = self._tick
             tick = tick if tick <= now else 0  # another server's
@@ -378,9 +376,11 @@ class Shown(Protocol):
 
     def lanes(self) -> Lanes:
         """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
+        ...
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
         """Return what the page shows now, without the points and samples up to those that it has."""
+        ...
 
 
 def dashboard(board: Shown) -> APIRouter:
