@@ -107,7 +107,8 @@ def search_run(folder: Path, *, steps: int, seed: int = 0, shown: int = 600) -> 
         "the run",
     )
     tasks = [
-        Task(id=str(at), prompt=row["prompt"], reference=row["reference"]) for at, row in enumerate(rows[:_TRAINED_ON])
+        Task(id=one, prompt=f"{one}?", reference=row["reference"])
+        for one, row in zip(PEOPLE[:_TRAINED_ON], rows, strict=False)
     ]
     seen = warm_up(policy, tasks, config, enough=0.6, most=shown, show=show)
     policy.save(folder / "model")
