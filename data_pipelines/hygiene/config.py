@@ -141,7 +141,7 @@ class DifficultyConfig(HygieneConfig):
 
 
 FilterRule: TypeAlias = Literal[
-    "spread", "relative_spread", "spread_quantile", "pf_ppo", "guessed", "length", "repetition"
+    "spread", "relative_spread", "spread_quantile", "pf_ppo", "passed", "guessed", "length", "repetition"
 ]
 
 
@@ -156,7 +156,8 @@ class FilterConfig(HygieneConfig):
     rule: FilterRule = "spread"
     """spread: prompts whose scores differ.  relative_spread: prompts whose scores differ by --beta times the mean
     deviation of all (RLPR).  spread_quantile: prompts above a quantile of the deviations. pf_ppo: responses by the
-    weights under which scores tell most about --true-column (PF-PPO). guessed: prompts that the tries in --guesses did
+    weights under which scores tell most about --true-column (PF-PPO). passed: responses with a score of --pass-score or
+    more (rejection sampling). guessed: prompts that the tries in --guesses did
     not solve (Kimi k1.5). length, repetition: rows by their text."""
 
     score_column: str = ""
@@ -190,7 +191,7 @@ class FilterConfig(HygieneConfig):
     """guessed: file of scored tries to answer without reasoning, with the same prompts or groups."""
 
     pass_score: float = 0.5
-    """guessed: a score of at least this is right."""
+    """passed, guessed: a score of at least this is right."""
 
     guessed_times: Annotated[int, Range(ge=1)] = 1
     """guessed: so many right tries show that a prompt can be guessed."""

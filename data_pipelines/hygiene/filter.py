@@ -39,6 +39,12 @@ from adjudge.response_weights import KEEPING, Keeping, explained, response_weigh
 _ROUNDED = 1 - 1e-9  # a mean of equal deviations may come out a last bit above them
 
 
+def _check_single(names: Sequence[str], first: Sequence[Mapping[str, Any]], rule: str) -> None:
+    for name in names:
+        if name and any(isinstance(Column(name).of(row), list) for row in first):
+            raise ValueError(f"the column {name!r} holds lists; --rule {rule} needs one response in each row")
+
+
 class _SpreadFilter(PromptSieve[FilterConfig]):
     """Keeps prompts by the standard deviation of their scores, with n - 1 below."""
 
@@ -98,9 +104,7 @@ class _ResponseFilter(PromptSieve[FilterConfig]):
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         notes, true_column = super().check(columns, first), self.config.true_column
-        for name in (self.scores.column.name, true_column):
-            if name and any(isinstance(Column(name).of(row), list) for row in first):
-                raise ValueError(f"the column {name!r} holds lists; --rule pf_ppo needs one response in each row")
+        _check_single((self.scores.column.name, true_column), first, "pf_ppo")
         if true_column:
             self._truth, _ = row_scores(true_column, columns, first, "--true-column")
         return notes
@@ -152,6 +156,25 @@ class _ResponseFilter(PromptSieve[FilterConfig]):
 
     def summary(self) -> Mapping[str, float]:
         return {f"r2_{policy}": share for policy, share in self._explained.items()}
+
+
+class _PassedFilter(Sieve[FilterConfig]):
+    """Keeps responses by their own scores."""
+
+    name = "filter passed"
+    uses = ("score_column", "pass_score")
+    why: Mapping[str, Kind] = {"score": "number"}
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        self._scores, notes = row_scores(self.config.score_column, columns, first)
+        _check_single((self._scores.column.name,), first, "passed")
+        return notes
+
+    def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
+        score = self._scores.one(row)
+        if score is None:
+            return Verdict(reason="unknown_score")
+        return KEPT if score >= self.config.pass_score else Verdict(reason="not_passed", columns={"score": score})
 
 
 class _GuessedFilter(Sieve[FilterConfig]):
@@ -249,6 +272,7 @@ _SIEVES: Final[Mapping[str, type[Sieve[FilterConfig]]]] = {
     "relative_spread": _SpreadFilter,
     "spread_quantile": _SpreadFilter,
     "pf_ppo": _ResponseFilter,
+    "passed": _PassedFilter,
     "guessed": _GuessedFilter,
     "length": _LengthFilter,
     "repetition": _RepetitionFilter,

@@ -326,7 +326,7 @@ def _check_files(wanted: Wanted, heads: Sequence[tuple[str, Sequence[Row]]], col
 
 def _first_samples(columns: ColumnMap, peeked: list[Row]) -> list[Sample]:
     sampler = Sampler(columns=columns)
-    items = [item for row in peeked if row.data is not None for item in sampler.items(row, "")]
+    items = [item for row in peeked if row.data is not None for item in sampler.items(row, sampler.group_of(row))]
     samples = [item.sample for item in items if item.sample is not None]
     if items and not samples:
         raise ValueError(f"none of the first {len(items)} responses can be read: {items[0].error}; name other columns")

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
+from adjudge.data_pipelines.steps.growth import GrowthOptions
+from adjudge.data_pipelines.steps.growth import Rule as GrowthRule
 from adjudge.data_pipelines.steps.rollouts import Hardness
 from adjudge.data_pipelines.steps.searches import TreeOptions
 from adjudge.io.jobs.config import JobConfig
 from adjudge.options import Range
 from adjudge.responses.steps import Splitting
 
-Method: TypeAlias = Literal["mc", "binary", "tree", "pav", "rest_mcts", "consensus", "spa", "arithmetic", "worked"]
+Method: TypeAlias = Literal[
+    "mc", "binary", "tree", "pav", "rest_mcts", "mcts", "rmax_ts", "consensus", "spa", "arithmetic", "worked"
+]
 SpaRule: TypeAlias = Literal["regression", "centred"]
 Opinion: TypeAlias = Literal["mc", "binary"]
 
-WITH_ENGINE: frozenset[Method] = frozenset({"mc", "binary", "tree", "pav", "rest_mcts", "consensus"})
+WITH_ENGINE: frozenset[Method] = frozenset({"mc", "binary", "tree", "pav", "rest_mcts", "mcts", "rmax_ts", "consensus"})
+
+WITHOUT_SOLUTIONS: frozenset[Method] = frozenset({"tree", "mcts", "rmax_ts"})
+
+GAPS: Mapping[Splitting, str] = {"blank_line": "\n\n", "line": "\n"}
+"""What ends a step that is drawn by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepsConfig(JobConfig):
+class StepsConfig(GrowthOptions, JobConfig):
     """Label the steps of solutions: by rollouts, a worked solution, arithmetic, or the final rewards of many.
 
     Raises:
@@ -28,9 +39,10 @@ class StepsConfig(JobConfig):
 
     method: Method = "mc"
     """How labels are found: rollouts at every step (mc), halving for the first error (binary), a tree of rollouts
-    (tree), advantages of a prover (pav), ReST-MCTS* values (rest_mcts), mc or binary where a judge agrees
-    (consensus), regression of final rewards (spa), equations checked by a scorer (arithmetic), results compared
-    with a worked solution (worked)."""
+    (tree), advantages of a prover (pav), ReST-MCTS* values (rest_mcts), the same of the solutions that a guided tree
+    finds (mcts), or RMaxTS with a verifier of proofs (rmax_ts), mc or binary where a judge agrees (consensus),
+    regression of final rewards (spa), equations checked by a scorer (arithmetic), results compared with a worked
+    solution (worked)."""
 
     engine: str = ""
     """Who goes on from prefixes: transformers:MODEL, vllm:MODEL, openai:MODEL, or a mapping as YAML text."""
@@ -42,14 +54,16 @@ class StepsConfig(JobConfig):
     """Says which ends are right: a name, or a spec as YAML or JSON text."""
 
     critic: str = ""
-    """The judge of consensus: a scorer that gives a value for each step, such as {critic: {engine: ..}}."""
+    """The judge of consensus: a scorer that gives a value for each step, such as {critic: {engine: ..}}.
+    The guide of mcts: one that values prefixes, without the reference; without it, the share of --rollouts ends of a
+    prefix that are right."""
 
     prompt_column: str = "prompt"
     """Column of the problem: text or chat turns."""
 
     response_column: tuple[str, ...] = ("response",)
     """Column of the solution: text, a list of texts, or chat turns (spa).
-    Give it several times for several columns of a row; tree needs none."""
+    Give it several times for several columns of a row; tree, mcts and rmax_ts need none."""
 
     steps_column: str = ""
     """Column with the solution's steps as a list of texts; without it, --splitting cuts the solution."""
@@ -107,7 +121,20 @@ class StepsConfig(JobConfig):
     """Ridge of the regression (spa), in trajectories."""
 
     tree_searches: Annotated[int, Range(ge=1)] = 100
-    """Most wrong rollouts that a tree searches."""
+    """Most wrong rollouts that a tree searches; most rounds of mcts; proofs that rmax_ts draws."""
+
+    tree_rule: GrowthRule = "uct"
+    """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL) or puct (AlphaZero)."""
+
+    ends: str = r"\\boxed\{|####|[Ff]inal [Aa]nswer"
+    """A pattern that the last step of a solution holds (mcts); a step behind which nothing is added is the last one
+    too."""
+
+    step_tokens: Annotated[int, Range(ge=1)] = 256
+    """Most tokens of one step (mcts)."""
+
+    min_value: float | None = None
+    """Least value by the guide of a solution that is kept (mcts)."""
 
     tree_alpha: Annotated[float, Range(gt=0, le=1)] = 0.5
     """alpha of a tree: how strongly promising prefixes come first."""
@@ -159,8 +186,16 @@ class StepsConfig(JobConfig):
             )
         if self.prover and self.method != "pav":
             raise ValueError(f"--prover is for the method pav, and the method is {self.method}")
-        if self.critic and self.method != "consensus":
-            raise ValueError(f"--critic is for the method consensus, and the method is {self.method}")
+        if self.critic and self.method not in ("consensus", "mcts"):
+            raise ValueError(f"--critic is for the methods consensus and mcts, and the method is {self.method}")
+        if self.method == "mcts" and self.splitting not in GAPS:
+            raise ValueError(
+                f"--splitting is {self.splitting}; mcts draws step by step, which ends at a blank_line or line"
+            )
+        try:
+            re.compile(self.ends)
+        except re.error as error:
+            raise ValueError(f"--ends is {self.ends!r}, which is no regular expression: {error}") from error
         if self.method == "spa" and not self.outcome_column:
             raise ValueError("the method spa explains final rewards; name their column with --outcome-column")
 

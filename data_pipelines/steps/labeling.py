@@ -71,10 +71,10 @@ def maker_of(
     completer = _completer(config, config.engine, "--engine", engine) if config.method in WITH_ENGINE else None
     other = _completer(config, config.prover, "--prover", prover) if prover is not None or config.prover else None
     judge = None
-    if config.method == "consensus":
-        if critic is None and not config.critic:
-            raise ValueError("the method consensus needs a judge of steps; name a scorer with --critic")
+    if critic is not None or config.critic:
         judge = _scorer(critic if critic is not None else config.critic)
+    elif config.method == "consensus":
+        raise ValueError("the method consensus needs a judge of steps; name a scorer with --critic")
     return StepLabeller(
         Tools(
             config=config,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge.data_pipelines.pairs.answers import number_of
-from adjudge.data_pipelines.steps.config import WITH_ENGINE, StepsConfig
+from adjudge.data_pipelines.steps.config import WITH_ENGINE, WITHOUT_SOLUTIONS, StepsConfig
 from adjudge.data_pipelines.steps.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.lines import Unfit, fitted
@@ -108,7 +108,10 @@ class SolutionReader:
         config = self.config
         choice = Choice(columns, first)
         choice.given("prompt", config.prompt_column)
-        if not (config.method == "tree" and config.response_column == ("response",)) and not config.steps_column:
+        if (
+            not (config.method in WITHOUT_SOLUTIONS and config.response_column == ("response",))
+            and not config.steps_column
+        ):
             for name in config.response_column:
                 choice.given("response", name)
         if config.method == "worked" or config.reference_column != "reference":

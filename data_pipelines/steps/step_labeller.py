@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from adjudge.data_pipelines.steps.config import Method, StepsConfig
+from adjudge.data_pipelines.steps.collecting import collected
+from adjudge.data_pipelines.steps.config import WITHOUT_SOLUTIONS, Method, StepsConfig
 from adjudge.data_pipelines.steps.methods import Case, Tools, labelled
 from adjudge.data_pipelines.steps.rollouts import UNKNOWN, Estimate, Rollout, Spending, StepLabels, label_of, shares
 from adjudge.data_pipelines.steps.searches import Path, grow
@@ -45,7 +46,14 @@ class StepLabeller:
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Look for the columns, and whether the scorer can judge with what they hold."""
         self._reader.check(columns, first)
-        config = self._tools.config
+        config, critic = self._tools.config, self._tools.critic
+        if config.method == "mcts" and critic is not None:
+            try:
+                validate_sample(critic, Problem(prompt="x", reference=None, id="", group="").sample("x"))
+            except ValueError as error:
+                raise ValueError(
+                    f"--critic: {error}.  A guide never sees the reference; name one that needs none"
+                ) from error
         if config.method == "arithmetic" or (config.method == "worked" and config.outcome_column):
             return ()
         problems = [self._reader.problem(row, number) for number, row in enumerate(first)]
@@ -66,7 +74,7 @@ class StepLabeller:
         for solution in self._reader.solutions(row, problem):
             if not isinstance(solution, str):
                 solutions.append(solution)
-            elif solution != "bad_response" or self._tools.config.method != "tree":  # a tree needs none
+            elif solution != "bad_response" or self._tools.config.method not in WITHOUT_SOLUTIONS:
                 spending.drop(solution)
         try:
             return made_of(await self._rows(problem, solutions, spending), spending)
@@ -78,9 +86,12 @@ class StepLabeller:
         self, problem: Problem, solutions: Sequence[Solution], spending: Spending
     ) -> list[Mapping[str, Any]]:
         tools, method = self._tools, self._tools.config.method
-        outcomes = await self._outcomes(problem, solutions, spending)
+        finds = method in ("mcts", "rmax_ts")
+        outcomes = await self._outcomes(problem, [] if finds else solutions, spending)
         if method == "tree":
             return await self._tree_rows(problem, list(zip(solutions, outcomes, strict=True)), spending)
+        if finds:
+            return await self._found_rows(problem, spending)
         oracle = tools.oracle(problem, spending) if tools.completer is not None else None
         rows: list[Mapping[str, Any]] = []
         for solution, outcome in zip(solutions, outcomes, strict=True):
@@ -136,6 +147,22 @@ class StepLabeller:
             mine = calls * (at + 1) // parts - calls * at // parts  # rollouts of a tree belong to all its paths
             rows.append(row_of(solution, self._of(path, root), outcome=0.0, calls=mine, method="tree"))
         return rows
+
+    async def _found_rows(self, problem: Problem, spending: Spending) -> list[Mapping[str, Any]]:
+        found = await collected(problem, self._tools, spending)
+        if not any(right for _, _, right in found):
+            raise DroppedError("never_solved" if found else "nothing_found")
+        calls, parts = int(spending.counts["calls"]), len(found)
+        return [
+            row_of(
+                solution,
+                labels,
+                outcome=None if right is None else float(right),
+                calls=calls * (at + 1) // parts - calls * at // parts,  # draws of a tree belong to all its solutions
+                method=self._tools.config.method,
+            )
+            for at, (solution, labels, right) in enumerate(found)
+        ]
 
     def _of(self, path: Path, root: Estimate) -> StepLabels:
         """The labels of a path; steps that an earlier path shows have values and no labels, so none counts twice."""

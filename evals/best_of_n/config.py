@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+from adjudge.data_pipelines.steps.growth import GrowthOptions
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.io.columns import Wanted
 from adjudge.options import Range, named
@@ -191,7 +192,7 @@ class VotingConfig(AttemptsConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchConfig(EvalConfig):
+class SearchConfig(GrowthOptions, EvalConfig):
     """Measure what a scorer is worth as the guide of a search, beside best-of-n and a majority of the same budget.
 
     Every method gets the same number of generated tokens for each problem and stops at the end of the call in which it
@@ -220,17 +221,11 @@ class SearchConfig(EvalConfig):
     width: Annotated[int, Range(ge=1)] = 4
     """Solutions in a beam."""
 
-    expand: Annotated[int, Range(ge=1)] = 4
-    """Next steps that are drawn behind each prefix."""
-
     value_of: ValueOf = "prefix"
     """What guides: the value of the prefix, or the mean value of --rollouts ends from it."""
 
     rollouts: Annotated[int, Range(ge=1)] = 2
     """Ends that are drawn from a prefix, with --value-of rollouts."""
-
-    c_puct: Annotated[float, Range(ge=0)] = 0.5
-    """Weight of prefixes that were seldom visited (mcts)."""
 
     aggregate: str = ""
     """How the values of steps become one number, such as min; without it, the score's own value."""

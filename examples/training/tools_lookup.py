@@ -71,8 +71,16 @@ def shown(policy: Policy, task: Task, draw: random.Random) -> Shown:
     return policy.encode(task), [token for token, _ in ids], [own for _, own in ids]
 
 
-def warm_up(policy: Policy, tasks: Sequence[Task], config: RunConfig, *, enough: float, most: int) -> int:
-    """Learn from shown answers until so many of its own are right; return the steps it took."""
+def warm_up(
+    policy: Policy,
+    tasks: Sequence[Task],
+    config: RunConfig,
+    *,
+    enough: float,
+    most: int,
+    show: Callable[[Policy, Task, random.Random], Shown] = shown,
+) -> int:
+    """Learn from shown answers until its own have this mean score; return the steps it took."""
     draw = random.Random(config.seed)
     optimizer = torch.optim.AdamW(policy.model.parameters(), lr=3e-3)
     writer = open_writer(policy, TransformersGenerator(policy), config.rollouts.tools)
@@ -85,7 +93,7 @@ def warm_up(policy: Policy, tasks: Sequence[Task], config: RunConfig, *, enough:
                 )
                 if sum(score.value or 0.0 for score in scoring.wait()[0]) >= _TRIED * enough:
                     return step
-            batch = [shown(policy, draw.choice(tasks), draw) for _ in range(64)]
+            batch = [show(policy, draw.choice(tasks), draw) for _ in range(64)]
             longest = max(len(prompt) + len(answer) for prompt, answer, _ in batch)
             ids = torch.full((len(batch), longest), policy.pad)
             labels = torch.full((len(batch), longest), -100)

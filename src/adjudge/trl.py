@@ -37,6 +37,8 @@ class Reward(RowReward):
         name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
         end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
             cut off; TRL does not say so itself.
+        trainer_state: whether samples have the columns `step` and `progress`, from TRL's object of that name; columns
+            of the data set go before them.
 
     The others are those of `RowReward`.
     """
@@ -46,6 +48,7 @@ class Reward(RowReward):
     remedy = ""
     name: str = ""
     end_token: int | None = None
+    trainer_state: bool = False
 
     def __post_init__(self) -> None:
         """Load the scorers, and reject what cannot be meant."""
@@ -72,7 +75,8 @@ class Reward(RowReward):
         """
         count = len(completions)
         told = {name: cells for name, cells in columns.items() if isinstance(cells, list) and len(cells) == count}
-        rows = [{name: cells[place] for name, cells in told.items()} for place in range(count)]
+        known = _state(columns.get("trainer_state")) if self.trainer_state else {}
+        rows = [{**known, **{name: cells[place] for name, cells in told.items()}} for place in range(count)]
         ends = [self._end(ids) for ids in completion_ids] if completion_ids is not None else [None] * count
         if prompts is None:  # ms-swift gives the chats instead, each with its completion, and says how it ended
             prompts = [_asked(row.pop("messages", None)) for row in rows]
@@ -157,6 +161,16 @@ def _metrics(scores: Sequence[Score]) -> dict[str, float]:
             if part.value is not None:
                 parts.setdefault(f"part_{name}", []).append(part.value)
     return {**shares, **{name: sum(values) / len(values) for name, values in parts.items()}}
+
+
+def _state(state: Any) -> dict[str, float]:
+    """How far TRL's training is."""
+    if state is None:
+        raise ValueError(
+            "Reward option trainer_state=True, and TRL gave none; use TRL 0.24 or newer, or leave the option out"
+        )
+    step, steps = state.global_step, state.max_steps
+    return {"step": step, "progress": min(1.0, step / steps)} if steps > 0 else {"step": step}
 
 
 def _asked(chat: Any) -> list[Any]:

@@ -2,12 +2,12 @@
 
 With len the length of a response, min and max those of its group, and right what `scorer` gives `right` or more:
 
-- "kimi_k15" (Kimi k1.5, arXiv 2501.12599, section 2.3.3):
+- "kimi_k15" (Kimi k1.5, arXiv 2501.12599):
 
       lambda = 0.5 - (len - min) / (max - min)
       term   = lambda if right, min(0, lambda) if wrong;  0 for all where max = min
 
-- "conciser" (ConciseR, arXiv 2505.21178; the form is from memory, no code was released):
+- "conciser" (ConciseR, arXiv 2505.21178; the form is from memory; its repository holds no code):
 
       term = 1 - len / max_length, at least 0, where every response of the group is right, else 0
 

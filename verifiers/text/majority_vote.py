@@ -12,7 +12,7 @@ Sources: TTRL (arXiv 2504.16084) and ETTRL (arXiv 2508.11356), whose label is th
 the answer that came first.
 
 What a policy can do with it: agree with itself.  A group that gives one wrong answer scores 1 throughout, and a run
-that has come there stays there: this is the collapse that TTRL reports where a model is mostly wrong at the start.
+that has come there stays there: this is the known collapse of TTRL, where a model is mostly wrong at first.
 Watch the share of the largest camp (`evidence["votes"]`) and a held-out set with labels.
 
 With a scorer of likeness, such as `token_f1`, and `right: 0.9`, near texts stand in one camp.

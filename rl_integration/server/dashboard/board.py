@@ -171,9 +171,11 @@ class Numbers(Protocol):
 
     def stats(self) -> list[LaneStats]:
         """Return the numbers of every scorer."""
+        ...
 
     def take_outcomes(self) -> dict[str, dict[tuple[Traffic, str], Outcomes]]:
         """Return what became of each scorer's samples since the last call, by traffic and client."""
+        ...
 
 
 class Subject(Protocol):
@@ -186,6 +188,7 @@ class Subject(Protocol):
     @property
     def service(self) -> Numbers:
         """What has the numbers."""
+        ...
 
 
 Lanes: TypeAlias = tuple[list[LaneStats], dict[str, list[LaneStats]]]
@@ -366,15 +369,18 @@ class Shown(Protocol):
 
     def ticking(self) -> AbstractAsyncContextManager[None]:
         """Look at the service for as long as this is open."""
+        ...
 
     def close(self) -> None:
         """Take a last look."""
 
     def lanes(self) -> Lanes:
         """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
+        ...
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
         """Return what the page shows now, without the points and samples up to those that it has."""
+        ...
 
 
 def dashboard(board: Shown) -> APIRouter:

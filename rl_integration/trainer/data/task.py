@@ -25,6 +25,7 @@ class Task:
         extra: further fields for the scorer.
         cohort: tasks that share it are scored together, by scorers that compare answers: a pair in both orders.  They
             must be drawn in one batch; "" for a task by itself.
+        begun: what its answers begin with; the policy writes what follows, and learns from that alone.
     """
 
     id: str
@@ -32,6 +33,16 @@ class Task:
     reference: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     cohort: str = ""
+    begun: str = ""
+
+    @property
+    def opening(self) -> str | Sequence[Message]:
+        """What the policy goes on from: the prompt, and what was begun."""
+        if not self.begun:
+            return self.prompt
+        if isinstance(self.prompt, str):
+            return self.prompt + self.begun
+        return [*self.prompt, {"role": "assistant", "content": self.begun}]
 
     def sample(
         self, response: str | Sequence[Message], *, id: str, finish_reason: str | None, tokens: int = 0
@@ -39,7 +50,7 @@ class Task:
         """Return an answer to it as a sample; answers of one task, or one cohort, are a group."""
         return Sample(
             prompt=self.prompt,
-            response=response,
+            response=self.begun + response if isinstance(response, str) else response,
             reference=self.reference,
             id=id,
             group=self.cohort or self.id,

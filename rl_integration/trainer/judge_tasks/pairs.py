@@ -58,7 +58,7 @@ def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
 def _renderer(template: str) -> Callable[..., Prompt]:
     """What fills a template in; `ValueError` if there is none of that name."""
     loaded = load_template(template)
-    return lambda **values: loaded.render(values).messages
+    return lambda **values: loaded.render(values).prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,10 @@ def run_facts(
         for name, value in options.items()
         if not any(name == one or name.startswith(f"{one}.") for one in free)
     }
-    told = [[task.id, task.prompt, task.reference, dict(task.extra), task.cohort] for task in tasks]
+    told = [
+        [task.id, task.prompt, task.reference, dict(task.extra), task.cohort, *filter(None, [task.begun])]
+        for task in tasks
+    ]
     weights = list(policy.model.named_parameters())
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)

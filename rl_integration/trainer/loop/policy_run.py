@@ -145,8 +145,12 @@ def _tasks(config: RunFile) -> RunTasks:
         checks.append(_reward_check("guard.gold", config.guard.gold, config))
 
     # Where others speak, answers are turns, whatever way calls are written in; scorers of turns refuse a text.
-    spoken = config.rollouts.tools is not None or config.rollouts.user is not None
-    response = [{"role": "assistant", "content": ""}] if spoken else ""
+    others = [name for name in ("tools", "user") if getattr(config.rollouts, name) is not None]
+    response = [{"role": "assistant", "content": ""}] if others else ""
+    if config.data.begun and others:
+        raise ValueError(
+            f"data.begun begins an answer of one turn, and rollouts.{others[0]} makes answers of several; drop one"
+        )
     if config.rollouts.user is not None:
         checks.append(config.rollouts.user.opened().check)
         if SESSION in config.data.extra:
@@ -164,7 +168,7 @@ def _tasks(config: RunFile) -> RunTasks:
     def accept(sample: Sample) -> None:
         for check in checks:
             try:
-                check(replace(sample, response=response, extra={**sample.extra, **facts}))
+                check(replace(sample, response=response or sample.response, extra={**sample.extra, **facts}))
             except ValueError as error:
                 wanted = next((name for name in TRIAL if name not in facts and f"'{name}'" in str(error)), None)
                 if wanted is None:

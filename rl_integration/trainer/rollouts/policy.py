@@ -239,10 +239,11 @@ class Policy:
         Raises:
             ValueError: the prompt is empty, or the template refuses it.
         """
-        if isinstance(task.prompt, str):
-            ids: tuple[int, ...] = tuple(self.tokenizer(task.prompt, verbose=False)["input_ids"])
+        opening = task.opening
+        if isinstance(opening, str):
+            ids: tuple[int, ...] = tuple(self.tokenizer(opening, verbose=False)["input_ids"])
         else:
-            (read,) = self.tokens.read([task.prompt])
+            (read,) = self.tokens.read([opening])
             if isinstance(read, Fault):
                 raise ValueError(f"the prompt of task {task.id!r} cannot be written: {read.detail}")
             ids = read

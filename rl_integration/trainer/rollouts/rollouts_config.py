@@ -172,6 +172,8 @@ class TaskFiles(DatasetChoice, Options, what="data option"):
         extra: columns that the reward or the curriculum asks for by name.
         cohort: column of the name that tasks share which are scored together, such as a pair in both orders; they are
             trained on, held out or left out together.  "" for tasks by themselves.
+        begun: column of what an answer begins with, of which the policy writes the rest, as `adjudge data prefixes`
+            makes it; "" for whole answers.
         split: of data sets that have several.
         subset: configuration of a data set on the hub.
         revision: commit, tag or branch of a data set on the hub.
@@ -194,6 +196,7 @@ class TaskFiles(DatasetChoice, Options, what="data option"):
     id: str = ""
     extra: tuple[str, ...] = ()
     cohort: str = ""
+    begun: str = ""
     limit: Count | None = None
     template: str = PLACE
     chat: bool = False

@@ -70,12 +70,15 @@ class SearchTool(Options, what="search tool option"):
         name: what it is called by.
         count: most texts of an answer.
         max_text: characters of each that are shown.
+        numbered: begin each with `Doc 1(Title: "...")`, as Search-R1 does: so rewards of search agents tell the
+            texts of an answer apart, and see which of them came before.
     """
 
     documents: str
     name: str = "search"
     count: Count = 3
     max_text: Count = 500
+    numbered: bool = False
 
     description = "Search a collection of texts. The best matches are returned."
     parameters = one_text("query", "words to look for")
@@ -90,7 +93,8 @@ class SearchTool(Options, what="search tool option"):
         if not asked:
             return ToolAnswer(text="error: the query has no words", ok=False)
         places = self._index.best(" ".join(asked), self.count)
-        return ToolAnswer(text="\n".join(map(self._shown, places)) or "(nothing was found)")
+        texts = [self._shown(place, number) for number, place in enumerate(places, 1)]
+        return ToolAnswer(text="\n".join(texts) or "(nothing was found)")
 
     @cached_property
     def _texts(self) -> list[tuple[str, str]]:
@@ -107,9 +111,11 @@ class SearchTool(Options, what="search tool option"):
     def _index(self) -> Bm25:
         return Bm25([f"{title}\n{text}" for title, text in self._texts])
 
-    def _shown(self, place: int) -> str:
+    def _shown(self, place: int, number: int) -> str:
         title, text = self._texts[place]
         shown = text if len(text) <= self.max_text else f"{text[: self.max_text]}... ({len(text)} characters)"
+        if self.numbered:
+            return f'Doc {number}(Title: "{title.replace(chr(34), chr(39))}") {shown}'
         return f"[{title}] {shown}" if title else shown
 
 

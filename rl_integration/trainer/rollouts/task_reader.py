@@ -219,7 +219,7 @@ def _read(
             left_out.add("the reward cannot judge it", f"{where}: {error}")
             parted.add(made.cohort)
             continue
-        same = digest([prompt_key(made), made.reference, made.extra])
+        same = digest([prompt_key(made), made.reference, made.extra, made.begun])
         if same in seen:
             left_out.add("the prompt and reference of an earlier row", where)
             if seen[same] != made.cohort:  # else the cohort has it already
@@ -247,8 +247,7 @@ def _columns(files: TaskFiles, path: str, source: Source) -> ColumnMap:
     names = source.columns() or list(dict.fromkeys(name for row in rows for name in row))
     choice = Choice(names, rows, taken=[name for name in (files.prompt, files.reference) if name], flag=_option)
     try:
-        if files.cohort:
-            choice.given("cohort", files.cohort)
+        choice.check({"cohort": files.cohort, "begun": files.begun})
         prompt = choice.pick("prompt", files.prompt)
         if prompt is None:
             raise ValueError(no_column("prompt", choice.known, _option("prompt")))
@@ -278,7 +277,18 @@ def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
         reference=item.sample.reference,
         extra=item.sample.extra,
         cohort=_cohort(row, files),
+        begun=_begun(row, files),
     )
+
+
+def _begun(row: Row, files: TaskFiles) -> str:
+    """What a row's answer begins with."""
+    begun = MISSING if row.data is None or not files.begun else Column(files.begun).of(row.data)
+    if begun is MISSING or begun is None:
+        return ""
+    if not isinstance(begun, str):
+        raise _Unusable("what was begun is no text", f"{files.begun!r} holds {type(begun).__name__}")
+    return begun
 
 
 def _cohort(row: Row, files: TaskFiles) -> str:

@@ -279,6 +279,15 @@ class Answering:
                 answered[place] = Answered(rollouts=rollouts[part], scores=scores[part])
         return [answered[place] for place in range(len(asks))]
 
+    def judged(self, rollouts: Sequence[Rollout]) -> list[Answered]:
+        """Return answers that are there already, each with its score; one by itself, also where groups are compared."""
+        scoring = Scoring(self._rewards, [rollout.task for rollout in rollouts], 1)
+        for place, rollout in enumerate(rollouts):
+            scoring.add(place, rollout)
+        scores, seconds = scoring.wait()
+        self.seconds_waiting += seconds
+        return [Answered(rollouts=[one], scores=[score]) for one, score in zip(rollouts, scores, strict=True)]
+
     def texts(self, asks: Sequence[Ask]) -> list[str]:
         """Return the first answer's text of each, without a score."""
         began = time.perf_counter()

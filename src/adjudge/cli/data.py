@@ -58,6 +58,8 @@ def _hygiene(name: str, line: str) -> Kind:
 _CARD: Final = "adjudge.io.cards.card_command:"
 
 KINDS: Final[Mapping[str, Kind]] = {
+    "sample": _kind("answers", "SampleConfig", "sampling:make_sample", "answers of a model to prompts"),
+    "prefixes": _kind("answers", "PrefixesConfig", "prefixes:make_prefixes", "beginnings of good answers as prompts"),
     "pairs": _kind("pairs", "PairsConfig", "maker:build_pairs", "preference pairs from scored answers"),
     "leaks": _kind("pairs", "LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
     "steps": _kind("steps", "StepsConfig", "labeling:label_steps", "a label for each step of a solution"),

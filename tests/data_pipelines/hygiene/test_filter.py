@@ -190,3 +190,13 @@ def test_every_rule_has_a_sieve_and_the_fingerprint_of_one_changes_with_its_opti
 def test_options_out_of_range_are_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         FilterConfig(input="x", output="y", **options)
+
+
+def test_responses_that_passed_stay_and_an_unknown_score_is_no_pass(tmp_path: Path) -> None:
+    rows, report = run(tmp_path, scored(a=[1.0, 0.5, 0.4], b=[None, 0.9]), rule="passed")
+    assert [row["score"] for row in rows] == [1.0, 0.5, 0.9]
+    assert report.dropped == {"not_passed": 1, "unknown_score": 1}
+    rows, _ = run(tmp_path, scored(a=[1.0, 0.5]), rule="passed", pass_score=1.0)
+    assert [row["score"] for row in rows] == [1.0]
+    with pytest.raises(ValueError, match="holds lists; --rule passed"):
+        run(tmp_path, [{"group": "a", "score": [1.0, 0.0]}], rule="passed")

@@ -459,6 +459,12 @@ def test_a_groupwise_scorer_gets_whole_groups(tmp_path: Path) -> None:
     assert [row["value"] for row in records(tmp_path / "lists.out.jsonl")] == [0.5, 1.0] * 5
 
 
+def test_a_scorer_of_groups_that_asks_for_one_is_tried_with_the_groups_of_the_rows(tmp_path: Path) -> None:
+    source = jsonl(tmp_path / "in.jsonl", [{"prompt": "1+1?", "response": ["\\boxed{2}", "\\boxed{2}", "\\boxed{3}"]}])
+    run_label(LabelConfig(input=source, output=str(tmp_path / "out.jsonl"), scorer="ttrl"))
+    assert [row["value"] for row in records(tmp_path / "out.jsonl")] == [1.0, 1.0, 0.0]
+
+
 def test_scattered_groups_are_refused_before_any_work(tmp_path: Path) -> None:
     rows = [{"response": "x", "group": f"g{index % 5}"} for index in range(10)]
     source = jsonl(tmp_path / "in.jsonl", rows)

@@ -177,7 +177,7 @@ def test_the_released_rule_is_the_reward_less_the_mean_of_the_others() -> None:
         ({"max_calls_per_row": 0}, "--max-calls-per-row"),
         ({"method": "pav", "rollouts": 2}, "--best-of is 4"),
         ({"prover": "transformers:m"}, "--prover is for the method pav"),
-        ({"critic": "critic"}, "--critic is for the method consensus"),
+        ({"critic": "critic"}, "--critic is for the methods consensus and mcts"),
         ({"method": "spa"}, "--outcome-column"),
         ({"outcome_column": ("a", "b")}, "one outcome for each response"),
         ({"response_column": ()}, "--response-column is empty"),

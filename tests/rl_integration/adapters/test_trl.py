@@ -178,6 +178,18 @@ def test_columns_become_extra() -> None:
     assert odd.seen[0].extra == {"level": 3, "meta": {"a": None}}
 
 
+def test_how_far_the_training_is_can_be_told() -> None:
+    odd = Odd()
+    reward = TrlReward(odd, reference="gold", trainer_state=True)
+    state = SimpleNamespace(global_step=3, max_steps=12)
+    rewarded(reward, gold=["2"], level=[3], trainer_state=state)
+    assert odd.seen[0].extra == {"step": 3, "progress": 0.25, "level": 3}
+    rewarded(reward, gold=["2"], progress=[0.5], trainer_state=SimpleNamespace(global_step=3, max_steps=0))
+    assert odd.seen[-1].extra == {"step": 3, "progress": 0.5}
+    with pytest.raises(ValueError, match="trainer_state=True, and TRL gave none"):
+        rewarded(reward, gold=["2"])
+
+
 @pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
 def test_a_reward_model_of_ours_gives_trl_the_numbers_that_it_gives_the_scorer(model: str, tmp_path: Path) -> None:
     """TRL loads the folder as a model of its own; the scorer reads the same answers.

@@ -9,6 +9,7 @@ the one that the update began with, x = logp_reference - logp, cut at 20 in size
 |---|---|---|
 | `clipped` | -min(ρA, clip(ρ, 1 - low, 1 + high) A); high > low is DAPO's clip-higher | PPO, GRPO, DAPO, GSPO, RLOO |
 | `detached` | -sg[min(ρ, ceiling)] A logp: a clipped token keeps its gradient | CISPO (arXiv 2506.13585) |
+| `masked` | -A logp, and 0 where ρ has left [1 - low, 1 + high] the way that A pulls | REC (arXiv 2509.24203) |
 | `plain` | -A logp / (1 + tau) | REINFORCE, PSR/NSR, AsymRE; OPMD with its tau |
 | `Injected` | -A f(p), f(p) = p / (p + gamma): for tokens that were written to another prompt | arXiv 2506.03106 |
 
@@ -192,6 +193,12 @@ def plain(advantages: Tensor, logp: Tensor, *, tau: float = 0.0) -> Tensor:
     return -advantages * logp / (1 + tau)
 
 
+def masked(rho: Tensor, advantages: Tensor, logp: Tensor, *, low: float, high: float) -> Tensor:
+    """Return (n, t) losses of REINFORCE, 0 where the ratio has left [1 - low, 1 + high] the way that A pulls."""
+    beyond = torch.where(advantages >= 0, rho > 1 + high, rho < 1 - low)
+    return -advantages * logp * ~beyond
+
+
 Estimator: TypeAlias = Literal["k1", "k2", "k3"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
@@ -224,7 +231,7 @@ class Injected(Options):
         return -tokens.advantages * chance / (chance + self.gamma)
 
 
-Surrogate: TypeAlias = Literal["clipped", "detached", "plain"]
+Surrogate: TypeAlias = Literal["clipped", "detached", "masked", "plain"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,10 +241,12 @@ class PolicyLoss(Options):
     Attributes:
         surrogate: the loss of a token .
         level: what the ratio is taken over (`tokens.ratio`); not read by `plain`.
-        clip_ratio_low: how far below 1 the ratio may fall, in [0, 1]; read by `clipped`.
-        clip_ratio_high: how far above 1 it may rise; read by `clipped`.
+        clip_ratio_low: how far below 1 the ratio may fall, in [0, 1]; read by `clipped` and `masked`.
+        clip_ratio_high: how far above 1 it may rise; read by `clipped` and `masked`.
         clip_ratio_c: the largest ratio that counts; None for no bound.  `detached` needs one.
         tau: what `plain` is tempered by.
+        log_ratio_coef: weight of the squared log-ratio to the policy that the update began with, by token; with
+            `plain`, half of the tau of Kimi k1.5's mirror descent (arXiv 2501.12599), as in Trinity-RFT.
         aggregation: from tokens to one number (`tokens.aggregate`).
         length: tokens that `constant` divides by: the longest response that may be sampled.
         beta: weight of the divergence from the reference policy.
@@ -255,6 +264,7 @@ class PolicyLoss(Options):
     clip_ratio_high: Annotated[float, Range(ge=0)] = 0.2
     clip_ratio_c: float | None = None
     tau: Annotated[float, Range(ge=0)] = 0.0
+    log_ratio_coef: Annotated[float, Range(ge=0)] = 0.0
     aggregation: Aggregation = "token_mean"
     length: Count = 1024
     beta: Annotated[float, Range(ge=0)] = 0.0
@@ -292,6 +302,8 @@ class PolicyLoss(Options):
         if tokens.injected is not None:
             losses = torch.where(tokens.injected.unsqueeze(1), self.injected(tokens), losses)
         metrics = self._metrics(tokens, rho)
+        if self.log_ratio_coef:
+            losses = losses + self.log_ratio_coef * (tokens.logp - tokens.old) ** 2
         if self.beta:
             reference = tokens.needs("reference_logp", f"beta={self.beta}")
             kl = kl_estimate(tokens.logp, reference, self.kl_estimator)
@@ -318,6 +330,9 @@ class PolicyLoss(Options):
                 )
             case "detached":
                 return detached(rho, tokens.advantages, tokens.logp, ceiling=self.clip_ratio_c or 0.0)
+            case "masked":
+                low, high = self.clip_ratio_low, self.clip_ratio_high
+                return masked(rho.detach(), tokens.advantages, tokens.logp, low=low, high=high)
             case "plain":
                 return plain(tokens.advantages, tokens.logp, tau=self.tau)
 
@@ -325,7 +340,7 @@ class PolicyLoss(Options):
     def _metrics(self, tokens: TokenBatch, rho: Tensor) -> dict[str, Tensor]:
         metrics = {"ratio": tokens.mean(rho)}
         match self.surrogate:
-            case "clipped":
+            case "clipped" | "masked":
                 metrics["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (tokens.advantages < 0))
                 metrics["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (tokens.advantages > 0))
             case "detached":

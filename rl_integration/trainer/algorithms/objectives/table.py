@@ -62,6 +62,7 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         # For samples of an older policy.
         "opmd": Objective(rule=SoftMean(), policy=PolicyLoss(surrogate="plain", tau=1.0)),
         "asymre": Objective(rule=Asymmetric(), policy=_PLAIN),
+        "rec": Objective(rule=GroupRelative(scale="none"), policy=PolicyLoss(surrogate="masked")),
         "rover": Objective(rule=GroupRelative(scale="none"), policy=Rover()),
         # Weights of tokens.
         "top_entropy": Objective(

@@ -11,7 +11,14 @@ from adjudge.options import named
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
-from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule, Refinements, RefinementsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
+    Demonstrations,
+    DemonstrationsRule,
+    Hints,
+    HintsRule,
+    Refinements,
+    RefinementsRule,
+)
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
 from adjudge.training.config_file import config_of, plain_config
@@ -93,12 +100,15 @@ class CurriculumChoice:
         return rules
 
 
-Improver: TypeAlias = Hints | Refinements
+Improver: TypeAlias = Hints | Refinements | Demonstrations
 """Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
 
-IMPROVERS: Mapping[str, RefinementsRule | HintsRule] = MappingProxyType(
+ImproverRule: TypeAlias = RefinementsRule | HintsRule | DemonstrationsRule
+
+IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
         "critique_grpo": RefinementsRule(),
+        "luffy": DemonstrationsRule(),
         "ghpo": HintsRule(),
         "nurl": HintsRule(column="hint", shares=(1.0,), plain=1, lead="\n\nHint: "),
     }
@@ -110,7 +120,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: critique_grpo, ghpo or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, luffy, ghpo or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 
@@ -137,7 +147,7 @@ class ImproverChoice:
             raise ValueError(f"the improver {self.name!r} cannot help tasks that are scored together; leave it out")
         return rule.made(policy, tasks)
 
-    def _rule(self) -> RefinementsRule | HintsRule | None:
+    def _rule(self) -> ImproverRule | None:
         if not self.name:
             return None
         published = named(IMPROVERS, self.name, "improver")

@@ -1,4 +1,4 @@
-"""What helps where answers are wrong: refinements (Critique-GRPO) and hints (GHPO, NuRL).
+"""What helps where answers are wrong: refinements (Critique-GRPO), hints (GHPO, NuRL), demonstrations (LUFFY).
 
 Scorers see every task as it stands in the data, and evaluations are never helped.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import numpy as np
 
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Message, Score
@@ -399,3 +401,81 @@ class Hints:
 def _holds(hint: str, gold: str) -> bool:
     """Whether a hint has the right answer in it, as words of its own."""
     return bool(gold) and re.search(rf"(?<!\w){re.escape(gold.strip())}(?!\w)", hint, re.IGNORECASE) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemonstrationsRule(Options):
+    """LUFFY (arXiv 2504.14945): an answer that somebody else wrote joins the group, and is learnt from as one of it.
+
+    It is judged like the others, and has a vote in the group's mean.  How likely its writer found it is not known, so
+    its loss is -A p / (p + 0.1) (`policy_loss.Injected`), which is the paper's policy shaping.
+
+    Attributes:
+        column: the field of a task's `extra` that holds the answer, a text.
+        only_unsolved: whether groups with a right answer are left as they are; the paper helps all.
+        right_above: a score above it is right.
+    """
+
+    column: str = "demonstration"
+    only_unsolved: bool = False
+    right_above: float = 0.5
+
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Demonstrations:
+        """Return what joins demonstrations to groups.
+
+        Raises:
+            ValueError: no task has one, or one is no text.
+        """
+        for task in tasks:
+            if not isinstance(task.extra.get(self.column, ""), str):
+                raise ValueError(
+                    f"the task {task.id!r} has a demonstration that is no text: {task.extra[self.column]!r:.80}"
+                )
+        if not any(task.extra.get(self.column) for task in tasks):
+            raise ValueError(
+                f"no task has a demonstration in the extra field {self.column!r}; name the column (data.extra, and the "
+                "option column)"
+            )
+        return Demonstrations(self, policy)
+
+
+class Demonstrations:
+    """Joins demonstrations to groups."""
+
+    def __init__(self, rule: DemonstrationsRule, policy: Policy) -> None:
+        self._rule = rule
+        self._policy = policy
+
+    def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
+        """Return the groups, each with its task's demonstration, if there is one that is short enough."""
+        found = {at: one for at, group in enumerate(groups) if (one := self._of(group, answering)) is not None}
+        improved = list(groups)
+        for at, more in zip(found, answering.judged([*found.values()]), strict=True):
+            improved[at] = answering.joined(groups[at], more)
+        right = sum(is_solved(improved[at], self._rule.right_above) for at in found)
+        return Improved(groups=improved, counts={"demonstrated": len(found), "demonstrated_solved": right})
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing."""
+
+    def _of(self, group: Answered, answering: Answering) -> Rollout | None:
+        first = group.rollouts[0]
+        text = quoted(self._policy, str(first.task.extra.get(self._rule.column, "")))
+        if not text or (self._rule.only_unsolved and is_solved(group, self._rule.right_above)):
+            return None
+        ids = (*self._policy.tokens.text(text), min(self._policy.ends))
+        if len(ids) > answering.max_new_tokens:
+            return None
+        return replace(
+            first,
+            id=f"{first.id}:shown",
+            ids=ids,
+            logprobs=np.full(len(ids), np.nan, dtype=np.float32),
+            own=np.ones(len(ids), dtype=np.bool_),
+            text=text,
+            finish_reason="stop",
+            turns=(),
+            path=(),
+            fault="",
+            origin="demonstration",
+        )

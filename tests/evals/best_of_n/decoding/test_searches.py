@@ -8,35 +8,26 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.evals.best_of_n.decoding.tree_engine import GAP, Letters, TreeEngine, letters_of
 
-from adjudge.data_pipelines.label.bench import LocalBench
+from adjudge.data_pipelines.steps import tree_search
+from adjudge.data_pipelines.steps.growth import GROWTHS, Growth, Rule
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
+from adjudge.data_pipelines.steps.tree_search import ROOT, Account, Finished, Guide, Valuing, Writer, tree
 from adjudge.engines.interface import Fault, Sampling
-from adjudge.evals.best_of_n import searches as paths
 from adjudge.evals.best_of_n.candidates import Said
 from adjudge.evals.best_of_n.config import SearchConfig
-from adjudge.evals.best_of_n.searches import (
-    ROOT,
-    Account,
-    Finished,
-    Guide,
-    MethodRun,
-    Searched,
-    Writer,
-    beam,
-    tree,
-    whole_solutions,
-)
+from adjudge.evals.best_of_n.searches import MethodRun, Searched, beam, whole_solutions
 from adjudge.evals.best_of_n.searching import choices_of, run_search
 from adjudge.evals.reports.result import Result
 from adjudge.io.errors import JobError
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 
 PROBLEM = Problem(prompt="p", reference="gold", id="0", group="")
@@ -56,8 +47,18 @@ def tools(
         max_tokens=100,
         account=Account(budget=budget, most=10_000),
     )
-    bench = LocalBench(Letters("planted", value))
-    return writer, Guide(PROBLEM, bench=bench, writer=writer, aggregate="", rollouts=rollouts)
+    return writer, Guide(PROBLEM, ask=asking(value), writer=writer, rollouts=rollouts)
+
+
+def asking(value: Callable[[str], float | None]) -> Valuing:
+    async def ask(samples: Sequence[Sample]) -> list[tuple[float | None, Cost]]:
+        return [(value(letters_of(str(one.response))), NO_COST) for one in samples]
+
+    return ask
+
+
+def growing(rule: Rule = "puct", **numbers: Any) -> Growth:
+    return replace(GROWTHS[rule], **numbers)
 
 
 def worth(letters: str) -> float:
@@ -93,7 +94,7 @@ def test_a_beam_is_that_of_the_explicit_tree(width: int) -> None:
 def test_a_tree_search_that_may_see_all_finds_the_best() -> None:
     best = max(("".join(one) for one in itertools.product("abc", repeat=3)), key=worth)
     writer, guide = tools(TreeEngine(3, cycle=True), worth, budget=39)  # 3 + 9 + 27 letters are the whole tree
-    found = asyncio.run(tree(writer, guide, expand=3, c_puct=0.0))  # what is explored is left, not what was visited
+    found = asyncio.run(tree(writer, guide, growing(expand=3, c=0.0)))  # what is explored is left, not what was visited
     assert len(found) == 27
     assert writer.account.tokens == 39
     top = max(found, key=lambda one: one.value or 0.0)
@@ -102,7 +103,7 @@ def test_a_tree_search_that_may_see_all_finds_the_best() -> None:
 
 def test_a_tree_search_follows_values_and_does_not_walk_all() -> None:
     writer, guide = tools(TreeEngine(6, cycle=True), lambda text: text.count("a") / 6, budget=60)
-    found = asyncio.run(tree(writer, guide, expand=3, c_puct=0.5))
+    found = asyncio.run(tree(writer, guide, growing(expand=3, c=0.5)))
     assert max(one.value or 0.0 for one in found) == 1.0
     assert writer.account.tokens < 66
 
@@ -144,13 +145,13 @@ def test_a_tree_search_goes_where_the_rule_on_the_explicit_tree_goes(c: float) -
         return worth(letters)
 
     writer, guide = tools(TreeEngine(4, cycle=True), value, budget=60)
-    asyncio.run(tree(writer, guide, expand=3, c_puct=c))
+    asyncio.run(tree(writer, guide, growing(expand=3, c=c)))
     assert asked == tree_by_hand(4, 20, c)
 
 
 def test_a_tree_that_is_explored_draws_on_at_its_root_until_the_budget_ends() -> None:
     writer, guide = tools(TreeEngine(1, cycle=True), worth, budget=100)
-    found = asyncio.run(tree(writer, guide, expand=3, c_puct=1.0))
+    found = asyncio.run(tree(writer, guide, growing(expand=3, c=1.0)))
     assert writer.account.tokens >= 100
     assert {letters_of(one.path.text) for one in found} == {"a", "b", "c"}
 
@@ -290,8 +291,6 @@ def test_a_prefix_that_is_too_long_ends_there_and_is_counted(tmp_path: Path) -> 
 def test_an_engine_without_token_counts_is_bounded_by_texts(tmp_path: Path) -> None:
     class Silent(TreeEngine):
         def _drawn(self, prompt: Any, sampling: Sampling) -> Any:
-            from dataclasses import replace
-
             found = super()._drawn(prompt, sampling)
             return replace(found, completions=tuple(replace(one, tokens=0) for one in found.completions))
 
@@ -366,7 +365,7 @@ def test_problems_that_cannot_be_read_are_counted_and_ids_are_unique(tmp_path: P
 def test_what_was_found_within_a_part_of_the_budget_counts_there() -> None:
     """The first solution, which is wrong, is there at an eighth of the tokens, the right one at exactly a half."""
     solutions = tuple(
-        Finished(path=paths.Path(text=text, ended=True), value=value, spent=spent)
+        Finished(path=tree_search.Path(text=text, ended=True), value=value, spent=spent)
         for text, value, spent in (("wrong", 0.1, 10), ("right", 0.9, 50), ("late", 0.0, 100))
     )
     said = tuple(Said(value=float(one.path.text == "right")) for one in solutions)

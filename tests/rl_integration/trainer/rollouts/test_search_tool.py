@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.responses.trajectories.reading import documents_of
 from adjudge.rl_integration.trainer.rollouts.search_tool import Bm25, SearchTool
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer
 
@@ -108,3 +109,15 @@ def test_a_missing_file_and_bad_options_are_named(tmp_path: Path, documents: str
         SearchTool(documents=str(tmp_path / "latin.jsonl"))
     with pytest.raises(ValueError, match="count=0"):
         SearchTool(documents=documents, count=0)
+
+
+def test_numbered_texts_are_told_apart_by_what_reads_trajectories(tmp_path: Path) -> None:
+    lines = [{"title": 'The "Faust"', "text": "Goethe wrote it."}, {"text": "Goethe (a poet)\n[lived] in Weimar"}]
+    path = written(tmp_path, [json.dumps(line) for line in lines])
+    found = SearchTool(documents=path, numbered=True).call({"query": "goethe"}).text
+    assert [(one.title, one.text) for one in documents_of(found)] == [
+        ("The 'Faust'", "Goethe wrote it."),
+        ("", "Goethe (a poet)\n[lived] in Weimar"),
+    ]
+    plain = SearchTool(documents=path).call({"query": "goethe"}).text
+    assert len(documents_of(plain)) == 1, "which is why there is another form"

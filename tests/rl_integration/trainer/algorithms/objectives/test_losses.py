@@ -41,6 +41,7 @@ LOSSES: dict[str, Loss] = {
         importance_sampling=ImportanceSampling(level="sequence", mode="mask", low=0.5, high=1.5)
     ),
     "stale tokens": PolicyLoss(surrogate="plain", importance_sampling=ImportanceSampling(high=1.1)),
+    "mirror descent": PolicyLoss(surrogate="plain", log_ratio_coef=0.3),
     "linear steer": PolicyLoss(weighting=Steer(max_weight=1.2)),
 }
 PIECEWISE = [name for name in LOSSES if name not in ("top_entropy", "steer", "linear steer")]
@@ -114,6 +115,7 @@ class Numbers:
                 value = self._surrogate(options, token, math.exp(log)) * self._weight(
                     options.importance_sampling, weight
                 )
+                value += options.log_ratio_coef * (token["logp"] - token["old_logp"]) ** 2
                 if options.beta:
                     x = token["reference_logp"] - token["logp"]
                     kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.kl_estimator]
@@ -135,6 +137,9 @@ class Numbers:
         worth = token["advantages"]
         if options.surrogate == "plain":
             return -worth * token["logp"] / (1 + options.tau)
+        if options.surrogate == "masked":
+            beyond = rho > 1 + options.clip_ratio_high if worth >= 0 else rho < 1 - options.clip_ratio_low
+            return 0.0 if beyond else -worth * token["logp"]
         if options.surrogate == "detached":
             return -min(rho, options.clip_ratio_c or 0.0) * worth * token["logp"]
         inside = min(max(rho, 1 - options.clip_ratio_low), 1 + options.clip_ratio_high)

@@ -1,0 +1,148 @@
+"""The maker of answers: a row of the input with what a model says to its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.data_pipelines.answers.config import SampleConfig
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
+from adjudge.engines.interface import Completion, Engine, Fault
+from adjudge.io.columns import MISSING, Choice, Column, no_column
+from adjudge.io.jobs.engines import engine_named
+from adjudge.io.jobs.groups import group_key
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account, fingerprint_of
+from adjudge.io.values import Text, is_chat, prompt_of
+
+_ID, _GROUP = "id", "group"
+
+
+def make_sample(
+    config: SampleConfig, *, engine: Engine | None = None, progress: JobProgress | None = None
+) -> JobReport:
+    """Have a model answer the prompts of a data set, or go on with a job that was interrupted.
+
+    Args:
+        config: the options.
+        engine: in place of the one that the config names.
+        progress: who is told how far the job is.
+    """
+    answering = engine if engine is not None else engine_named(config.engine)
+    completer = EngineCompleter(engine=answering, sampling=config.sampling(), chat=config.chat)
+    return run_job(config, _Sampler(config, completer), progress=progress)
+
+
+class _Sampler:
+    """See `adjudge.io.jobs.maker.Maker` and `KeepsColumns`."""
+
+    name = "sample"
+    grouped = False
+    keeps_columns = True
+
+    def __init__(self, config: SampleConfig, completer: EngineCompleter) -> None:
+        self._config, self._completer = config, completer
+        self._prompt = Column(config.prompt_column or "prompt")
+        name = config.response_column
+        self._finish = "finish_reason" if name == "response" else f"{name}_finish_reason"
+        self._id, self._group = Column(config.id_column or _ID), Column(_GROUP)
+
+    @property
+    def fingerprint(self) -> str:
+        """The options and the engine."""
+        options = {name: value for name, value in self._config.own_options().items() if name != "engine"}
+        return fingerprint_of(self.name, options, self._completer.fingerprint)
+
+    @property
+    def fields(self) -> Mapping[str, Kind]:
+        """The answers and how they ended; of rows of their own, also their names."""
+        name = self._config.response_column
+        if self._config.rows:
+            return {_ID: "text", _GROUP: "text", name: "text", self._finish: "text"}
+        kind: Kind = "texts" if self._config.n > 1 else "text"
+        return {name: kind, self._finish: kind}
+
+    @property
+    def card_facts(self) -> Mapping[str, Any]:
+        """What the card says about the model."""
+        return {"model": self._completer.fingerprint}
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Find the columns; raise `ValueError` where there is no prompt, or answers would overwrite something."""
+        config, choice = self._config, Choice(columns, first, closed=bool(columns))
+        for name in (config.response_column, self._finish):
+            if name in columns:
+                raise ValueError(
+                    f"the input has a column {name!r} already, which the answers would overwrite; name another one "
+                    "with --response-column, or rename it"
+                )
+        prompt = choice.pick("prompt", config.prompt_column)
+        if prompt is None and (columns or first):
+            raise ValueError(no_column("prompt", choice.known))
+        self._prompt = prompt or self._prompt
+        if not config.prompt_column and any(_is_begun(self._prompt.of(row)) for row in first):
+            raise ValueError(
+                f"chats in {self._prompt.name!r} end with the assistant's turn; name their prompts with --prompt-column"
+                ", or that column itself to have the turn gone on with"
+            )
+        if config.rows:
+            self._id = choice.pick("id", config.id_column) or self._id
+        return tuple(choice.notes)
+
+    async def make(self, unit: Unit) -> Made:
+        """Return a row with its answers."""
+        (row,), account = unit.rows, Account()
+        try:
+            said = await self._answers(row, account)
+        except DroppedError as error:
+            account.drop(error.reason)
+            return account.made([])
+        name = self._config.response_column
+        texts, ends = [self._said(one) for one in said], [one.finish_reason for one in said]
+        if not self._config.rows:
+            one = self._config.n == 1
+            return account.made([{**row, name: texts[0] if one else texts, self._finish: ends[0] if one else ends}])
+        known = self._id.of(row)
+        mark = str(unit.first if known in (MISSING, None, "") else known)
+        group = group_key(self._group.of(row)) or mark
+        answers = enumerate(zip(texts, ends, strict=True))
+        made = [
+            {**row, _ID: f"{mark}/{at}", _GROUP: group, name: text, self._finish: end} for at, (text, end) in answers
+        ]
+        return account.made(made)
+
+    async def _answers(self, row: Mapping[str, Any], account: Account) -> Sequence[Completion]:
+        prompt = self._text(row)
+        drawn = await self._completer.complete(prompt, "", first=0, n=self._config.n)
+        if isinstance(drawn, Fault):
+            raise DroppedError("too_long" if drawn.too_long else "generation_failed")
+        account.cost += drawn.cost
+        account.counts["answers"] += len(drawn.completions)
+        for name, times in (
+            ("cut_off", sum(one.finish_reason == "length" for one in drawn.completions)),
+            ("empty", sum(not one.text.strip() for one in drawn.completions)),
+        ):
+            if times:
+                account.counts[name] += times
+        return drawn.completions
+
+    def _said(self, one: Completion) -> str:
+        thought = self._config.think and one.reasoning
+        return f"<think>\n{one.reasoning}\n</think>\n\n{one.text}" if thought else one.text
+
+    def _text(self, row: Mapping[str, Any]) -> Text:
+        try:
+            prompt = prompt_of(self._prompt.of(row), self._prompt.name)
+        except ValueError as error:
+            raise DroppedError("bad_prompt") from error
+        if not prompt or (isinstance(prompt, str) and not prompt.strip()):
+            raise DroppedError("bad_prompt")
+        if not self._config.chat and not isinstance(prompt, str):
+            raise DroppedError("chat_prompt")
+        return prompt
+
+
+def _is_begun(prompt: Any) -> bool:
+    return is_chat(prompt) and prompt[-1]["role"] == "assistant"

@@ -1,0 +1,42 @@
+"""Supervised fine-tuning by rejection sampling: TRL's SFTTrainer on the answers of a model that a scorer passed.
+
+    adjudge data sample problems.jsonl answers.jsonl --engine vllm:MODEL --n 8
+    adjudge label answers.jsonl labels.jsonl --scorer math --keep-columns
+    adjudge data filter labels.jsonl kept.jsonl --rule passed --pass-score 1
+    python examples/training/sft.py kept.jsonl MODEL --output_dir tuned [flags of trl.SFTConfig]
+
+It takes `pip install trl`, which learns from completions alone, and not from prompts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def turns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a labelled row, or one of `adjudge data steps`, in the columns of TRL; name your own columns here."""
+    given = row.get("input", row)
+    prompt, answer = given.get("prompt") or given["question"], given["response"]
+    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    return {"prompt": asked, "completion": [{"role": "assistant", "content": answer}]}
+
+
+def main(rows: str, model: str, *flags: str) -> None:
+    """Train, and save the model."""
+    from datasets import load_dataset
+    from transformers import HfArgumentParser
+    from trl import SFTConfig, SFTTrainer  # type: ignore[attr-defined]  # they are exported when they are asked for
+
+    parser: Any = HfArgumentParser(SFTConfig)  # type: ignore[arg-type]  # a dataclass, whose type is lost with it
+    (config,) = parser.parse_args_into_dataclasses(list(flags))
+    kept = load_dataset("json", data_files=rows, split="train")
+    kept = kept.map(turns, remove_columns=kept.column_names)
+    trainer = SFTTrainer(model=model, args=config, train_dataset=kept)
+    trainer.train()
+    trainer.save_model(config.output_dir)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
