@@ -20,7 +20,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     RefinementsRule,
 )
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
-from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
         # Which tasks.
         "mopps": Mopps(),
         "pcl": Pcl(),
+        "prioritized": Prioritized(),
         "sec": Sec(),
         "dump": Dump(),
         # How many answers.
