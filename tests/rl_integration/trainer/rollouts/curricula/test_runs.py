@@ -59,6 +59,10 @@ RUNS: dict[str, dict[str, Any]] = {
         ),
         "objective": "dapo",
     },
+    "prioritized, luffy": {
+        "curriculum": CurriculumChoice(names=("prioritized",)),
+        "improver": ImproverChoice(name="luffy", set={"column": "hint"}),
+    },
     "rest_grpo, ppo": {"curriculum": CurriculumChoice(names=("rest_grpo",)), "objective": "ppo"},
 }
 
