@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from adjudge.options import named
 from adjudge.rl_integration.trainer.data.task import Task
+from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import AdaptiveHints, AdaptiveHintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
@@ -101,16 +102,17 @@ class CurriculumChoice:
         return rules
 
 
-Improver: TypeAlias = Hints | Refinements | Demonstrations
+Improver: TypeAlias = Hints | AdaptiveHints | Refinements | Demonstrations
 """Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
 
-ImproverRule: TypeAlias = RefinementsRule | HintsRule | DemonstrationsRule
+ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | DemonstrationsRule
 
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
         "critique_grpo": RefinementsRule(),
         "luffy": DemonstrationsRule(),
         "ghpo": HintsRule(),
+        "seele": AdaptiveHintsRule(),
         "nurl": HintsRule(column="hint", shares=(1.0,), plain=1, lead="\n\nHint: "),
     }
 )
@@ -121,7 +123,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: critique_grpo, luffy, ghpo or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 
