@@ -25,7 +25,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionConfig(Options, what="evolution option"):
-    """Evolution strategies (`evolution.Evolution`): no gradients, and as much memory as the policy takes to write.
+    """Evolution strategies (`evolution.Evolution`): no gradients, and one copy of the weights.
 
     Attributes:
         population: policies that answer a step's tasks; the released code's default.

@@ -3,9 +3,9 @@
     w += learning_rate / N * Σ_i z_i e_i,   z_i = (R_i - mean of R) / (standard deviation of R + 1e-8),   e_i ~ N(0, 1)
 
 R_i is the mean score of the answers of a policy with the weights w + sigma e_i to a step's tasks, the same for all N.
-Noise is drawn anew from its seed wherever it is needed, so beside the policy there is room for one of its tensors; what
-was added is taken off again, which leaves the rounding of two sums.  The released code draws all tensors of a size with
-one seed, unless told otherwise; here each has its own.
+Noise is drawn anew from its seed wherever it is needed.  The released code takes it off again, which leaves the
+rounding of two sums; here the weights are put back from a copy, so that processes that had other members stay alike.
+The code draws all tensors of a size with one seed, unless told otherwise; here each has its own.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ class Evolution:
             TooManyFailures: too many answers could not be judged.
         """
         tasks = batches.tasks(step)
+        start = [weight.detach().clone() for weight in self._weights]
         mine: list[tuple[int, list[Rollout], list[Score]]] = []
         for member in self._processes.share(range(self._config.population)):
-            self._move(step, member, self._config.sigma)
             try:
+                self._move(step, member)
                 answered = batches.answered(tasks, version=step, name=f"{step}.{member}")
             finally:
-                self._move(step, member, -self._config.sigma)
+                self._put(start)
             mine.append((member, answered.rollouts, answered.scores))
         met = self._processes.all_gather(mine)
         rollouts = [one for _, written, _ in met for one in written]
@@ -84,10 +85,16 @@ class Evolution:
         return -noise if mirrored else noise
 
     @torch.no_grad()
-    def _move(self, step: int, member: int, scale: float) -> None:
+    def _move(self, step: int, member: int) -> None:
         with self._policy.lock:
             for place, weight in enumerate(self._weights):
-                weight.add_(self._noise(step, member, place), alpha=scale)
+                weight.add_(self._noise(step, member, place), alpha=self._config.sigma)
+
+    @torch.no_grad()
+    def _put(self, weights: Sequence[Tensor]) -> None:
+        with self._policy.lock:
+            for weight, given in zip(self._weights, weights, strict=True):
+                weight.copy_(given)
 
     @torch.no_grad()
     def _update(self, step: int, shares: Sequence[tuple[int, float]], learning_rate: float) -> float:
