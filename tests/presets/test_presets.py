@@ -114,6 +114,11 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "tool_star": ({}, "",
         {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
     "ttrl": ({}, "", {"response": "\\boxed{4}", "group": "g"}, 1.0),
+    "ufo": ({}, "", {"response": [
+        {"role": "assistant", "content": "\\boxed{3}"},
+        {"role": "user", "content": "Incorrect."},
+        {"role": "assistant", "content": "\\boxed{4}"},
+    ], "reference": "4"}, 0.5),
     "verif": ({}, "KEY 1: no", {"reference": ["a"]}, 0.0),
     "zyn": ({"questions": ["is it?"]}, "", {}, 0.75),
     "zyn_reward": ({"questions": ["is it?"]}, "", {}, 2.5),

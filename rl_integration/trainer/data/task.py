@@ -62,6 +62,9 @@ class Task:
 CONFIDENCE = "confidence"
 """A task whose `extra` has it wants each answer's in its place: the mean probability of its tokens."""
 
+SESSION = "session"
+"""What a user who answered the policy knows of the conversation, in the `extra` of its sample."""
+
 FinishReason: TypeAlias = Literal["stop", "length"]
 
 Floats = npt.NDArray[np.float32]
@@ -89,6 +92,7 @@ class Rollout:
         fault: what of ours kept it from being finished, such as a tool that is down, so that it is not judged; or "".
         path: the nodes of the task's tree that it goes through, for an answer that shares its beginning with others:
             the name of each, unique in a run, and its tokens; () for one that was written by itself.
+        session: what the user who answered it knows of the conversation, as plain JSON data, for scorers; or {}.
     """
 
     id: str
@@ -104,12 +108,15 @@ class Rollout:
     origin: str = "policy"
     path: tuple[tuple[str, int], ...] = ()
     fault: str = ""
+    session: Mapping[str, Any] = field(default_factory=dict)
 
     def sample(self) -> Sample:
         """Return it as the scorers take it."""
         sample = self.task.sample(
             self.turns or self.text, id=self.id, finish_reason=self.finish_reason, tokens=int(self.own.sum())
         )
+        if self.session:
+            sample = replace(sample, extra={**sample.extra, SESSION: self.session})
         if CONFIDENCE not in sample.extra:
             return sample
         chances = np.exp(self.logprobs[self.own], dtype=np.float64)
@@ -127,6 +134,7 @@ class Rollout:
             "own": self.own.tolist(),
             "turns": [dict(turn) for turn in self.turns],
             "path": [list(node) for node in self.path],
+            "session": dict(self.session),
         }
 
     @classmethod

@@ -26,7 +26,8 @@ def tool_facts(rollouts: Sequence[Rollout]) -> dict[str, float]:
 
     Returns:
         "tool_calls": answered calls of an answer, on average; "tool_errors": the share of them that were answered with
-        an error, if there were any; "tool_tokens": tokens of an answer that tools wrote, on average.
+        an error, if there were any; "tool_tokens": tokens of an answer that others wrote, on average; "user_turns":
+        turns of an answer's user, on average, if there was one.
     """
     dialogues = [rollout for rollout in rollouts if rollout.turns]
     if not dialogues:
@@ -36,6 +37,9 @@ def tool_facts(rollouts: Sequence[Rollout]) -> dict[str, float]:
         "tool_calls": len(told) / len(dialogues),
         "tool_tokens": sum(int((~rollout.own).sum()) for rollout in dialogues) / len(dialogues),
     }
+    users = sum(turn["role"] == "user" for rollout in dialogues for turn in rollout.turns)
+    if users or any(rollout.session for rollout in dialogues):
+        metrics["user_turns"] = users / len(dialogues)
     return metrics | ({"tool_errors": sum(not turn["ok"] for turn in told) / len(told)} if told else {})
 
 

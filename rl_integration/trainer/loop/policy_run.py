@@ -20,7 +20,7 @@ from adjudge.engines.loading import lent
 from adjudge.engines.policy_engine import SHARDED, PolicyEngine
 from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
-from adjudge.rl_integration.trainer.data.task import Task
+from adjudge.rl_integration.trainer.data.task import SESSION, Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunFile
 from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
@@ -144,12 +144,19 @@ def _tasks(config: RunFile) -> RunTasks:
     if config.guard is not None:
         checks.append(_reward_check("guard.gold", config.guard.gold, config))
 
-    if config.data.begun and config.rollouts.tools:
+    # Where others speak, answers are turns, whatever way calls are written in; scorers of turns refuse a text.
+    others = [name for name in ("tools", "user") if getattr(config.rollouts, name) is not None]
+    response = [{"role": "assistant", "content": ""}] if others else ""
+    if config.data.begun and others:
         raise ValueError(
-            "data.begun begins an answer of one turn, and rollouts.tools makes answers of several; drop one"
+            f"data.begun begins an answer of one turn, and rollouts.{others[0]} makes answers of several; drop one"
         )
-    # Answers that call tools are turns, whatever way calls are written in; scorers of turns refuse a text.
-    response = [{"role": "assistant", "content": ""}] if config.rollouts.tools else ""
+    if config.rollouts.user is not None:
+        checks.append(config.rollouts.user.opened().check)
+        if SESSION in config.data.extra:
+            raise ValueError(
+                f"data.extra has {SESSION}, which rollouts.user has the user say; name the column otherwise"
+            )
 
     facts: dict[str, Any] = {name: TRIAL[name] for name in config.rollouts.facts}
     if taken := sorted(facts.keys() & {*config.data.extra}):

@@ -211,7 +211,9 @@ class Run:
         self._held_out = held_out
         self._watch = HackingWatch(config.watch) if config.watch is not None else None
         self._generator = open_generator(policy, config.rollouts)
-        self._writer = open_writer(policy, self._generator, config.rollouts.tools, config.rollouts.tree)
+        self._writer = open_writer(
+            policy, self._generator, config.rollouts.tools, config.rollouts.tree, config.rollouts.user
+        )
         self._told = Facts(config.rollouts.facts, config.steps, self._direct)
         tools, asked = config.rollouts.tools, [*tasks, *held_out]
         prompts = PolicyPrompts(

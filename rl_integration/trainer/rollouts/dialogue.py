@@ -1,20 +1,15 @@
-"""Answers of several turns: the policy writes, calls a tool, reads what it says, and goes on.
+"""Answers of several turns: the policy writes, calls a tool or is answered by a user, reads that, and goes on.
 
 What the policy wrote is never tokenized anew: the learner sees the very tokens that were drawn, and between them those
-of the tools, which are not the policy's own, so no loss, no entropy and no divergence is taken of them.  All open
-answers write their next piece side by side, once all have heard their tools, so it does not matter which was quicker.
-
-In the style chat, calls are `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` in the assistant's turn, as
-Hermes and Qwen models write them, and answers turns of the role "tool".  What stands around these is what the model's
-chat template puts there, found out once with a chat that is made up for it.
+of the others, which are not the policy's own, so no loss, no entropy and no divergence is taken of them.  All open
+answers write their next piece side by side, once all have heard what they wait for, so it does not matter who was
+quicker.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,176 +18,32 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.data.task import FinishReason, Rollout, Task
-from adjudge.rl_integration.trainer.rollouts.calls import (
-    Call,
-    TagCalls,
-    Toolbox,
-    broken_up,
-    check_writable,
-    plain_tokens,
-)
+from adjudge.protocol import Message, Sample
+from adjudge.rl_integration.trainer.data.task import SESSION, FinishReason, Rollout, Task
+from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.chat_turns import Turns
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
-from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown
+from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown
+from adjudge.rl_integration.trainer.rollouts.user import Reply, User, hearing
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer, alike
 
-_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
-_BLOCK = re.compile(rf"{_OPEN}(.*?)(?:{_CLOSE}|\Z)", re.DOTALL)
-_ROLE_MARKS = (_OPEN, _CLOSE, "<tool_response>", "</tool_response>")
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """A user, how their turns are written, how many turns the policy has, and how long a reply may take, in seconds."""
 
-class ChatCalls:
-    """Reads and answers calls in turns.
-
-    Raises:
-        ValueError: the policy has no chat template, or one that such a dialogue cannot be written with.
-    """
-
-    stops: tuple[str, ...] = ()
-
-    def __init__(self, policy: Policy, tools: Sequence[Tool]) -> None:
-        self._policy = policy
-        schemas: list[dict[str, Any]] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
-            }
-            for tool in tools
-        ]
-        self.tokens = PromptTokens(
-            policy.tokenizer,
-            model=policy.name,
-            window=policy.tokens.window,
-            options={**policy.chat_template_kwargs, "tools": schemas},
-        )
-        check_writable(policy, (_OPEN, _CLOSE))
-        asked: Message = {"role": "user", "content": "-"}
-        if _text(policy.tokens, [asked]) == _text(self.tokens, [asked]):
-            raise ValueError(
-                f"the chat template of {policy.name!r} does not tell the model what tools there are; use one that "
-                "writes its variable `tools`, or the style tags, where prompts say it"
-            )
-        _check_form(policy)
-        around = _around(policy)
-        self._head, self._between, self._tail = map(policy.tokens.text, around)
-        # Of templates that name roles in plain words, such as "user: ", these lines are what must not be forged.
-        headers = {line.strip() for text in around for line in text.splitlines() if len(line.strip()) > 3}
-        self._marks = (*_ROLE_MARKS, *policy.tokens.special_tokens, *sorted(headers))
-
-    def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return a task's chat as tokens, with what the template says of the tools.
-
-        Raises:
-            ValueError: the prompt is a text, or the template refuses it.
-        """
-        if isinstance(task.prompt, str):
-            raise ValueError(
-                f"the prompt of task {task.id!r} is a text, and tools are called in the style chat; give it as a chat, "
-                "or use the style tags"
-            )
-        (read,) = self.tokens.read([task.prompt])
-        if isinstance(read, Fault):
-            raise ValueError(f"the prompt of task {task.id!r} cannot be written: {read.detail}")
-        return read
-
-    def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
-        """Return the calls of a turn, once it has ended."""
-        return tuple(_call(match) for match in _BLOCK.finditer(text)) if ended else ()
-
-    def shown(self, text: str) -> str:
-        """Return a tool's text with everything broken up that reads as a call, a special token or a turn's head."""
-        return broken_up(text, self._marks)
-
-    def answered(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of the tools' turns, up to where the assistant's next one begins."""
-        tokens = list(self._head)
-        for place, text in enumerate(texts):
-            tokens += [*(self._between if place else ()), *plain_tokens(self._policy, text)]
-        return [*tokens, *self._tail]
-
-
-def _around(policy: Policy) -> tuple[str, str, str]:
-    """What a chat template writes around the texts of tools, found out with dialogues that nobody would write.
-
-    Behind the assistant's end token up to a tool's text, between two tools' texts, and behind the last one up to where
-    the assistant goes on.
-    """
-    said, told = "adjudgesaid", [f'adjudge "told"\n{number}' for number in range(3)]
-    chat: list[Message] = [{"role": "user", "content": "-"}, {"role": "assistant", "content": said}]
-    answers: list[Message] = [{"role": "tool", "content": text} for text in told]
-    behind = [
-        _text(policy.tokens, [*chat, *answers[:count]], finished=count == 0).rpartition(said)[2]
-        for count in range(len(told) + 1)
-    ]
-    ends = [policy.tokenizer.decode([token]) for token in policy.ends]
-    end = next((text for text in ends if text and all(one.startswith(text) for one in behind)), None)
-    if end is None:
-        raise ValueError(
-            f"the chat template of {policy.name!r} ends the assistant's turn differently when a tool answers, or "
-            f"with none of the tokens that end an answer ({', '.join(sorted(ends))}): it writes {behind[0]!r} and "
-            f"{behind[1]!r}; use another chat template, or the style tags"
-        )
-    alone, two, three = (_split(text.removeprefix(end), told[:at]) for at, text in enumerate(behind) if at)
-    if not (alone and two and three) or [alone[0], two[1], two[1], alone[1]] != three or two[::2] != alone:
-        raise ValueError(
-            f"the chat template of {policy.name!r} does not write what a tool says as it is, or not in the same "
-            f"way each time: it writes {behind[3]!r}; use another chat template, or the style tags"
-        )
-    return two[0], two[1], two[2]
-
-
-def _split(text: str, marks: Sequence[str]) -> list[str] | None:
-    """The text around marks that stand in it once each, in order."""
-    parts = []
-    for mark in marks:
-        head, separator, text = text.partition(mark)
-        if not separator:
-            return None
-        parts.append(head)
-    return None if any(mark in text for mark in marks) else [*parts, text]
-
-
-def _check_form(policy: Policy) -> None:
-    """Reject a template that writes calls in another form; one that writes none is none."""
-    call = Call(tool="adjudgetool", arguments={"adjudgekey": "-"})
-    function = {"name": call.tool, "arguments": dict(call.arguments)}
-    turn: Message = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
-    text = policy.tokens.rendered([{"role": "user", "content": "-"}, turn], finished=True)
-    if isinstance(text, str) and call.tool in text and call not in map(_call, _BLOCK.finditer(text)):
-        raise ValueError(
-            f"the chat template of {policy.name!r} writes calls in another form than {_OPEN} with JSON, and so will "
-            f"its model: {text!r}; use another model, or the style tags"
-        )
-
-
-def _text(tokens: PromptTokens, chat: Sequence[Message], *, finished: bool = False) -> str:
-    rendered = tokens.rendered(chat, finished=finished)
-    if isinstance(rendered, Fault):
-        raise ValueError(f"{rendered.detail}; the style chat needs a template that takes turns of the role tool")
-    return rendered
-
-
-def _call(block: re.Match[str]) -> Call:
-    if not block[0].endswith(_CLOSE):
-        return Call(problem="the call is not closed by its tag")
-    try:
-        record = json.loads(block[1])
-    except (ValueError, RecursionError) as error:
-        return Call(problem=f"the call is no JSON: {error}")
-    if not isinstance(record, dict) or not isinstance(record.get("name"), str):
-        return Call(problem='the call has no name; write {"name": "...", "arguments": {...}}')
-    arguments = record.get("arguments", {})
-    if not isinstance(arguments, dict):
-        return Call(problem=f"the call's arguments are a {type(arguments).__name__}; they must be a JSON object")
-    return Call(tool=record["name"], arguments=arguments)
+    user: User
+    turns: Turns
+    max_turns: int
+    timeout: float
 
 
 class Dialogue(Writer):
-    """Writes answers that call tools; in a tree, a node is a turn with what its tools said.
+    """Writes answers that others speak in; in a tree, a node is a piece with what its tools or the user said.
+
+    The user, where there is one, hears each turn that ends without a call, and the last one however it ends.
 
     "segments" forks after every turn; "random" and "uncertain" fork finished answers before some of their later turns.
     """
@@ -201,14 +52,16 @@ class Dialogue(Writer):
         self,
         policy: Policy,
         generator: Generator,
-        style: ChatCalls | TagCalls,
-        toolbox: Toolbox,
+        style: Turns | TagCalls,
+        toolbox: Toolbox | None = None,
         *,
-        max_turns: int,
-        timeout: float,
+        max_turns: int = 1,
+        timeout: float = 300.0,
         tree: TreeConfig | None = None,
+        user: Listening | None = None,
     ) -> None:
         super().__init__(policy, generator)
+        self._user = user
         self._tree = tree
         self._style = style
         self._toolbox = toolbox
@@ -221,7 +74,16 @@ class Dialogue(Writer):
         return self._style.tokens
 
     def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return the tokens that answers to a task begin behind, with what they say of the tools."""
+        """Return the tokens that answers to a task begin behind, with what they say of the tools.
+
+        Raises:
+            ValueError: the prompt cannot be written, or is a text, and a user answers in turns of a chat.
+        """
+        if self._user is not None and isinstance(task.prompt, str):
+            raise ValueError(
+                f"the prompt of task {task.id!r} is a text, and a user answers in a chat; give it as a chat "
+                "(data.chat: true)"
+            )
         return self._style.prompt(task)
 
     def roll_out(
@@ -237,7 +99,7 @@ class Dialogue(Writer):
     ) -> list[Rollout]:
         """Return answers; see `Writer`.
 
-        `sampling.max_new_tokens` bounds all tokens after the prompt, those of the tools included.
+        `sampling.max_new_tokens` bounds all tokens after the prompt, those of others included.
 
         Raises:
             ValueError: groups of that size cannot branch as they should.
@@ -257,7 +119,7 @@ class Dialogue(Writer):
                 name=name,
                 group=at,
                 task=task,
-                prompt=self._style.prompt(task),
+                prompt=self.prompt(task),
                 version=version,
                 on_rollout=on_rollout,
                 leaves=num_generations,
@@ -289,21 +151,26 @@ class Dialogue(Writer):
         return ended
 
     def _round(self, going: Sequence[_Answer], talk: _Talk) -> None:
-        """Have the next piece of each open answer written, and its calls answered."""
+        """Have the next piece of each open answer written, and answered."""
         max_tokens = talk.sampling.max_new_tokens
-        asked: dict[int, tuple[Sequence[Call], Future[list[ToolAnswer]]]] = {}
+        asked: dict[int, _Asked] = {}
 
         def on_piece(places: Sequence[int], at: int, piece: Piece) -> None:
             answer = going[places[at]]
             text = self._policy.decode(piece.ids[:-1] if piece.ended else piece.ids)
             answer.wrote(piece, text)
             calls = self._style.calls(text, ended=piece.ended)
-            if not calls:
-                answer.end(piece.finish_reason)
-            elif answer.pieces == self._max_turns or len(answer.ids) >= max_tokens:
-                answer.end("length")
-            else:
-                asked[places[at]] = (calls, self._toolbox.ask(calls))
+            more = answer.tries < self._max_turns and len(answer.ids) < max_tokens
+            if calls and self._toolbox is not None and more:
+                asked[places[at]] = _Asked(calls=calls, future=self._toolbox.ask(calls), reason=None)
+                return
+            reason: FinishReason = "length" if calls else piece.finish_reason
+            if self._user is None:
+                answer.end(reason)
+                return
+            last = reason == "length" or answer.turned == self._user.max_turns
+            heard = hearing(self._user.user, answer.sample(), last=last)
+            asked[places[at]] = _Asked(calls=(), future=heard, reason=reason if last else None)
 
         for copies, places in alike([answer.beginning for answer in going]):
             heads = [going[at] for at in places[::copies]]
@@ -316,28 +183,56 @@ class Dialogue(Writer):
                 limits=[max_tokens - len(answer.ids) for answer in heads] if any(one.ids for one in heads) else None,
                 stops=self._style.stops,
             )
-        timeout = self._timeout
+        hung: set[str] = set()  # what hangs hangs; only answers that are there already are still taken
         for at in sorted(asked):  # in the order they were asked in: the rest is then already begun
-            calls, future = asked[at]
+            one = asked[at]
+            option, timeout = (
+                ("tools", self._timeout) if self._user is None or one.calls else ("user", self._user.timeout)
+            )
             try:
-                told = future.result(timeout)
+                told = one.future.result(0.0 if option in hung else timeout)
             except ToolDown as error:
                 going[at].end("stop", str(error))
             except TimeoutError:
-                timeout = 0.0  # what hangs hangs; only answers that are there already are still taken
-                names = ", ".join(call.tool for call in calls)
-                going[at].end("stop", fault=f"no answer of {names} within {self._timeout:g} s (rollouts.tools.timeout)")
+                hung.add(option)
+                if not one.calls:  # a thread cannot be told
+                    one.future.cancel()
+                names = ", ".join(call.tool for call in one.calls) or "the user"
+                going[at].end("stop", fault=f"no answer of {names} within {timeout:g} s (rollouts.{option}.timeout)")
             else:
-                texts = [self._style.shown(one.text) for one in told]
-                ids = self._style.answered(texts)
-                if len(going[at].ids) + len(ids) >= max_tokens:  # no room for that and for a token more
-                    going[at].end("length")
-                    continue
-                turns = [
-                    {"role": "tool", "name": call.tool, "content": text, "ok": one.ok}
-                    for call, one, text in zip(calls, told, texts, strict=True)
-                ]
-                going[at].heard(ids, turns)
+                self._told(going[at], one, told, max_tokens)
+
+    def _told(self, answer: _Answer, asked: _Asked, told: Sequence[ToolAnswer] | Reply, max_tokens: int) -> None:
+        """Put what tools or a user said behind an answer, or end it."""
+        turns: list[Message]
+        if isinstance(told, Reply):
+            answer.session = told.session
+            if asked.reason is not None or not told.text.strip():
+                answer.end(asked.reason or "stop")
+                return
+            assert self._user is not None
+            writes: Turns | TagCalls = self._user.turns
+            turns = [{"role": "user", "content": writes.shown(told.text)}]
+        else:
+            writes = self._style
+            turns = [
+                {"role": "tool", "name": call.tool, "content": writes.shown(one.text), "ok": one.ok}
+                for call, one in zip(asked.calls, told, strict=True)
+            ]
+        ids = writes.answered([turn["content"] for turn in turns])
+        if len(answer.ids) + len(ids) >= max_tokens:  # no room for that and for a token more
+            answer.end("length")
+        else:
+            answer.heard(ids, turns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What an answer waits for: of its calls, or, without any, of the user; and with what it ends then, if it does."""
+
+    calls: Sequence[Call]
+    future: Future[list[ToolAnswer]] | Future[Reply]
+    reason: FinishReason | None
 
 
 @dataclass(kw_only=True)
@@ -357,12 +252,13 @@ class _Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
-    """A turn of an answer with what it was told: its name, and where it ends in the answer's lists."""
+    """A piece of an answer with what it was told: its name, where it ends in the answer's lists, the user's session."""
 
     name: str
     tokens: int
     turns: int
     logprob: float
+    session: Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -390,7 +286,25 @@ class _Answer:
     own: list[bool] = field(default_factory=list)
     turns: list[Message] = field(default_factory=list)
     pieces: int = 0
+    session: Mapping[str, Any] = field(default_factory=dict)
     done: Rollout | None = None
+
+    @property
+    def turned(self) -> int:
+        """How often the policy has had its turn, this time included."""
+        return 1 + [turn["role"] for turn in self.turns].count("user")
+
+    @property
+    def tries(self) -> int:
+        """How many pieces it has written in this turn of its own."""
+        roles = [str(turn["role"]) for turn in self.turns]
+        begin = max((at for at, role in enumerate(roles) if role == "user"), default=0)
+        return roles[begin:].count("assistant")
+
+    def sample(self) -> Sample:
+        """Return it as far as it is, for the user."""
+        sample = self.task.sample(tuple(self.turns), id=f"{self.name}:{self.place}", finish_reason=None)
+        return replace(sample, extra={**sample.extra, SESSION: self.session}) if self.session else sample
 
     @property
     def beginning(self) -> tuple[Any, ...]:
@@ -438,6 +352,7 @@ class _Answer:
             own=self.own[:tokens],
             turns=self.turns[:messages],
             pieces=turns,
+            session=nodes[-1].session if nodes else {},
             done=None,
         )
 
@@ -450,12 +365,12 @@ class _Answer:
         self.pieces += 1
         if self.nodes is not None:
             mean = sum(piece.logprobs) / max(1, len(piece.logprobs))
-            node = _Node(name=f"{self.name}:{self.place}.{self.pieces}", tokens=0, turns=0, logprob=mean)
+            node = _Node(name=f"{self.name}:{self.place}.{self.pieces}", tokens=0, turns=0, logprob=mean, session={})
             self.nodes = (*self.nodes, node)
             self._closed()
 
     def heard(self, ids: Sequence[int], turns: Sequence[Message]) -> None:
-        """Take what tools said."""
+        """Take what tools or the user said."""
         self.ids += ids
         self.logprobs += [0.0] * len(ids)
         self.own += [False] * len(ids)
@@ -465,7 +380,7 @@ class _Answer:
     def _closed(self) -> None:
         """The newest turn ends here."""
         if self.nodes:
-            newest = replace(self.nodes[-1], tokens=len(self.ids), turns=len(self.turns))
+            newest = replace(self.nodes[-1], tokens=len(self.ids), turns=len(self.turns), session=self.session)
             self.nodes = (*self.nodes[:-1], newest)
 
     def end(self, reason: FinishReason, fault: str = "") -> None:
@@ -482,6 +397,7 @@ class _Answer:
             finish_reason=reason,
             version=self.version,
             turns=tuple(self.turns),
+            session=self.session,
             fault=fault,
             path=tuple(
                 (node.name, end - begin) for node, (begin, end) in zip(self.nodes or (), pairwise(ends), strict=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox, check_writable
-from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
+from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls, Turns
+from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue, Listening
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
+from adjudge.rl_integration.trainer.rollouts.user import UserChoice
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, Writer
 
 
@@ -32,13 +34,25 @@ def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
     return TransformersGenerator(policy)
 
 
-def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None, tree: TreeConfig | None = None) -> Writer:
+def open_writer(
+    policy: Policy,
+    generator: Generator,
+    tools: ToolUse | None,
+    tree: TreeConfig | None = None,
+    user: UserChoice | None = None,
+) -> Writer:
     """Return what writes the answers of a run.
 
     Raises:
-        ValueError: a tool cannot be opened, or the policy cannot call it in this style.
+        ValueError: a tool or the user cannot be opened, or the policy cannot speak with them in this style.
     """
+    listening = None
+    if user is not None:
+        turns = Turns(policy, "user")
+        listening = Listening(user=user.opened(), turns=turns, max_turns=user.max_turns, timeout=user.timeout)
     if tools is None:
+        if listening is not None:
+            return Dialogue(policy, generator, listening.turns, tree=tree, user=listening)
         return Writer(policy, generator) if tree is None else TreeWriter(policy, generator, tree)
     toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
     style: ChatCalls | TagCalls = (
@@ -46,4 +60,13 @@ def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None, tre
         if tools.style == "chat"
         else TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
     )
-    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout, tree=tree)
+    return Dialogue(
+        policy,
+        generator,
+        style,
+        toolbox,
+        max_turns=tools.max_turns,
+        timeout=tools.timeout,
+        tree=tree,
+        user=listening,
+    )

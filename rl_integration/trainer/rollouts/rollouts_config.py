@@ -12,6 +12,7 @@ from adjudge.io.source import DatasetChoice
 from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.rollouts.facts import Fact
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
+from adjudge.rl_integration.trainer.rollouts.user import UserChoice
 
 UNREADABLE = "\ufffd"
 """What tokens are decoded to that are no character."""
@@ -125,6 +126,7 @@ class RolloutsConfig(Options, what="rollouts option"):
         engine: what writes answers: "transformers", with the very model that learns, or "vllm", with a copy of it.
         vllm: how vLLM runs.
         tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
+        user: who answers the policy between its turns; None for nobody.
         facts: what scorers are told of the run, in `Sample.extra`: step, progress, abstention_rate, stale_evals,
             confidence, direct (docs/trainer.md#facts-for-scorers).
     """
@@ -138,13 +140,15 @@ class RolloutsConfig(Options, what="rollouts option"):
     engine: Literal["transformers", "vllm"] = "transformers"
     vllm: VllmOptions = field(default_factory=VllmOptions)
     tree: TreeConfig | None = None
+    user: UserChoice | None = None
     facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sampling.stop and (self.tools is not None or self.tree is not None):
+        ending = [name for name in ("tools", "user", "tree") if getattr(self, name) is not None]
+        if self.sampling.stop and ending:
             raise ValueError(
-                f"rollouts.sampling.stop is set, and rollouts.{'tree' if self.tools is None else 'tools'} says where "
+                f"rollouts.sampling.stop is set, and rollouts.{ending[0]} says where "
                 "pieces of an answer end; take one of the two"
             )
         if self.tree is not None:

@@ -73,7 +73,7 @@ class ToolAnswer:
 
 
 class ToolDown(Exception):
-    """The tool could not answer, and the call is not to blame: the answer that called it cannot be judged."""
+    """The tool, or the user, could not answer, and who asked is not to blame: that answer cannot be judged."""
 
 
 class Tool(Protocol):
@@ -127,6 +127,30 @@ _KNOWN = {
 }
 
 
+def check_kind(what: str, kind: str, known: Mapping[str, str]) -> None:
+    """Raise `ValueError` if a kind is neither known nor of the form module:object."""
+    if kind not in known and ":" not in kind:
+        raise ValueError(
+            f"the {what} {kind!r} is unknown; give one of {', '.join(known)}, or your own as module:object"
+        )
+
+
+def opened(what: str, kind: str, known: Mapping[str, str], options: Mapping[str, Any]) -> Any:
+    """Return the object that a kind names, or that a dataclass makes of options; `ValueError` if there is none."""
+    module, _, name = known.get(kind, kind).partition(":")
+    try:
+        made: Any = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"the {what} {kind!r} cannot be imported: {error}") from error
+    if isinstance(made, type):
+        if not dataclasses.is_dataclass(made):
+            raise ValueError(f"the {what} {kind!r} is a class and no dataclass; name a dataclass, or an object")
+        return config_of(made, dict(options), f"the {what} {kind}")
+    if options:
+        raise ValueError(f"the {what} {kind!r} is an object, which takes no options; name its class instead")
+    return made
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolChoice:
     """One tool.
@@ -142,25 +166,11 @@ class ToolChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.kind not in _KNOWN and ":" not in self.kind:
-            raise ValueError(
-                f"the tool {self.kind!r} is unknown; give one of {', '.join(_KNOWN)}, or your own as module:object"
-            )
+        check_kind("tool", self.kind, _KNOWN)
 
     def opened(self) -> Tool:
         """Return the tool, or raise `ValueError`."""
-        module, _, name = _KNOWN.get(self.kind, self.kind).partition(":")
-        try:
-            tool: Any = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"the tool {self.kind!r} cannot be imported: {error}") from error
-        if isinstance(tool, type):
-            if not dataclasses.is_dataclass(tool):
-                raise ValueError(f"the tool {self.kind!r} is a class and no dataclass; name a dataclass, or an object")
-            return cast("Tool", config_of(tool, dict(self.options), f"the tool {self.kind}"))
-        if self.options:
-            raise ValueError(f"the tool {self.kind!r} is an object, which takes no options; name its class instead")
-        return cast("Tool", tool)
+        return cast("Tool", opened("tool", self.kind, _KNOWN, self.options))
 
 
 @dataclass(frozen=True, kw_only=True)

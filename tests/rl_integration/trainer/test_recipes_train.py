@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.scripted import key_of
+from tests.engines.scripted import key_of, text_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
 from tests.reward_models.process.scripted_steps import ScriptedSteps
+from tests.rl_integration.trainer.rollouts.chat_policy import chat_policy
 
 from adjudge.cli.recipes import ROWS, recipes, run_file
 from adjudge.engines import loading
@@ -22,7 +23,7 @@ from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_
 from adjudge.training.config_file import config_of
 
 RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
-ONE_OF_EACH = {"dapo", "ppo", "tree_rl", "stepsearch", "capo", "j1", "ghpo", "mopps"}  # the others are `full`
+ONE_OF_EACH = {"dapo", "ppo", "tree_rl", "stepsearch", "capo", "j1", "ghpo", "mopps", "rlver"}  # the others are `full`
 
 
 class Model(ForcedEngine):
@@ -31,7 +32,10 @@ class Model(ForcedEngine):
     def __init__(self) -> None:
         super().__init__(
             lambda prompt, text: (0.5,),
-            answers=lambda prompt, index: f"Verdict {key_of(prompt)}: yes",
+            answers=lambda prompt, index: (
+                f"{'Change' if 'feeling' in text_of(prompt) else 'Verdict'} {key_of(prompt)}: "
+                f"{'+5' if 'feeling' in text_of(prompt) else 'yes'}"
+            ),
             labels=lambda prompt: {"Yes": 0.75, "No": 0.25},
         )
 
@@ -46,12 +50,18 @@ def small(name: str, folder: Path) -> RunFile:
     run["data"].pop("system", None)
     rollouts = run["rollouts"]
     rollouts |= {"tasks": 2, "sampling": {**rollouts["sampling"], "max_new_tokens": 8}}
+    model: Any = {"from_scratch": "tiny"}
+    if "user" in rollouts:  # a user answers in a chat
+        model = str(folder.with_name("chat"))
+        chat_policy().save(Path(model))
+        run["data"]["chat"] = True
+        rollouts["sampling"]["max_new_tokens"] = 80
     if "tree" not in rollouts:
         rollouts["num_generations"] = min(4, rollouts["num_generations"])
     for tool in rollouts.get("tools", {}).get("offered", ()):
         tool["options"]["documents"] = str(ROWS / "passages.jsonl")
     learning = {**run["learning"], "minibatches": 1, "epochs": 1}
-    more = {"model": {"from_scratch": "tiny"}, "output": str(folder), "steps": 1, "learning": learning}
+    more = {"model": model, "output": str(folder), "steps": 1, "learning": learning}
     return config_of(RunFile, {**run, **more}, "run.yaml")
 
 

@@ -7,7 +7,7 @@ batch go side by side.  A change that cannot be read is no change that is known:
 `UserSession` is for rollouts of several turns: it says what they feel, and writes what they say, while a dialogue goes
 on.  The finished dialogue, scored afterwards, has the same changes and the same reward.
 
-Not covered: policies.  The loop that lets one speak is the caller's; docs/simulated_user.md shows it.
+Policies speak to it where a run's `rollouts.user` names it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import asyncio
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
@@ -99,6 +99,12 @@ class Felt:
         text = f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text
         return {**step, "said": self.said, "text": text}
 
+    @classmethod
+    def read(cls, step: Mapping[str, Any]) -> Felt:
+        """Return what `evidence` wrote."""
+        emotion = Emotion(step["emotion"])
+        return cls(change=step["change"], emotion=emotion, said=step.get("said"), text=step.get("text", ""))
+
 
 @dataclass(slots=True, kw_only=True)
 class Course:
@@ -174,6 +180,9 @@ class SimulatedUserScorer(ModelScorer):
 
     The prompt is what the user said first, or the turns until then; the response is one text, or turns.
 
+    Where `extra["session"]` is that of a conversation that this very scorer played (`hear`), its feelings stand, and
+    nobody is asked again.
+
     Attributes:
         start: the feeling at first, from 10 to below 100, where the reference has none.
         max_change: the largest change of one turn.
@@ -223,10 +232,62 @@ class SimulatedUserScorer(ModelScorer):
         return [self._score(course, turns) for course, turns in zip(courses, heard, strict=True)]
 
     def course(self, sample: Sample, turns: Sequence[Turn], emotion: Emotion | None = None) -> Course:
-        """Return a dialogue that begins, or goes on from a feeling."""
+        """Return a dialogue that begins, goes on from a feeling, or was played until some turn."""
         person = read_person(sample.reference)
         start = Emotion(float(self.start if person.start is None else person.start)) if emotion is None else emotion
-        return Course(sample=sample, person=person, turns=turns[: self.max_turns], emotion=start, most=self.max_change)
+        felt = self._played(sample, turns) if emotion is None else []
+        return Course(
+            sample=sample,
+            person=person,
+            turns=turns[: self.max_turns],
+            emotion=felt[-1].emotion if felt else start,
+            most=self.max_change,
+            felt=felt,
+        )
+
+    def _played(self, sample: Sample, turns: Sequence[Turn]) -> list[Felt]:
+        """What the turns did in the session of the sample; nothing if others played it, or heard other words."""
+        session = sample.extra.get("session")
+        if not isinstance(session, Mapping):
+            return []
+        steps, of = session.get("turns"), session.get("of")
+        if not isinstance(steps, Sequence) or not 0 < len(steps) <= len(turns):
+            return []
+        return [Felt.read(step) for step in steps] if of == self._signed(sample, turns[len(steps) - 1]) else []
+
+    def _signed(self, sample: Sample, turn: Turn) -> str:
+        """What tells this scorer, this person and all that was said until a turn from any other."""
+        told = [self.fingerprint, sample.reference, [[one["role"], one["content"]] for one in turn.dialogue]]
+        return hashlib.sha256(wire.dumps(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    async def hear(self, sample: Sample, *, last: bool = False) -> tuple[str, dict[str, Any]] | Fault:
+        """Return the user's next words, "" where they leave, and the session: how they felt turn by turn.
+
+        Args:
+            sample: the dialogue until a turn of the assistant's, with the session until the turn before in its `extra`.
+            last: that nothing is said to them any more, so that no words are needed.
+        """
+        turns = turns_of(sample, self.reasoning)
+        course = self.course(sample, turns)
+        while (moment := course.next()) is not None:
+            course.take((await self.changes([moment]))[0])
+        if course.fault is not None:
+            return course.fault
+        heard = len(course.felt)
+        session = {"of": self._signed(sample, turns[heard - 1]), **course.evidence()}
+        if last or course.emotion.over or len(turns) >= self.max_turns:
+            return "", session
+        words = await self.reply(course.moment(turns[-1]), course.felt[-1].text)
+        return words if isinstance(words, Fault) else (words.value, session)
+
+    async def reply(self, moment: Moment, analysis: str) -> Answer[str] | Fault:
+        """Return the user's next words, after what a turn did to them."""
+        template = load_template(_REPLY)
+
+        def prompt(moment: Moment) -> Rendered:
+            return self.render(template, {**moment.values(), "analysis": analysis or "They were told nothing."})
+
+        return (await self.seeded([moment], prompt, read_words))[0]
 
     def _score(self, course: Course, turns: Sequence[Turn]) -> Score:
         fault = course.fault
@@ -351,7 +412,7 @@ class UserSession:
         (felt,) = course.felt
         words, cost = "", course.cost
         if not felt.emotion.over and self._turns + 1 < self._user.max_turns:
-            answer = await self._reply(course.moment(turn), felt.text)
+            answer = await self._user.reply(course.moment(turn), felt.text)
             cost += cost_of([answer])
             if isinstance(answer, Fault):
                 return answer
@@ -368,14 +429,6 @@ class UserSession:
             analysis=felt.text,
             cost=cost,
         )
-
-    async def _reply(self, moment: Moment, analysis: str) -> Answer[str] | Fault:
-        template = load_template(_REPLY)
-
-        def prompt(moment: Moment) -> Rendered:
-            return self._user.render(template, {**moment.values(), "analysis": analysis or "They were told nothing."})
-
-        return (await self._user.seeded([moment], prompt, read_words))[0]
 
 
 def read_words(text: str, nonce: str = "") -> str | None:

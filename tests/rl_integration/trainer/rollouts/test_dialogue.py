@@ -18,7 +18,8 @@ from adjudge.protocol import response_text
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
+from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolDown
