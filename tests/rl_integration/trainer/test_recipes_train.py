@@ -27,7 +27,7 @@ ONE_OF_EACH = {"dapo", "ppo", "tree_rl", "stepsearch", "capo", "j1", "ghpo", "mo
 
 
 class Model(ForcedEngine):
-    """Says yes to all it is asked."""
+    """Says yes to all it is asked, in the form of a verdict where one is asked for."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,6 +35,8 @@ class Model(ForcedEngine):
             answers=lambda prompt, index: (
                 f"{'Change' if 'feeling' in text_of(prompt) else 'Verdict'} {key_of(prompt)}: "
                 f"{'+5' if 'feeling' in text_of(prompt) else 'yes'}"
+                if "[end " in text_of(prompt)
+                else "yes"
             ),
             labels=lambda prompt: {"Yes": 0.75, "No": 0.25},
         )
@@ -48,6 +50,10 @@ def small(name: str, folder: Path) -> RunFile:
     run: dict[str, Any] = json.loads(json.dumps(run_file(name)))
     run["data"] |= {"path": str(ROWS / f"{recipes()[name]['rows']}.jsonl"), "chat": False, "held_out": 0.0}
     run["data"].pop("system", None)
+    asked = json.dumps(run["reward"]).replace(
+        '"engine": "policy"', '"engine": "openai:Model"'
+    )  # a tiny one says nothing
+    run["reward"] = json.loads(asked)
     rollouts = run["rollouts"]
     rollouts |= {"tasks": 2, "sampling": {**rollouts["sampling"], "max_new_tokens": 8}}
     model: Any = {"from_scratch": "tiny"}
