@@ -128,7 +128,7 @@ def test_chunks_go_from_easy_to_hard_and_each_is_sorted_anew_when_it_begins() ->
     assert [rate(one) for one in made.draw(3)] == [0.7, 0.8, 0.9], "the next pass"
     assert len({one.id for one in [made.draw(1), made.draw(6)][1]}) == 6, "none twice"
     with pytest.raises(ValueError, match="adjudge data difficulty"):
-        chosen("adcl").made(given)
+        chosen("adcl", column="share").made(given)
 
 
 def test_sources_that_teach_are_drawn_most() -> None:
