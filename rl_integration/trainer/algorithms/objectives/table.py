@@ -42,6 +42,10 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
             rule=GroupRelative(),
             policy=PolicyLoss(level="sequence", clip_ratio_low=3e-4, clip_ratio_high=4e-4, aggregation="sequence_mean"),
         ),
+        "atpo": Objective(
+            rule=GroupRelative(),
+            policy=PolicyLoss(level="turn", clip_ratio_low=3e-3, clip_ratio_high=4e-3, aggregation="sequence_mean"),
+        ),
         "cispo": Objective(rule=GroupRelative(), policy=PolicyLoss(surrogate="detached", clip_ratio_c=5.0)),
         "lite_ppo": Objective(rule=GroupRelative(scale="batch"), policy=PolicyLoss()),
         "rloo": Objective(

@@ -88,7 +88,7 @@ class Numbers:
         return cls(
             [
                 [
-                    {name: float(getattr(tokens, name)[row, place]) for name in names}
+                    {name: float(getattr(tokens, name)[row, place]) for name in names} | {"place": float(place)}
                     for place in range(tokens.mask.shape[1])
                     if tokens.mask[row, place]
                 ]
@@ -107,6 +107,8 @@ class Numbers:
                 logs = [sum(logs) / max(1, len(logs))] * len(logs)
             elif options.level == "whole":
                 logs = [sum(logs)] * len(logs)
+            elif options.level == "turn":
+                logs = _of_turns(logs, [token["place"] for token in row])
             stale = [math.exp(token["old_logp"] - token["sampler_logp"]) for token in row]
             if options.importance_sampling.level == "sequence":
                 stale = [math.prod(stale)] * len(stale)
@@ -150,6 +152,17 @@ class Numbers:
         if options.mode == "mask":
             return weight if options.low <= weight <= options.high else 0.0
         return min(max(weight, options.low), options.high)
+
+
+def _of_turns(logs: list[float], places: list[float]) -> list[float]:
+    """The mean of each stretch without a gap, at all of its tokens."""
+    turns: list[list[float]] = []
+    for at, log in enumerate(logs):
+        if at and places[at] == places[at - 1] + 1:
+            turns[-1].append(log)
+        else:
+            turns.append([log])
+    return [sum(turn) / len(turn) for turn in turns for _ in turn]
 
 
 @pytest.mark.parametrize("name", [name for name in PIECEWISE if isinstance(LOSSES[name], PolicyLoss)])
