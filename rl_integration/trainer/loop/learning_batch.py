@@ -16,7 +16,7 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
@@ -156,7 +156,9 @@ class LearningBatch:
             totals=totals,
         )
 
-    def weigh(self, weighting: TopEntropy | Steer, places: Sequence[int], current: Sequence[Floats]) -> None:
+    def weigh(
+        self, weighting: TopEntropy | Steer | RelativeEntropy, places: Sequence[int], current: Sequence[Floats]
+    ) -> None:
         """Set what the tokens of an update weigh beside each other.
 
         Args:

@@ -54,6 +54,7 @@ from torch.nn.functional import logsigmoid
 from adjudge.options import Count, Options, Range, Share
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     ImportanceSampling,
+    RelativeEntropy,
     Steer,
     TopEntropy,
     sampling_logp_difference,
@@ -272,14 +273,14 @@ class PolicyLoss(Options):
     use_bias_correction_kl: bool = True
     entropy_coef: Annotated[float, Range(ge=0)] = 0.0
     importance_sampling: ImportanceSampling = field(default_factory=ImportanceSampling)
-    weighting: TopEntropy | Steer | None = None
+    weighting: TopEntropy | Steer | RelativeEntropy | None = None
     injected: Injected = field(default_factory=Injected)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_kind("importance_sampling", self.importance_sampling, ImportanceSampling)
         check_kind("injected", self.injected, Injected)
-        check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
+        check_kind("weighting", self.weighting, TopEntropy, Steer, RelativeEntropy, type(None))
         if self.surrogate == "detached" and self.clip_ratio_c is None:
             raise ValueError("the surrogate 'detached' needs clip_ratio_c, the largest ratio; CISPO's examples take 5")
         if self.clip_ratio_c is not None:

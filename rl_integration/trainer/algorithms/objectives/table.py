@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")
@@ -73,6 +73,9 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
             rule=GroupRelative(), policy=PolicyLoss(clip_ratio_high=0.28, weighting=TopEntropy()), resample=True
         ),
         "steer": Objective(rule=GroupRelative(), policy=PolicyLoss(clip_ratio_c=3.0, weighting=Steer())),
+        "ettrl": Objective(
+            rule=GroupRelative(), policy=PolicyLoss(aggregation="sequence_mean", weighting=RelativeEntropy())
+        ),
         # With a critic, and with pairs.
         "ppo": Objective(rule=None, policy=PolicyLoss(), critic=Critic(), reward_beta=0.05),
         "dpo": Objective(rule=GroupRelative(scale="none"), policy=Preference()),

@@ -59,7 +59,7 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
 
 
 @pytest.mark.parametrize(
-    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer"]
+    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer", "ettrl"]
 )
 def test_cutting_a_batch_changes_nothing(objective: str) -> None:
     whole, numbers = updated(objective)

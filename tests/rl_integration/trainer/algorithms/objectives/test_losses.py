@@ -25,7 +25,12 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+    ImportanceSampling,
+    RelativeEntropy,
+    Steer,
+    TopEntropy,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 
 Loss = Callable[[TokenBatch], LossValue]
@@ -44,7 +49,8 @@ LOSSES: dict[str, Loss] = {
     "mirror descent": PolicyLoss(surrogate="plain", log_ratio_coef=0.3),
     "linear steer": PolicyLoss(weighting=Steer(max_weight=1.2)),
 }
-PIECEWISE = [name for name in LOSSES if name not in ("top_entropy", "steer", "linear steer")]
+WEIGHED = ("top_entropy", "steer", "linear steer", "ettrl")
+PIECEWISE = [name for name in LOSSES if name not in WEIGHED]
 
 
 def batch(seed: int, rows: int = 6, width: int = 5, **more: Any) -> TokenBatch:
@@ -199,7 +205,7 @@ def _held(loss: Loss, moved: TokenBatch, start: TokenBatch) -> float:
     return float(loss(moved).loss)
 
 
-@pytest.mark.parametrize("name", ["top_entropy", "steer", "linear steer"])
+@pytest.mark.parametrize("name", WEIGHED)
 def test_weights_have_no_gradient(name: str) -> None:
     tokens = batch(3)
     loss = LOSSES[name]
@@ -382,6 +388,28 @@ def test_steer_weighs_equal_changes_alike() -> None:
     tokens = replace(batch(0), advantages=torch.zeros(6))
     assert (Steer()(tokens)[tokens.mask] == 1).all()
     torch.testing.assert_close(Steer(max_weight=1.2)(tokens)[tokens.mask], torch.ones(int(tokens.mask.sum())).double())
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 1000))
+def test_the_relative_entropy_equals_its_formula(seed: int) -> None:
+    tokens = batch(seed)
+    assert tokens.entropy is not None
+    assert tokens.counted is not None
+    found = RelativeEntropy()(tokens)
+    for members in (range(3), range(3, 6)):
+        own = {}
+        for row in members:
+            values = [float(tokens.entropy[row, place]) for place in range(5) if tokens.mask[row, place]]
+            if tokens.counted[row] and values:
+                own[row] = sum(values) / len(values)
+        average = sum(own.values()) / len(own)
+        for row, value in own.items():
+            wanted = 1 + (average - value) / average
+            np.testing.assert_allclose(found[row][tokens.mask[row]], wanted, rtol=1e-10)
+    assert not found[~tokens.mask].any()
+    certain = replace(tokens, entropy=torch.zeros_like(tokens.entropy))
+    assert (RelativeEntropy()(certain)[tokens.mask] == 1).all(), "where all are certain, none is surer"
 
 
 def test_a_token_whose_sampler_did_not_say_is_not_reweighed() -> None:
