@@ -118,6 +118,8 @@ class Objective(Options):
         reward_beta: weight of the divergence from the reference policy that is subtracted from the reward (`shaping`).
         overlong: a penalty of length that is added to the reward.
         resample: whether groups of equal rewards are drawn anew (`groups.informative`).
+        reweighted_reference: whether the reference is taken to the power of the answer's score, kept in [0, 1], token
+            by token: the worse an answer, the more evenly it holds all tokens for possible (RAPO, arXiv 2510.03865).
     """
 
     rule: AdvantageRule | None
@@ -126,6 +128,7 @@ class Objective(Options):
     reward_beta: Annotated[float, Range(ge=0)] = 0.0
     overlong: Overlong | None = None
     resample: bool = False
+    reweighted_reference: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,6 +137,8 @@ class Objective(Options):
         check_kind("overlong", self.overlong, Overlong, type(None))
         if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "min_size")):
             raise ValueError(f"rule={self.rule!r}; it must be an advantage rule, such as GroupRelative(), or None")
+        if self.reweighted_reference and not self.needs_reference:
+            raise ValueError("reweighted_reference is true, and no divergence is measured; set policy.beta")
         if (self.rule is None) == (self.critic is None):
             raise ValueError("an objective has either a rule of advantages or a critic; give one of the two")
 

@@ -22,9 +22,11 @@ TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves w
 | `k1` | -x | unbiased, may be negative | 0 |
 | `k2` | x² / 2 | biased, low variance | that of the divergence |
 | `k3` | exp(x) - x - 1 | unbiased, never negative | that of KL(reference || policy) |
+| `forward` | x exp(x) - exp(x) + 1 | unbiased of KL(reference || policy), never negative | of neither |
 
 After J. Schulman, "Approximating KL divergence" (2020); gradients, arXiv 2510.01555.  Multiplied by the ratio
-(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), also for an older policy's tokens
+(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), and `forward` that of
+KL(reference || policy) as in RAPO (arXiv 2510.03865), also for an older policy's tokens
 (arXiv 2512.02556), as in TRL 1.16; verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
 
 `Rover` (arXiv 2509.24981) fits the values of a policy that picks tokens at random, in the log-ratio of the policy; next
@@ -200,7 +202,7 @@ def masked(rho: Tensor, advantages: Tensor, logp: Tensor, *, low: float, high: f
     return -advantages * logp * ~beyond
 
 
-Estimator: TypeAlias = Literal["k1", "k2", "k3"]
+Estimator: TypeAlias = Literal["k1", "k2", "k3", "forward"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 
@@ -214,6 +216,8 @@ def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
             return x**2 / 2
         case "k3":
             return x.exp() - x - 1
+        case "forward":
+            return (x - 1) * x.exp() + 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,11 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "passk": Objective(rule=BestOfGroup(), policy=PolicyLoss()),
         "gdpo": Objective(rule=SeveralRewards(), policy=_GRPO),
         "san": Objective(rule=Stratified(), policy=_GRPO),
+        "rapo": Objective(
+            rule=GroupRelative(),
+            policy=PolicyLoss(aggregation="sequence_mean", beta=0.01, kl_estimator="forward", entropy_coef=0.001),
+            reweighted_reference=True,
+        ),
         # Relative to the batch, or to nothing.
         "reinforce": Objective(rule=BatchRelative(scale=False), policy=_PLAIN),
         "reinforce_plus_plus": Objective(rule=BatchRelative(), policy=PolicyLoss(), reward_beta=0.01),

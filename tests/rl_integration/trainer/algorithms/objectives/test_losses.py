@@ -126,7 +126,9 @@ class Numbers:
                 value += options.log_ratio_coef * (token["logp"] - token["old_logp"]) ** 2
                 if options.beta:
                     x = token["reference_logp"] - token["logp"]
-                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.kl_estimator]
+                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1, "forward": (x - 1) * math.exp(x) + 1}[
+                        options.kl_estimator
+                    ]
                     value += options.beta * kl * (math.exp(log) if options.use_bias_correction_kl else 1)
                 part += value
             match options.aggregation:
@@ -344,10 +346,18 @@ def test_divergences_have_the_gradients_that_are_said(how: Any) -> None:
     logp = logits.log_softmax(dim=0)
     (backward,) = torch.autograd.grad((logp.exp() * (logp - reference.log())).sum(), logits, retain_graph=True)
     (forward,) = torch.autograd.grad((reference * (reference.log() - logp)).sum(), logits)
-    wanted = {"k1": torch.zeros(3, dtype=torch.float64), "k2": backward, "k3": forward}[how]
-    torch.testing.assert_close(expectation(False), wanted)
+    wanted = {"k1": torch.zeros(3, dtype=torch.float64), "k2": backward, "k3": forward}
+    if how in wanted:
+        torch.testing.assert_close(expectation(False), wanted[how])
     if how != "k2":
-        torch.testing.assert_close(expectation(True), backward)
+        torch.testing.assert_close(expectation(True), forward if how == "forward" else backward)
+
+
+def test_the_forward_divergence_is_its_mean_over_the_policy() -> None:
+    policy, reference = [0.2, 0.5, 0.3], [0.4, 0.4, 0.2]
+    logp, reference_logp = torch.tensor(policy).log(), torch.tensor(reference).log()
+    mean = float((torch.tensor(policy) * kl_estimate(logp, reference_logp, "forward")).sum())
+    assert mean == pytest.approx(sum(q * math.log(q / p) for p, q in zip(policy, reference, strict=True)))
 
 
 def test_the_entropy_bonus_raises_the_entropy() -> None:
