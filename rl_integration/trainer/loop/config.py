@@ -178,6 +178,11 @@ class RunConfig(Options, what="run option"):
                 "the answers to a prompt with each other, so nothing would be learnt; give at least "
                 f"{rule.min_size}, or another objective"
             )
+        if objective.shaping is not None and self.learning.sharding != "none":
+            raise ValueError(
+                f"learning.sharding is {self.learning.sharding}, and {self.objective.name} looks inside the policy, "
+                "which shards do not show; set it to none"
+            )
         if self.credit is not None:
             credit = self.credit.made()
             credit.check(objective)

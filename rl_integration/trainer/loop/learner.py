@@ -35,6 +35,7 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     ValueModel,
     injected,
     minibatches,
+    read_inside,
     reweighted,
     with_logprobs,
 )
@@ -268,6 +269,9 @@ class Learner:
             batch.advantages = batch.rows(credited)
         else:
             batch.advantages = list(self.objective.advantages(groups))
+        if self.objective.shaping is not None:
+            seen = self._read(self.policy.model, rollouts, partial(read_inside, self.objective.shaping, self.policy))
+            batch.shape_advantages(self.objective.shaping, seen)
         if self.config.mask_truncated_completions:
             batch.masked = np.array([rollout.finish_reason == "length" for rollout in rollouts], dtype=np.bool_)
         batch.needed = batch.counted & self._wanted(batch) & ~batch.masked

@@ -17,6 +17,7 @@ from torch.nn.functional import linear
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
+from adjudge.rl_integration.trainer.algorithms.objectives.inside import Shaping
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
@@ -24,6 +25,7 @@ from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
 
 
@@ -58,6 +60,13 @@ def minibatches(rollouts: Sequence[Rollout], config: LearningConfig, *, seed: st
         parts = min(config.minibatches, len(groups))
         found += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
     return found
+
+
+def read_inside(shaping: Shaping, policy: Policy, rows: TokenRows) -> Tensor:
+    """Return (n, R, k) of what goes on inside the policy at the tokens of answers."""
+    inputs = {name: getattr(rows, name) for name in ("input_ids", "attention_mask", "position_ids")}
+    with policy.arithmetic():
+        return shaping.read(policy.model, inputs, rows.own)
 
 
 def reweighted(
@@ -191,6 +200,14 @@ class LearningBatch:
             injected=injected,
             totals=totals,
         )
+
+    def shape_advantages(self, shaping: Shaping, read: Sequence[Floats]) -> None:
+        """Have advantages, of answers or of tokens, shaped by what was read of each answer's tokens."""
+        rows = [
+            np.broadcast_to(advantage, len(rollout.ids))
+            for advantage, rollout in zip(self.advantages, self.rollouts, strict=True)
+        ]
+        self.advantages = shaping.shaped(rows, read, [rollout.own for rollout in self.rollouts])
 
     def weigh(
         self, weighting: TopEntropy | Steer | RelativeEntropy, places: Sequence[int], current: Sequence[Floats]

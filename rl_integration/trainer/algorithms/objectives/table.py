@@ -23,6 +23,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
     SeveralRewards,
     Stratified,
 )
+from adjudge.rl_integration.trainer.algorithms.objectives.inside import AttentionRhythm, EffectiveRank
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
@@ -81,6 +82,9 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "ettrl": Objective(
             rule=GroupRelative(), policy=PolicyLoss(aggregation="sequence_mean", weighting=RelativeEntropy())
         ),
+        # By what goes on inside the policy.
+        "attention_rhythm": Objective(rule=GroupRelative(), policy=_GRPO, shaping=AttentionRhythm()),
+        "effective_rank": Objective(rule=GroupRelative(), policy=_GRPO, shaping=EffectiveRank()),
         # With a critic, and with pairs.
         "ppo": Objective(rule=None, policy=PolicyLoss(), critic=Critic(), reward_beta=0.05),
         "dpo": Objective(rule=GroupRelative(scale="none"), policy=Preference()),
