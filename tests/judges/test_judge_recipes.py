@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
+from adjudge.cli.recipes import run_file
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample
 from adjudge.scoring import registry
@@ -98,26 +99,25 @@ def test_g_eval_and_general_reasoner() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "reference", "said", "value"),
+    ("recipe", "reference", "said", "value"),
     [
         (
-            "judge_rm_r1",
+            "rm_r1",
             "A",
             "<type>Chat</type><rubric>r <justify>j</justify></rubric><eval>e</eval><answer>[[A]]</answer>",
             1.0,
         ),
         (
-            "judge_rm_r1",
+            "rm_r1",
             "A",
             "<type>Chat</type><rubric>r <justify>j</justify></rubric><eval>e</eval><answer>[[B]]</answer>",
             -1.0,
         ),
-        ("judge_critique", "T", "It adds rightly. \\conclusion{T}", 1.0),
-        ("judge_critique", "T", "It adds wrongly. \\conclusion{F}", 0.0),
+        ("critique_coder", "T", "It adds rightly. \\conclusion{T}", 1.0),
+        ("critique_coder", "T", "It adds wrongly. \\conclusion{F}", 0.0),
     ],
 )
-def test_run_files_of_judges_pay_what_their_papers_pay(file: str, reference: Any, said: str, value: float) -> None:
-    run = yaml.safe_load((FOLDER.parent / "training" / f"{file}.yaml").read_text(encoding="utf-8"))
-    scorer = registry.load(run["reward"]["scorer"])
+def test_run_files_of_judges_pay_what_their_papers_pay(recipe: str, reference: Any, said: str, value: float) -> None:
+    scorer = registry.load(run_file(recipe)["reward"]["scorer"])
     (one,) = asyncio.run(scorer.score([Sample(prompt="q", response=said, reference=reference)]))
     assert one.value == value, one

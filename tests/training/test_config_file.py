@@ -80,7 +80,7 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
         (f"{SMALL}head: {{kind: gating}}\n", "does not train a head of kind 'gating'"),
         (f"{SMALL}head: {{pooling: tokens}}\n", "head.pooling is tokens"),
         (f"{SMALL}head: {{outputs: 5}}\n", "head.outputs is 5 with the loss 'bt', which reads one reward"),
-        (f"{SMALL}loss: {{name: bt, bootstrap: true}}\n", "loss.bootstrap is for a head of kind multi"),
+        (f"{SMALL}loss: {{name: bt, bootstrap: true}}\n", "loss.bootstrap is for the members of a head of kind multi"),
         (f"{SMALL}regularizers: {{l3: 1}}\n", "unknown regularizer 'l3'"),
         (f"{SMALL}regularizers: {{l2: 0}}\n", "regularizers.l2 is 0.0; it must be above 0"),
         (f"{SMALL}regularizers: {{text: 1.5}}\n", "regularizers.text is 1.5; it is a share"),

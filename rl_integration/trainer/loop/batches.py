@@ -105,6 +105,19 @@ class Batches:
             numbers=_summed(told),
         )
 
+    def tasks(self, version: int) -> list[Task]:
+        """Return the tasks of one step, in every process the same."""
+        return self.facts.told(self._source.draw(self._config.rollouts.tasks), version)
+
+    def answered(self, tasks: Sequence[Task], *, version: int, name: str) -> Answered:
+        """Return this process's answers to tasks, with their scores."""
+        config, named = self._config.rollouts, {"version": version, "name": name}
+        seed = self._config.seed * 1_000_003 + version  # the same for all who answer in a step
+        rollouts, scores = self._writer.scored(
+            self._rewards, tasks, config.num_generations, config.sampling, seed=seed, **named
+        )
+        return Answered(rollouts=rollouts, scores=scores)
+
     def state(self) -> dict[str, Any]:
         """Return all that the next batch depends on, as plain JSON data; the same in every process."""
         pending = [
@@ -152,7 +165,7 @@ class Batches:
         own = self._further(own, answering)
         groups = drawn = self._gathered(own)
         every = _flat(groups)
-        self._checked(every.scores)
+        self.checked(every.scores)
         self.facts.scored(every.scores)
         numbers = dict(self._source.observe(every.rollouts, every.scores))
         if self._rounds is not None:
@@ -230,7 +243,8 @@ class Batches:
             return {}
         return dict(self._processes.all_gather([(one.id, dict(one.extra)) for one in tasks]))
 
-    def _checked(self, scores: Sequence[Score]) -> None:
+    def checked(self, scores: Sequence[Score]) -> None:
+        """Raise `TooManyFailures` if too many of a step's scores are none."""
         max_failed = self._config.reward.max_failed
         unknown = [score for score in scores if score.value is None]
         if len(unknown) > max_failed * len(scores):

@@ -24,6 +24,28 @@ Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvolutionConfig(Options, what="evolution option"):
+    """Evolution strategies (`evolution.Evolution`): no gradients, and one copy of the weights.
+
+    Attributes:
+        population: policies that answer a step's tasks; the released code's default.
+        sigma: standard deviation of what is added to each weight; the released code's default.
+        antithetic: whether half of them go the other half's ways backwards, which needs an even number.
+    """
+
+    population: Annotated[int, Range(ge=2)] = 30
+    sigma: Annotated[float, Range(gt=0)] = 0.001
+    antithetic: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.antithetic and self.population % 2:
+            raise ValueError(
+                f"learning.evolution.population is {self.population!r} and antithetic is true; give an even number"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearningConfig(Options, what="learning option"):
     """How updates are made.
 
@@ -51,6 +73,8 @@ class LearningConfig(Options, what="learning option"):
         cpu_offload: keep those parts in the host's memory; needs sharding, and no `lora`.
         mask_truncated_completions: learn nothing from answers that were cut off; they keep their votes in their group's
             mean and their places among the answers that a loss is divided by, as in TRL.
+        evolution: learn from the mean scores of changed weights, without gradients; of the other options here only the
+            rate, its course and `lora` are read, and no objective.
     """
 
     learning_rate: Annotated[float, Range(gt=0)] = 1e-6
@@ -69,6 +93,7 @@ class LearningConfig(Options, what="learning option"):
     sharding: Literal["none", "full"] = "none"
     cpu_offload: bool = False
     mask_truncated_completions: bool = False
+    evolution: EvolutionConfig | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,6 +194,9 @@ class RunConfig(Options, what="run option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.learning.evolution is not None:
+            self._check_evolution()
+            return
         objective = self.made_objective()
         rule = objective.rule
         adds = self.curriculum.names or self.improver.name  # they may add answers
@@ -188,6 +216,26 @@ class RunConfig(Options, what="run option"):
             credit.check(objective)
             if credit.needs_tree and self.rollouts.tree is None:
                 raise ValueError(f"credit {self.credit.name!r} needs answers written as a tree; set rollouts.tree")
+
+    def _check_evolution(self) -> None:
+        """Raise `ValueError` if an option is set that learning without gradients would not read."""
+        plain = RunConfig(reward=self.reward)
+        unread = {
+            "objective": (self.objective, plain.objective),
+            "credit": (self.credit, None),
+            "curriculum": (self.curriculum, plain.curriculum),
+            "improver": (self.improver, plain.improver),
+            "rollouts.staleness": (self.rollouts.staleness, 0),
+            "rollouts.engine": (self.rollouts.engine, "transformers"),
+            "learning.sharding": (self.learning.sharding, "none"),
+            "learning.minibatches": (self.learning.minibatches, 1),
+            "learning.epochs": (self.learning.epochs, 1),
+        }
+        for name, (given, usual) in unread.items():
+            if given != usual:
+                raise ValueError(
+                    f"{name} is set beside learning.evolution, which has no use for it; drop one of the two"
+                )
 
     def made_objective(self) -> Objective:
         """Return the objective, for answers of this run's length."""

@@ -263,13 +263,16 @@ class _Prepared:
     def before(self) -> float | None:
         """Return the mean score on held-out prompts before the first step.
 
-        It is measured once, by what measures the policy afterwards, and anew for other prompts or another scorer.
+        It is measured once, by what measures the policy afterwards, and anew for other prompts, another scorer, or
+        other tools and users.
         """
         path = self.folder / _START
         judged_by = self.config.measured_by or self.config.reward
         asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
-        sampling = self.config.rollouts.sampling
-        answered_by = [plain_config(self.config.model), sampling.max_new_tokens, *sampling.stop]
+        rollouts = self.config.rollouts
+        others = [rollouts.tools, rollouts.user, rollouts.facts]
+        answered_by = [plain_config(self.config.model), rollouts.sampling.max_new_tokens, *rollouts.sampling.stop]
+        answered_by += [plain_config(one) for one in others if one]
         of = digest([asked, plain_config(judged_by), answered_by])
         known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
         mean_score: float | None

@@ -33,6 +33,7 @@ from adjudge.rl_integration.trainer.loop.checkpoints import (
     weights_digest,
 )
 from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.evolution import Evolution
 from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
@@ -241,6 +242,10 @@ class Run:
             credit=config.credit,
             processes=self._processes,
         )
+        evolution = config.learning.evolution
+        self._evolution = None
+        if evolution is not None:
+            self._evolution = Evolution(evolution, policy, self._processes, seed=config.seed)
         self._reference = reference
         self._curriculum = open_curriculum(
             config, self._learner.objective, policy, tasks, processes=self._processes, source=source
@@ -387,14 +392,22 @@ class Run:
 
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         began = time.perf_counter()
-        with self._gathered():
-            batch = batches.next(self._learner.step)
-        learning = time.perf_counter()
-        numbers = batch.numbers | self._learner.learn(
-            batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
-        )
+        if self._evolution is not None:
+            rate = self.config.learning.learning_rate * self.config.learning.share(
+                self._learner.step, self.config.steps
+            )
+            batch = self._evolution.step(batches, self._learner.step, learning_rate=rate)
+            self._learner.step += 1
+            numbers = dict(batch.numbers)
+        else:
+            with self._gathered():
+                batch = batches.next(self._learner.step)
+            learning = time.perf_counter()
+            numbers = batch.numbers | self._learner.learn(
+                batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
+            )
+            numbers["seconds_learning"] = time.perf_counter() - learning
         numbers |= batch_facts(batch.rollouts, batch.scores, self._learner.step)
-        numbers["seconds_learning"] = time.perf_counter() - learning
         step = self._learner.step
         every = self.config.eval_steps
         if self._held_out and (step == self.config.steps or (every and step % every == 0)):

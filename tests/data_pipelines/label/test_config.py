@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data_pipelines.label.test_job import ROWS, Equal, jsonl, label
 
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.io.columns import ColumnOptions
 from adjudge.io.jobs.config import Files
 from adjudge.io.source import DatasetChoice
+from adjudge.protocol import Sample, Score
+from adjudge.runtime.pool import default_pool
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,22 @@ def test_every_option_has_a_help_text() -> None:
     source = "".join(map(inspect.getsource, (LabelConfig, DatasetChoice, Files, ColumnOptions)))
     for item in dataclasses.fields(LabelConfig):
         assert re.search(rf'^    {item.name}: [^\n]*\n    """', source, re.MULTILINE), item.name
+
+
+class SeesPool(Equal):
+    """Notes how many workers a verifier would have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.workers: set[int] = set()
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        self.workers.add(default_pool().workers)
+        return await super().score(samples)
+
+
+def test_the_number_of_workers_holds_for_the_job_alone(tmp_path: Path) -> None:
+    before, scorer = default_pool(), SeesPool()
+    label(jsonl(tmp_path / "in.jsonl", ROWS), tmp_path / "out.jsonl", scorer, workers=before.workers + 3)
+    assert scorer.workers == {before.workers + 3}
+    assert default_pool() is before

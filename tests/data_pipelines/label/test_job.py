@@ -6,8 +6,8 @@ import asyncio
 import csv
 import json
 import logging
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from adjudge.data_pipelines.label.outputs import LineWriter
 from adjudge.data_pipelines.label.samples import Item
 from adjudge.io.jobs.journal import partial_of
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.runtime.pool import default_pool
 
 ROWS = [
     {"id": f"q{index}", "prompt": f"{index}+1?", "response": str(index + (index % 3 != 0)), "answer": str(index + 1)}
@@ -46,9 +45,7 @@ class Equal:
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         self.asked += len(samples)
-        return [
-            Score.scored(float(response_text(sample) == sample.reference), ref=sample.reference) for sample in samples
-        ]
+        return [Score.scored(float(response_text(one) == one.reference), ref=one.reference) for one in samples]
 
 
 class Watch:
@@ -477,30 +474,10 @@ def test_scattered_groups_are_refused_before_any_work(tmp_path: Path) -> None:
 def test_it_runs_inside_a_running_loop_and_in_a_thread(tmp_path: Path) -> None:
     source = jsonl(tmp_path / "in.jsonl", ROWS)
 
-    async def inside() -> LabelReport:
-        return label(source, tmp_path / "a.jsonl")
+    async def inside() -> None:
+        assert label(source, tmp_path / "a.jsonl").rows == 500
 
-    assert asyncio.run(inside()).rows == 500
-    thread = threading.Thread(target=label, args=(source, tmp_path / "b.jsonl"))
-    thread.start()
-    thread.join()
+    asyncio.run(inside())
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(label, source, tmp_path / "b.jsonl").result().rows == 500
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-
-
-class SeesPool(Equal):
-    """Notes how many workers a verifier would have."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.workers: set[int] = set()
-
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        self.workers.add(default_pool().workers)
-        return await super().score(samples)
-
-
-def test_the_number_of_workers_holds_for_the_job_alone(tmp_path: Path) -> None:
-    before, scorer = default_pool(), SeesPool()
-    label(jsonl(tmp_path / "in.jsonl", ROWS), tmp_path / "out.jsonl", scorer, workers=before.workers + 3)
-    assert scorer.workers == {before.workers + 3}
-    assert default_pool() is before

@@ -225,11 +225,18 @@ def test_a_group_is_found_as_a_reference_is_and_is_text() -> None:
 
 def test_what_arrow_fills_in_is_no_part_of_a_reference() -> None:
     tests = [{"args": [None], "expected": None, "stdin": None}, {"args": None, "stdin": "1", "stdout": "2"}]
-    row = {"ref": {"answer": None, "tests": tests}, "empty": {"answer": None}, "null": None, "text": ""}
+    row = {
+        "ref": {"answer": None, "tests": tests},
+        "empty": {"answer": None, "tests": None},
+        "unanswerable": {"answer": None},
+        "null": None,
+        "text": "",
+    }
     assert reference_in(row, "ref", "Framework") == {
         "tests": [{"args": [None], "expected": None}, {"stdin": "1", "stdout": "2"}]
     }
     assert [reference_in(row, name, "Framework") for name in ("empty", "null", "null.deeper", "text")] == [None] * 4
+    assert reference_in(row, "unanswerable", "Framework") == {"answer": None}
 
 
 def test_columns_of_plain_data_become_extra_and_others_do_not() -> None:

@@ -20,7 +20,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
-from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.config import EvolutionConfig, LearningConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
@@ -67,6 +67,7 @@ def train(
     held_out: int = 3,
     together: bool = False,
     guard: Any = None,
+    evolution: Any = None,
     **options: Any,
 ) -> None:
     """Train, resuming if there is something to resume; write the weights of the end.
@@ -85,6 +86,8 @@ def train(
 
     if guard is not None:
         options["guard"] = GuardConfig(gold=RewardConfig(scorer=Letters()), every=1, window=1, **guard)
+    if evolution is not None:
+        options["learning"] = {"evolution": EvolutionConfig(**evolution)}
     if names := options.pop("curriculum", ()):
         options["curriculum"] = CurriculumChoice(names=tuple(names), set={"reinforce_ada.right_above": 0.9})
     if rank := options.get("learning", {}).pop("lora", 0):

@@ -5,7 +5,12 @@
 | `BatchRelative` | (x - mean of x) / sqrt(variance of x + eps), x = r or r - m | REINFORCE++, arXiv 2501.03262 |
 | `Asymmetric` | r - (m + shift): right answers pull more than wrong ones push | AsymRE, arXiv 2506.20520 |
 | `SoftMean` | r - tau * log mean exp(r / tau); its loss divides by 1 + tau | OPMD, Trinity-RFT |
+| `Tilted` | w (r - mean of r by w), or (r - m) exp((r - m) / T) | RED-Drop, RED-Weight, arXiv 2509.24203 |
 | `Signed` | right * r + wrong * (r - 1), r in [0, 1] | PSR, NSR, W-REINFORCE, arXiv 2506.01347 |
+
+`Tilted` "drop": the released code (Trinity-RFT) drops wrong answers, those below m, at random until they are no more
+than the others.  w is the chance of an answer to stay, 1 or (others / wrong ones): what the code learns from rewards of
+two values in the mean over its draws, and nearly so from others.
 
 Variances have n - 1 below.  verl takes mean and variance over response tokens (`per_token`).  A sample that is alone in
 its group has the baseline 0 in released code of REINFORCE++ and AsymRE; here it takes no part.
@@ -112,6 +117,34 @@ class SoftMean(Options):
         powers = np.exp(np.where(counted, groups.rewards - largest, 0.0) / self.tau)
         baseline = largest + self.tau * np.log(np.where(counted, groups.means(powers), 1.0))
         return np.where(counted, groups.rewards - baseline, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tilted(Options):
+    """Wrong answers weigh less where they are many, or all less the worse they are; see the module.
+
+    Attributes:
+        how: "drop" or "weight".
+        temperature: T of "weight", in the unit of the reward.
+    """
+
+    how: Literal["drop", "weight"] = "drop"
+    temperature: Annotated[float, Range(gt=0)] = 1.0
+
+    min_size = 2
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages."""
+        informed = groups.counted(self.min_size) & ~groups.uniform()
+        beside = np.where(informed, groups.rewards - groups.means(), 0.0)
+        if self.how == "weight":
+            tilted: Floats = beside * np.exp(beside / self.temperature)
+            return tilted
+        others = groups.sums((beside >= 0).astype(float))
+        wrong = np.maximum(groups.counts() - others, 1)
+        weights = np.where(beside < 0, np.minimum(others / wrong, 1.0), 1.0)
+        means = groups.sums(weights * groups.rewards) / np.maximum(groups.sums(weights), 1)
+        return np.where(informed, weights * (groups.rewards - means), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,9 @@ the one that the update began with, x = logp_reference - logp, cut at 20 in size
 
 With `ceiling`, the clipped loss uses min(ρ, ceiling), which is dual clipping (arXiv 1912.09729; verl's `clip_ratio_c`,
 TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves without effect; TRL and we do not.
-`Injected` learns most from tokens at p = gamma; 0.1 as in the released code and in LUFFY (arXiv 2504.14945).
+`Injected` learns most from tokens at p = gamma; 0.1 as in the released code and in LUFFY (arXiv 2504.14945).  Its
+form "mixture" is RL-PLUS's (arXiv 2508.00222; its code at 13318ff), with q the probability when the update began, and
+(q + 1) / 2 for that of the demonstration's writer, of which nothing is known: -A (1 - sg p)^0.5 2p / (q + (q + 1) / 2).
 
 | KL | estimate | in expectation | its gradient alone, on average |
 |---|---|---|---|
@@ -222,18 +224,26 @@ def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Injected(Options):
-    """-A p / (p + gamma); see the module.
+    """-A p / (p + gamma), or RL-PLUS's loss; see the module.
 
     Attributes:
-        gamma: above 0; the probability whose tokens are learnt from most.
+        form: "shaped", or "mixture" for RL-PLUS's multiple importance sampling.
+        gamma: of "shaped", above 0; the probability whose tokens are learnt from most.
+        exploration: of "mixture", how much more unlikely tokens count; 0 for all alike.
     """
 
+    form: Literal["shaped", "mixture"] = "shaped"
     gamma: Annotated[float, Range(gt=0)] = 0.1
+    exploration: Annotated[float, Range(ge=0)] = 0.5
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) losses."""
         chance = tokens.logp.exp()
-        return -tokens.advantages * chance / (chance + self.gamma)
+        if self.form == "shaped":
+            return -tokens.advantages * chance / (chance + self.gamma)
+        old = tokens.old.exp()
+        worth = tokens.advantages * (1 - chance.detach()) ** self.exploration
+        return -worth * 2 * chance / (old + (old + 1) / 2)
 
 
 Surrogate: TypeAlias = Literal["clipped", "detached", "masked", "plain"]

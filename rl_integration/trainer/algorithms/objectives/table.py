@@ -14,6 +14,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages impor
     BatchRelative,
     Signed,
     SoftMean,
+    Tilted,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
     BestOfGroup,
@@ -73,6 +74,8 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "opmd": Objective(rule=SoftMean(), policy=PolicyLoss(surrogate="plain", tau=1.0)),
         "asymre": Objective(rule=Asymmetric(), policy=_PLAIN),
         "rec": Objective(rule=GroupRelative(scale="none"), policy=PolicyLoss(surrogate="masked")),
+        "red_drop": Objective(rule=Tilted(), policy=_PLAIN),
+        "red_weight": Objective(rule=Tilted(how="weight"), policy=_PLAIN),
         "rover": Objective(rule=GroupRelative(scale="none"), policy=Rover()),
         # Weights of tokens.
         "top_entropy": Objective(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from adjudge.options import named
 from adjudge.rl_integration.trainer.data.task import Task
+from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import AdaptiveHints, AdaptiveHintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
@@ -20,7 +21,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     RefinementsRule,
 )
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
-from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
         # Which tasks.
         "mopps": Mopps(),
         "pcl": Pcl(),
+        "prioritized": Prioritized(),
         "sec": Sec(),
         "dump": Dump(),
         # How many answers.
@@ -100,16 +102,17 @@ class CurriculumChoice:
         return rules
 
 
-Improver: TypeAlias = Hints | Refinements | Demonstrations
+Improver: TypeAlias = Hints | AdaptiveHints | Refinements | Demonstrations
 """Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
 
-ImproverRule: TypeAlias = RefinementsRule | HintsRule | DemonstrationsRule
+ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | DemonstrationsRule
 
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
         "critique_grpo": RefinementsRule(),
         "luffy": DemonstrationsRule(),
         "ghpo": HintsRule(),
+        "seele": AdaptiveHintsRule(),
         "nurl": HintsRule(column="hint", shares=(1.0,), plain=1, lead="\n\nHint: "),
     }
 )
@@ -120,7 +123,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: critique_grpo, luffy, ghpo or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 

@@ -97,13 +97,16 @@ _WRONG = "The answer above is wrong."
 _SHOWN = 2_000  # characters of a rationale or of the facts; its end, where judges conclude
 
 
-def critique(kind: Critique, task: Task, score: Score) -> str | None:
-    """Return what is said of a wrong answer; None where there is nothing to say beyond that."""
+def critique(kind: Critique, task: Task, score: Score, column: str = "") -> str | None:
+    """Return what is said of a wrong answer, with what a column of the task holds in the place of its reference.
+
+    None where there is nothing to say beyond that it is wrong.
+    """
     match kind:
         case "verdict":
             return _WRONG
         case "gold":
-            gold = gold_text(task)
+            gold = _told(task, column)
             return None if gold is None else f"{_WRONG} The right answer is: {gold}"
         case "evidence":
             if score.status == "failed":  # then the evidence is about the scorer, not about the answer
@@ -111,6 +114,10 @@ def critique(kind: Critique, task: Task, score: Score) -> str | None:
             rationale = score.evidence.get("rationale")
             detail = (rationale.strip()[-_SHOWN:] if isinstance(rationale, str) else "") or _facts(score)
             return f"{_WRONG}\n\n{detail}" if detail else None
+
+
+def _told(task: Task, column: str) -> str | None:
+    return gold_text(replace(task, reference=task.extra.get(column)) if column else task)
 
 
 def _facts(score: Score) -> str:
@@ -132,6 +139,7 @@ class RefinementsRule(Options):
     Attributes:
         critique: "verdict" says that the answer is wrong, "gold" the right one, too (`simple_gt`, the default of the
             released code), "evidence" a judge's rationale, or what else the scorer's evidence says.
+        column: field of a task's `extra` that "gold" tells in the place of the reference, such as a whole solution.
         critic: a scorer whose evidence criticises, such as a judge; None for the reward's own.
         request: what the policy is asked after the critique.
         keep: refinements that join a group.
@@ -142,6 +150,7 @@ class RefinementsRule(Options):
     """
 
     critique: Critique = "gold"
+    column: str = ""
     critic: RewardConfig | None = None
     request: str = "Answer the question again, and answer it right."
     keep: Count = 1
@@ -166,10 +175,15 @@ class RefinementsRule(Options):
         """
         if self.critique == "gold":
             for task in tasks:
-                if gold_text(task) is None:
+                if _told(task, self.column) is None:
+                    where, held = (
+                        (f"extra[{self.column!r}]", task.extra.get(self.column))
+                        if self.column
+                        else ("reference", task.reference)
+                    )
                     raise ValueError(
-                        f"the task {task.id!r} has no right answer that a critique could tell: its reference is "
-                        f"{str(task.reference)[:80]!r}; set critique to verdict or evidence"
+                        f"the task {task.id!r} has no right answer that a critique could tell: its {where} is "
+                        f"{str(held)[:80]!r}; set critique to verdict or evidence"
                     )
         probe(policy, tasks, lambda task: self.prompt(task, "0", ({"role": "assistant", "content": "0"},), "0"))
         return Refinements(self, policy)
@@ -231,7 +245,7 @@ class Refinements:
     def _ask(self, answer: Rollout, score: Score, max_new_tokens: int) -> Ask | None:
         """What the policy is shown; None where there is no critique, or no room for it."""
         task = answer.task
-        said = critique(self._rule.critique, task, score)
+        said = critique(self._rule.critique, task, score, self._rule.column)
         if said is None:
             return None
         text = quoted(self._policy, answer.text)

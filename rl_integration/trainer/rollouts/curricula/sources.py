@@ -1,9 +1,12 @@
-"""Which tasks a batch is of: those near a wanted pass rate (MoPPS, PCL), or by what sources of tasks teach (SEC, DUMP).
+"""Which tasks a batch is of: by pass rates (MoPPS, PCL, Kimi k1.5), or by what sources of tasks teach (SEC, DUMP).
 
 | curriculum | expected pass rate of a task | candidates for each place |
 |---|---|---|
 | `Mopps` (arXiv 2507.04632) | one draw from Beta(a + right, b + wrong), which keeps uncertain prompts in play | 16 |
 | `Pcl` (arXiv 2510.01135) | a value of the prompt, learnt beside the policy (`PromptValue`) | 4 |
+
+`Prioritized` (Kimi k1.5, arXiv 2501.12599) draws from all tasks, with chances that go with 1 - s, s the share of right
+answers to a task so far: 0 for one that was never seen.
 
 | curriculum | score of source j | temperature of the softmax |
 |---|---|---|
@@ -19,9 +22,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -71,7 +74,14 @@ class Mopps(Options):
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the source."""
-        return Curriculum(source=NearestSource(self, setting, Posterior(self.prior, Record(memory=self.memory))))
+        return Curriculum(
+            source=RatedSource(
+                setting,
+                Posterior(self.prior, Record(memory=self.memory)),
+                choose_nearest(self),
+                right_above=self.right_above,
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +104,35 @@ class Pcl(Options):
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the source."""
-        return Curriculum(source=NearestSource(self, setting, PromptValue(setting.states, rate=self.rate)))
+        return Curriculum(
+            source=RatedSource(
+                setting,
+                PromptValue(setting.states, rate=self.rate),
+                choose_nearest(self),
+                right_above=self.right_above,
+            )
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prioritized(Options):
+    """Kimi k1.5: tasks are drawn by how often they are failed; see the module.
+
+    Attributes:
+        memory: what of a task's earlier answers stays when it is seen again.
+        right_above: a score above it is right; None takes scores in [0, 1] as they are.
+    """
+
+    parts: ClassVar[frozenset[str]] = _SOURCE
+
+    memory: Share = 1.0
+    right_above: float | None = None
+
+    def made(self, setting: Setting) -> Curriculum:
+        """Return the source."""
+        # All but no prior: what was always right keeps a chance, but only against its like.
+        rates = Posterior((0.0, 1e-9), Record(memory=self.memory))
+        return Curriculum(source=RatedSource(setting, rates, choose_failed, right_above=self.right_above))
 
 
 def nearest(estimates: Floats, count: int, *, target: float = 0.5) -> Integers:
@@ -218,31 +256,56 @@ class PromptValue:
         return states
 
 
-class NearestSource:
-    """Draws tasks near a target; see the module.
+Expectation: TypeAlias = Posterior | PromptValue
+Choose: TypeAlias = Callable[[Expectation, Sequence[Task], int, np.random.Generator], list[Task]]
+"""Returns at most so many different tasks, the most wanted first; fewer only where there are no more."""
+
+
+def choose_nearest(rule: Mopps | Pcl) -> Choose:
+    """Return what chooses tasks near a target from a pool."""
+
+    def choose(expectation: Expectation, tasks: Sequence[Task], count: int, random: np.random.Generator) -> list[Task]:
+        size = min(rule.pool * count, len(tasks))
+        candidates = [tasks[place] for place in random.choice(len(tasks), size, replace=False)]
+        estimates = expectation.draw(candidates, random)
+        return [candidates[at] for at in nearest(estimates, count, target=rule.target)]
+
+    return choose
+
+
+def choose_failed(
+    expectation: Expectation, tasks: Sequence[Task], count: int, random: np.random.Generator
+) -> list[Task]:
+    """Draw tasks without replacement, with chances that go with 1 - their pass rates."""
+    waits = random.exponential(size=len(tasks)) / (1 - expectation.mean(tasks))
+    return [tasks[place] for place in np.argsort(waits, kind="stable")[:count]]
+
+
+class RatedSource:
+    """Draws tasks by their pass rates; see the module.
 
     Raises:
         ValueError: there are no tasks, or two have one id.
     """
 
-    def __init__(self, rule: Mopps | Pcl, setting: Setting, expectation: Posterior | PromptValue) -> None:
+    def __init__(
+        self, setting: Setting, expectation: Expectation, choose: Choose, *, right_above: float | None
+    ) -> None:
         check_tasks(setting.tasks)
-        self._rule = rule
+        self._choose = choose
+        self._right_above = right_above
         self._tasks = setting.tasks
         self._seed = setting.seed
         self._expectation = expectation
         self._draws = 0
 
     def draw(self, count: int) -> list[Task]:
-        """Return the next tasks, the nearest first."""
+        """Return the next tasks, the most wanted first."""
         random = random_of(self._seed, self._draws)
         self._draws += 1
         chosen: list[Task] = []
         while len(chosen) < count:  # a second time only where there are fewer tasks than places
-            size = min(self._rule.pool * count, len(self._tasks))
-            candidates = [self._tasks[place] for place in random.choice(len(self._tasks), size, replace=False)]
-            estimates = self._expectation.draw(candidates, random)
-            chosen += [candidates[at] for at in nearest(estimates, count - len(chosen), target=self._rule.target)]
+            chosen += self._choose(self._expectation, self._tasks, count, random)[: count - len(chosen)]
         return chosen
 
     def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
@@ -250,7 +313,7 @@ class NearestSource:
         tasks: list[Task] = []
         answers: list[list[float]] = []
         for places in by_task(rollouts).values():
-            given = marks([scores[place].value for place in places], self._rule.right_above)
+            given = marks([scores[place].value for place in places], self._right_above)
             judged = [value for value in given if value is not None]
             if judged:
                 tasks.append(rollouts[places[0]].task)

@@ -118,7 +118,7 @@ def test_what_could_not_be_judged_is_neither_drawn_again_nor_learnt_from() -> No
 
 
 EVERY = [("mopps", "dars", "rlpr"), ("pcl", "reinforce_ada"), ("sec", "dars_hard", "zero_variance"),
-         ("dump", "rest_grpo"), ("pf_ppo",), ("reinforce_ada_positive",)]  # fmt: skip
+         ("dump", "rest_grpo"), ("prioritized", "pf_ppo"), ("reinforce_ada_positive",)]  # fmt: skip
 
 
 def test_every_curriculum_is_tried_below() -> None:

@@ -114,6 +114,16 @@ def test_two_processes_that_were_killed_end_as_two_that_were_not(nursery: Nurser
     assert [line["step"] for line in steps] == [1, 2, 3, 4], "one of them writes"
 
 
+def test_two_processes_that_share_a_population_end_as_one(nursery: Nursery, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"steps": 2, "evolution": {"population": 3, "sigma": 0.1}}
+    for count in (1, 2):
+        assert nursery.run("train", processes=count, folder=str(tmp_path / f"{count}"), **options) == [0] * count
+    alone, left, right = (load_file(tmp_path / f"{name}.safetensors") for name in ("1/end-0", "2/end-0", "2/end-1"))
+    for name, value in alone.items():
+        assert torch.equal(left[name], right[name]), "both learnt the same"
+        torch.testing.assert_close(left[name], value)
+
+
 def test_a_failure_ends_all_and_is_told(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     ends = nursery.run("train", processes=2, folder=str(folder), steps=3, fail=2)

@@ -18,6 +18,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages impor
     BatchRelative,
     Signed,
     SoftMean,
+    Tilted,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
     BestOfGroup,
@@ -87,6 +88,19 @@ def soft_mean(rewards: list[float], tau: float) -> list[float]:
     return [r - tau * math.log(mean([math.exp(one / tau) for one in rewards])) for r in rewards]
 
 
+DYADIC = st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0])  # which of them are below the mean is no matter of rounding
+
+
+def kept_by_chance(rewards: list[float]) -> list[float]:
+    """The mean of Trinity-RFT's rule over its draws, where the wrong ones are one value; else with a mean of means."""
+    centre = mean(rewards)
+    right, wrong = [r for r in rewards if r >= centre], [r for r in rewards if r < centre]
+    if len(wrong) <= len(right):
+        return [r - centre for r in rewards]
+    kept_mean = (mean(right) + mean(wrong)) / 2  # as many of each
+    return [(r - kept_mean) * (1 if r >= centre else len(right) / len(wrong)) for r in rewards]
+
+
 def stratified(groups: Groups) -> list[float]:
     whole = in_groups(groups, lambda rs: [(r - mean(rs)) / (spread(rs) + 1e-4) for r in rs])
     assert groups.strata is not None
@@ -136,6 +150,12 @@ RULES: dict[str, tuple[AdvantageRule, st.SearchStrategy[float], Reference]] = {
     ),
     "asymre": (Asymmetric(), ANY, lambda g: in_groups(g, lambda rs: [r - (mean(rs) - 0.1) for r in rs])),
     "opmd": (SoftMean(tau=0.5), ANY, lambda g: in_groups(g, lambda rs: soft_mean(rs, 0.5))),
+    "red_drop": (Tilted(), DYADIC, lambda g: in_groups(g, kept_by_chance)),
+    "red_weight": (
+        Tilted(how="weight", temperature=0.5),
+        UNIT,
+        lambda g: in_groups(g, lambda rs: [(r - mean(rs)) * math.exp((r - mean(rs)) / 0.5) for r in rs]),
+    ),
     "psr": (Signed(wrong=0.0), UNIT, lambda g: in_groups(g, lambda rs: rs, 1)),
     "nsr": (Signed(right=0.0), UNIT, lambda g: in_groups(g, lambda rs: [r - 1 for r in rs], 1)),
     "w_reinforce": (Signed(right=0.1), UNIT, lambda g: in_groups(g, lambda rs: [0.1 * r + r - 1 for r in rs], 1)),
@@ -182,6 +202,18 @@ def test_what_stands_at_lost_samples_and_the_order_change_nothing(name: str, dat
 def test_equal_rewards_have_exactly_no_advantage(name: str) -> None:
     reward = 0.1  # its mean over three is not 0.1 in floating point
     assert not RULES[name][0](groups_of([reward] * 3)).any()
+
+
+def test_the_mean_over_draws_of_surplus_wrong_answers_is_red_drop() -> None:
+    """As Trinity-RFT's rec_advantage.py at 5b77c08, with `drop: balance`."""
+    rewards, dice = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), np.random.default_rng(0)
+    total = np.zeros(7)
+    for _ in range(4_000):
+        kept = np.ones(7, dtype=np.bool_)
+        kept[dice.permutation(np.flatnonzero(rewards < rewards.mean()))[:3]] = False
+        total += np.where(kept, rewards - rewards[kept].mean(), 0.0)
+    np.testing.assert_allclose(Tilted()(groups_of(rewards.tolist())), total / 4_000, atol=0.02)
+    np.testing.assert_allclose(Tilted()(groups_of(rewards.tolist())), np.where(rewards == 1, 0.5, -0.2))
 
 
 def groups_of(given: list[float | None], **more: Any) -> Groups:

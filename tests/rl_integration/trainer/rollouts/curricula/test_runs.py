@@ -59,7 +59,15 @@ RUNS: dict[str, dict[str, Any]] = {
         ),
         "objective": "dapo",
     },
+    "prioritized, luffy": {
+        "curriculum": CurriculumChoice(names=("prioritized",)),
+        "improver": ImproverChoice(name="luffy", set={"column": "hint"}),
+    },
     "rest_grpo, ppo": {"curriculum": CurriculumChoice(names=("rest_grpo",)), "objective": "ppo"},
+    "rest_grpo, seele": {
+        "curriculum": CurriculumChoice(names=("rest_grpo",)),
+        "improver": ImproverChoice(name="seele", set={"lead": " ", **STRICT}),
+    },
 }
 
 
@@ -88,8 +96,9 @@ def test_a_run_that_was_cut_off_ends_as_one_that_ran_through(tmp_path: Path, nam
     before = [value.detach().clone() for value in whole.policy.model.parameters()]
     expected = whole.train()
     if "improver" in RUNS[name]:
-        helped = [line.get("refinements_joined", 0.0) + line.get("hinted", 0.0) for line in expected.history]
-        assert any(helped), "some must be helped for this test to say anything"
+        counts = ("refinements_joined", "hinted", "demonstrated")
+        helped = any(line.get(name) for line in expected.history for name in counts)
+        assert helped, "some must be helped for this test to say anything"
     assert any(
         not torch.equal(left, right) for left, right in zip(before, whole.policy.model.parameters(), strict=True)
     )

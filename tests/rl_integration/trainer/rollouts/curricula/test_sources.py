@@ -25,7 +25,7 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource
 
-SOURCES = ["mopps", "pcl", "sec", "dump"]
+SOURCES = ["mopps", "pcl", "prioritized", "sec", "dump"]
 
 
 def source(name: str, tasks: Sequence[Task], **options: object) -> TaskSource:
@@ -96,6 +96,21 @@ def test_mopps_draws_by_counts_and_its_seed_alone() -> None:
             good = sum(values[3 * place : 3 * place + 3])
             right[one.id] = 0.5 * right[one.id] + good
             wrong[one.id] = 0.5 * wrong[one.id] + 3 - good
+
+
+def test_tasks_are_drawn_by_how_often_they_are_failed() -> None:
+    tasks = [task(f"{rate}", rate=rate) for rate in (0.0, 0.5, 0.75, 1.0)]
+    made = source("prioritized", tasks)
+    everyone = [one.id for one in tasks]
+    assert sorted(one.id for one in made.draw(4)) == everyone, "each is drawn before any is known"
+    values = {"0.0": [0, 0, 0, 0], "0.5": [1, 0, 1, 0], "0.75": [1, 1, 1, 0], "1.0": [1, 1, 1, 1]}
+    rollouts = [rollout(one, f"{one.id}:{place}") for one in tasks for place in range(4)]
+    made.observe(rollouts, [Score.scored(float(value)) for one in tasks for value in values[one.id]])
+    first = Counter(made.draw(1)[0].id for _ in range(2_000))
+    for name, share in {"0.0": 4 / 7, "0.5": 2 / 7, "0.75": 1 / 7, "1.0": 0.0}.items():
+        assert first[name] / 2_000 == pytest.approx(share, abs=0.035)
+    assert [one.id for one in made.draw(4)][-1] == "1.0", "what is always right comes where nothing else is left"
+    assert len(made.draw(6)) == 6
 
 
 def test_sources_that_teach_are_drawn_most() -> None:

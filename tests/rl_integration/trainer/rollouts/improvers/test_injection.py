@@ -87,6 +87,25 @@ def test_the_gradient_is_that_of_finite_differences_and_largest_where_p_is_gamma
     np.testing.assert_allclose(leaf.grad[0], -0.1 * chances[0] / (chances[0] + 0.1) ** 2)
 
 
+@pytest.mark.parametrize("exploration", [0.0, 0.5, 2.0])
+def test_rl_plus_weighs_by_a_mixture_and_by_what_is_unlikely(exploration: float) -> None:
+    tokens = batch(5, helped=[True, True])
+    leaf = tokens.logp.clone().requires_grad_()
+    rule = PolicyLoss(injected=Injected(form="mixture", exploration=exploration))
+    loss = rule(replace(tokens, logp=leaf)).loss
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert leaf.grad is not None
+    wanted, slopes = 0.0, np.zeros(leaf.shape)
+    count = int(tokens.mask.sum())
+    for row, column in np.argwhere(tokens.mask.numpy()):
+        p, q = float(tokens.logp[row, column].exp()), float(tokens.old[row, column].exp())
+        part = -float(tokens.advantages[row, column]) * (1 - p) ** exploration * p / (0.75 * q + 0.25) / count
+        wanted += part
+        slopes[row, column] = part  # of log p: the weight of what is unlikely is held
+    assert float(loss.detach()) == pytest.approx(wanted)
+    np.testing.assert_allclose(leaf.grad, slopes, atol=1e-12)
+
+
 def test_parts_of_an_update_sum_to_the_whole() -> None:
     tokens = batch(4, helped=[True, False, False, True])
     loss = PolicyLoss()

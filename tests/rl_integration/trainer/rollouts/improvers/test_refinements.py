@@ -192,6 +192,18 @@ def test_right_answers_are_told_where_there_is_one(reference: Any, wanted: str |
     assert said == (None if wanted is None else f"The answer above is wrong. The right answer is: {wanted}")
 
 
+def test_a_solution_is_told_in_the_place_of_the_answer(policy: Policy) -> None:
+    """EGSR: what an expert wrote is written anew in the policy's own words."""
+    task = replace(TEXT, extra={"solution": "three and three are 6"})
+    writer = scripted(["0", "1"], ["6", "6"])
+    options = {"column": "solution", "request": "Write it in your own words.", "only_unsolved": True}
+    _, found = improved(policy, [task], writer, count=2, **options)
+    assert "The right answer is: three and three are 6\n\nWrite it in your own words." in writer.shown[-1]
+    assert found.groups[0].values == [0.0, 0.0, 1.0]
+    with pytest.raises(ValueError, match=r"its extra\['solution'\] is 'None'"):
+        RefinementsRule(column="solution").made(policy, [TEXT])
+
+
 def test_critiques_say_what_is_known() -> None:
     assert critique("verdict", TEXT, Score.scored(0.0)) == "The answer above is wrong."
     facts = Score.scored(0.0, reason="no_answer", found="7", odd=["x"], empty=" ")
