@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed, value_in
+from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 
 
@@ -111,7 +112,7 @@ class Tree:
             if name := name_of(answer.value(node)):
                 named[name].append(answer)
         nodes = {name: answers[0] for name, answers in named.items() if len(answers) == 1}
-        values = [value_in(row, node) for row in group.rows]  # of one answer, or of each where a row lists several
+        values = [Column(node).of(row) for row in group.rows]  # of one answer, or of each where a row lists several
         written = {name_of(one) for value in values for one in (value if isinstance(value, list) else [value])}
         return cls(
             nodes=nodes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from adjudge.cli.recipes import commands, recipes, told_numbers
+from adjudge.cli.recipes import commands, not_here, recipes, told_numbers
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "recipes.md"
 _HEAD: Final = """# Published systems
@@ -27,6 +27,8 @@ def page() -> str:
         parts.append(f"## {name}\n\n{recipe['title']}. Source: {recipe['source']}.\n\n{recipe['formula'].strip()}\n")
         parts.extend(["\n".join(about) + "\n"] if about else [])
         parts.append("\n".join(["```text", *commands(name), "```", ""]))
+    absent = [f"| {one['title']} | {one['source']} | {one['why'].strip()} |" for one in not_here().values()]
+    parts.append("\n".join(["## Not here", "", "| system | source | why |", "|---|---|---|", *absent, ""]))
     return "\n".join(parts)
 
 

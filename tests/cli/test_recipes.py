@@ -14,12 +14,12 @@ from tests.cli.recipes_page import PAGE, page
 from tests.test_known_bugs import names_in
 
 from adjudge.cli.main import main
-from adjudge.cli.recipes import ORIGINS, RECIPES, ROWS, numbers, recipes, run_file
+from adjudge.cli.recipes import NOT_HERE, ORIGINS, RECIPES, ROWS, not_here, numbers, recipes, run_file
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import config_of
 
 RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
-FILES = [path.stem for path in sorted(RECIPES.glob("*.yaml"))]
+FILES = [path.stem for path in sorted(RECIPES.glob("*.yaml")) if path != NOT_HERE]
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -67,6 +67,16 @@ def test_a_word_finds_and_a_name_writes(tmp_path: Path, capsys: pytest.CaptureFi
     assert "did you mean" in capsys.readouterr().err
     assert main(["recipes", "heron", "--write", str(tmp_path / "more")]) == 2
     assert "has no run file" in capsys.readouterr().err
+
+
+def test_a_paper_that_cannot_be_run_is_found_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not set(not_here()) & set(recipes())
+    assert all(set(one) == {"title", "source", "why"} and all(one.values()) for one in not_here().values())
+    assert main(["recipes", "amft", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["recipes"], [one["title"] for one in found["not_here"]]) == ([], ["AMFT"])
+    assert main(["recipes", "amft"]) == 0
+    assert "why" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if "steps" in recipes()[name]])

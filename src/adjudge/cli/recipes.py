@@ -10,6 +10,8 @@ steps: [commands, in order]                                  # with a `run`, tho
 run: {reward: stepsearch, ...}                               # what `adjudge train policy` reads
 numbers: {code: [rollouts.num_generations], ...}             # where each number of `run` is from
 rows: search                                                 # three rows, `rows/search.jsonl`
+
+`not_here.yaml` names systems that cannot be run, each with its title, source and why.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from adjudge.scoring.registry import describe
 
 RECIPES: Final = Path(__file__).parent.parent / "recipes"
 ROWS: Final = RECIPES / "rows"
+NOT_HERE: Final = RECIPES / "not_here.yaml"
 ORIGINS: Final = ("paper", "code", "memory")
 _NEEDED: Final = {"title", "source", "formula"}
 _MORE: Final = {"differs", "lacks", "test", "steps", "run", "numbers", "rows"}
@@ -49,7 +52,7 @@ def recipes() -> Mapping[str, Mapping[str, Any]]:
     Raises:
         ValueError: a file lacks a key, or has one that is not known.
     """
-    told = {path.stem: _read(path) for path in sorted(RECIPES.glob("*.yaml"))}
+    told = {path.stem: _read(path) for path in sorted(RECIPES.glob("*.yaml")) if path != NOT_HERE}
     for name in preset_names():
         if name not in told:
             listing = describe(name)
@@ -59,6 +62,13 @@ def recipes() -> Mapping[str, Mapping[str, Any]]:
                 "formula": listing.summary,
                 "steps": [f"adjudge scorers {name}", f"adjudge label IN OUT --scorer {name}"],
             }
+    return dict(sorted(told.items()))
+
+
+@functools.cache
+def not_here() -> Mapping[str, Mapping[str, str]]:
+    """Return the published systems that cannot be run, by name: title, source and why."""
+    told: Mapping[str, Mapping[str, str]] = parsed(NOT_HERE.read_text(encoding="utf-8"), where=str(NOT_HERE))
     return dict(sorted(told.items()))
 
 
@@ -120,7 +130,7 @@ class RecipesCommand:
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
-    """A recipe. Or a word: those with it in their title, source (an arXiv number), formula or run."""
+    """A recipe. Or a word: those with it in title, source (an arXiv number), formula or run; and what is not here."""
 
     write: Annotated[str, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = ""
     """Write run.yaml and three rows of data, data.jsonl, into this new folder."""
@@ -131,22 +141,30 @@ class RecipesCommand:
         """Print or write, and return the exit code."""
         every = recipes()
         found = [self.name] if self.name in every else [name for name in every if _has(name, self.name)]
-        if not found or (self.write and self.name not in every):
+        absent = {} if self.name in every else {n: one for n, one in not_here().items() if _says([n, one], self.name)}
+        if not (found or absent) or (self.write and self.name not in every):
             named(every, self.name, "recipe")  # raises, with "did you mean"
         if self.write:
             print(_written(self.name, Path(self.write)))
         elif self.as_json:
-            print_json({"recipes": [{"name": name, **every[name], "commands": commands(name)} for name in found]})
+            told = [{"name": name, **every[name], "commands": commands(name)} for name in found]
+            print_json({"recipes": told, "not_here": [{"name": name, **one} for name, one in absent.items()]})
         elif self.name in every:
             print(shown(self.name))
         else:
-            print_table(("name", "system", "source"), [(n, every[n]["title"], every[n]["source"]) for n in found])
+            if found:
+                print_table(("name", "system", "source"), [(n, every[n]["title"], every[n]["source"]) for n in found])
+            if absent:
+                print_table(("not here", "why"), [(one["title"], one["why"]) for one in absent.values()])
         return exits.FINE
 
 
 def _has(name: str, word: str) -> bool:
-    recipe = recipes()[name]
-    return word.lower() in json.dumps([name, recipe, commands(name)], ensure_ascii=False).lower()
+    return _says([name, recipes()[name], commands(name)], word)
+
+
+def _says(told: Any, word: str) -> bool:
+    return word.lower() in json.dumps(told, ensure_ascii=False).lower()
 
 
 def shown(name: str) -> str:

@@ -18,6 +18,7 @@ from adjudge.cli.recipes import ROWS, recipes, run_file
 from adjudge.engines import loading
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.rl_integration.adapters.failures import TooManyFailures
+from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
 from adjudge.training.config_file import config_of
@@ -62,6 +63,10 @@ def small(name: str, folder: Path) -> RunFile:
         chat_policy().save(Path(model))
         run["data"]["chat"] = True
         rollouts["sampling"]["max_new_tokens"] = 80
+    if "reference_model" in run:
+        model = str(folder.with_name("model"))
+        tiny_policy("abc ", seed=0, width=16, layers=1).save(Path(model))
+        run["reference_model"] = [model for _ in run["reference_model"]]
     if "tree" not in rollouts:
         rollouts["num_generations"] = min(4, rollouts["num_generations"])
     for tool in rollouts.get("tools", {}).get("offered", ()):

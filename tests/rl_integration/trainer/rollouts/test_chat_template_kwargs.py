@@ -19,6 +19,7 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.user import UserChoice
 from adjudge.training.config_file import config_of
 
 THOUGHT = "<think>\n\n</think>\n\n"
@@ -117,3 +118,8 @@ def test_what_was_measured_at_the_start_is_not_taken_for_that_of_other_prompts(t
         train_policy_run(replace(config, model=model, data=data, output=str(tmp_path / name)))
         found.append(json.loads((tmp_path / name / "start.json").read_text(encoding="utf-8"))["of"])
     assert found[0] == found[1] != found[2]
+    user = UserChoice(kind="try_again", options={"scorer": "math"}, max_turns=1)
+    rollouts = replace(config.rollouts, user=user)
+    train_policy_run(replace(config, data=data, rollouts=rollouts, output=str(tmp_path / "user")))
+    found.append(json.loads((tmp_path / "user" / "start.json").read_text(encoding="utf-8"))["of"])
+    assert len(set(found)) == 3
