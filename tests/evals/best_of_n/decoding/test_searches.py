@@ -237,7 +237,8 @@ class Better:
     fingerprint = "better:1"
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        counts = [(letters_of(str(one.response)).count("a"), letters_of(str(one.reference)).count("a")) for one in samples]
+        texts = [(str(one.response), str(one.reference)) for one in samples]
+        counts = [(letters_of(mine).count("a"), letters_of(other).count("a")) for mine, other in texts]
         return [Score.scored(1.0 if mine > other else 0.5 if mine == other else 0.0) for mine, other in counts]
 
 
@@ -250,7 +251,7 @@ def test_a_last_comparison_chooses_where_the_guide_cannot_tell_ends_apart(tmp_pa
         engine=TreeEngine(6),
         value=guide,
         gold=Letters("gold", right),
-        final=registry.load({"tournament": {"judge": Better()}}),
+        final={"tournament": {"judge": Better()}},
     )
     found = {one.part: one.interval.known for one in plain.measures if one.name == "a right one was found"}
     assert found["beam"] > shares(plain)["beam"], "there is something to gain"
