@@ -33,6 +33,9 @@ class SampleConfig(JobConfig):
     """Column of the prompt: text or chat turns; without one, the usual names are tried.
     A last turn of the assistant's is gone on with."""
 
+    ask: str = ""
+    """What is asked in place of the prompt: a text with names of columns in braces, as in "Solve it: {question}"."""
+
     id_column: str = ""
     """Column of the id, for --rows; without one, the usual names are tried, and then the number of the row counts."""
 
@@ -60,6 +63,8 @@ class SampleConfig(JobConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sampling()
+        if self.ask and self.prompt_column:
+            raise ValueError("--ask and --prompt-column are both given; leave one out")
 
     def sampling(self) -> Sampling:
         """Return how answers are drawn."""

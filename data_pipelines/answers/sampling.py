@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from adjudge.data_pipelines.answers.config import SampleConfig
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
@@ -18,6 +19,7 @@ from adjudge.io.jobs.row_maker import Account, fingerprint_of
 from adjudge.io.values import Text, is_chat, prompt_of
 
 _ID, _GROUP = "id", "group"
+_PLACE: Final = re.compile(r"\{([A-Za-z_][\w.]*)\}")  # other braces are the text's own, as in \\boxed{}
 
 
 def make_sample(
@@ -78,6 +80,10 @@ class _Sampler:
                     f"the input has a column {name!r} already, which the answers would overwrite; name another one "
                     "with --response-column, or rename it"
                 )
+        if config.ask:
+            for name in _PLACE.findall(config.ask):
+                Choice(columns, first, closed=bool(columns), flag=lambda _: "--ask").given("ask", name)
+            return self._found_id(choice)
         prompt = choice.pick("prompt", config.prompt_column)
         if prompt is None and (columns or first):
             raise ValueError(no_column("prompt", choice.known))
@@ -87,8 +93,11 @@ class _Sampler:
                 f"chats in {self._prompt.name!r} end with the assistant's turn; name their prompts with --prompt-column"
                 ", or that column itself to have the turn gone on with"
             )
-        if config.rows:
-            self._id = choice.pick("id", config.id_column) or self._id
+        return self._found_id(choice)
+
+    def _found_id(self, choice: Choice) -> tuple[str, ...]:
+        if self._config.rows:
+            self._id = choice.pick("id", self._config.id_column) or self._id
         return tuple(choice.notes)
 
     async def make(self, unit: Unit) -> Made:
@@ -133,6 +142,8 @@ class _Sampler:
         return f"<think>\n{one.reasoning}\n</think>\n\n{one.text}" if thought else one.text
 
     def _text(self, row: Mapping[str, Any]) -> Text:
+        if self._config.ask:
+            return _PLACE.sub(lambda place: _filling(row, place[1]), self._config.ask)
         try:
             prompt = prompt_of(self._prompt.of(row), self._prompt.name)
         except ValueError as error:
@@ -142,6 +153,14 @@ class _Sampler:
         if not self._config.chat and not isinstance(prompt, str):
             raise DroppedError("chat_prompt")
         return prompt
+
+
+def _filling(row: Mapping[str, Any], name: str) -> str:
+    """What stands in a column, as text."""
+    value = Column(name).of(row)
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+        raise DroppedError("bad_prompt")
+    return str(value)
 
 
 def _is_begun(prompt: Any) -> bool:

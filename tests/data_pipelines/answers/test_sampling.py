@@ -203,3 +203,20 @@ def test_tasks_that_a_model_proposes_stay_where_they_are_of_medium_difficulty(tm
     wanted = ["--lowest", "0.25", "--highest", "0.75", "--one-per-prompt"]
     assert main.main(["data", "difficulty", labels, kept, *wanted]) == 0
     assert [row["input"]["question"] for row in written(Path(kept))] == ["1+1?", "2+2?"]
+
+
+def test_a_text_with_columns_in_it_is_asked(tmp_path: Path) -> None:
+    rows = [
+        {"question": "1+1?", "hint": "Count.", "nested": {"n": 3}},
+        {"question": "", "hint": "x", "nested": {"n": 4}},
+    ]
+    ask = "Into \\boxed{}: {question} {nested.n} {hint}"
+    report, made, engine = sampled(tmp_path, rows, lambda prompt, index: "2", ask=ask)
+    assert engine.asked == [[{"role": "user", "content": "Into \\boxed{}: 1+1? 3 Count."}]]
+    assert [row["question"] for row in made] == ["1+1?"]
+    assert report.dropped == {"bad_prompt": 1}
+    (tmp_path / "out.jsonl").unlink()
+    with pytest.raises(ValueError, match="--ask"):
+        sampled(tmp_path, rows, ask="{questoin}")
+    with pytest.raises(ValueError, match="leave one out"):
+        SampleConfig(input="a", output="b", ask="x", prompt_column="question")

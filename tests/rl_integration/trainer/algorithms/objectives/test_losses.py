@@ -25,7 +25,12 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+    ImportanceSampling,
+    RelativeEntropy,
+    Steer,
+    TopEntropy,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 
 Loss = Callable[[TokenBatch], LossValue]
@@ -44,7 +49,8 @@ LOSSES: dict[str, Loss] = {
     "mirror descent": PolicyLoss(surrogate="plain", log_ratio_coef=0.3),
     "linear steer": PolicyLoss(weighting=Steer(max_weight=1.2)),
 }
-PIECEWISE = [name for name in LOSSES if name not in ("top_entropy", "steer", "linear steer")]
+WEIGHED = ("top_entropy", "steer", "linear steer", "ettrl")
+PIECEWISE = [name for name in LOSSES if name not in WEIGHED]
 
 
 def batch(seed: int, rows: int = 6, width: int = 5, **more: Any) -> TokenBatch:
@@ -88,7 +94,7 @@ class Numbers:
         return cls(
             [
                 [
-                    {name: float(getattr(tokens, name)[row, place]) for name in names}
+                    {name: float(getattr(tokens, name)[row, place]) for name in names} | {"place": float(place)}
                     for place in range(tokens.mask.shape[1])
                     if tokens.mask[row, place]
                 ]
@@ -107,6 +113,8 @@ class Numbers:
                 logs = [sum(logs) / max(1, len(logs))] * len(logs)
             elif options.level == "whole":
                 logs = [sum(logs)] * len(logs)
+            elif options.level == "turn":
+                logs = _of_turns(logs, [token["place"] for token in row])
             stale = [math.exp(token["old_logp"] - token["sampler_logp"]) for token in row]
             if options.importance_sampling.level == "sequence":
                 stale = [math.prod(stale)] * len(stale)
@@ -118,7 +126,9 @@ class Numbers:
                 value += options.log_ratio_coef * (token["logp"] - token["old_logp"]) ** 2
                 if options.beta:
                     x = token["reference_logp"] - token["logp"]
-                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.kl_estimator]
+                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1, "forward": (x - 1) * math.exp(x) + 1}[
+                        options.kl_estimator
+                    ]
                     value += options.beta * kl * (math.exp(log) if options.use_bias_correction_kl else 1)
                 part += value
             match options.aggregation:
@@ -150,6 +160,17 @@ class Numbers:
         if options.mode == "mask":
             return weight if options.low <= weight <= options.high else 0.0
         return min(max(weight, options.low), options.high)
+
+
+def _of_turns(logs: list[float], places: list[float]) -> list[float]:
+    """The mean of each stretch without a gap, at all of its tokens."""
+    turns: list[list[float]] = []
+    for at, log in enumerate(logs):
+        if at and places[at] == places[at - 1] + 1:
+            turns[-1].append(log)
+        else:
+            turns.append([log])
+    return [sum(turn) / len(turn) for turn in turns for _ in turn]
 
 
 @pytest.mark.parametrize("name", [name for name in PIECEWISE if isinstance(LOSSES[name], PolicyLoss)])
@@ -186,7 +207,7 @@ def _held(loss: Loss, moved: TokenBatch, start: TokenBatch) -> float:
     return float(loss(moved).loss)
 
 
-@pytest.mark.parametrize("name", ["top_entropy", "steer", "linear steer"])
+@pytest.mark.parametrize("name", WEIGHED)
 def test_weights_have_no_gradient(name: str) -> None:
     tokens = batch(3)
     loss = LOSSES[name]
@@ -325,10 +346,18 @@ def test_divergences_have_the_gradients_that_are_said(how: Any) -> None:
     logp = logits.log_softmax(dim=0)
     (backward,) = torch.autograd.grad((logp.exp() * (logp - reference.log())).sum(), logits, retain_graph=True)
     (forward,) = torch.autograd.grad((reference * (reference.log() - logp)).sum(), logits)
-    wanted = {"k1": torch.zeros(3, dtype=torch.float64), "k2": backward, "k3": forward}[how]
-    torch.testing.assert_close(expectation(False), wanted)
+    wanted = {"k1": torch.zeros(3, dtype=torch.float64), "k2": backward, "k3": forward}
+    if how in wanted:
+        torch.testing.assert_close(expectation(False), wanted[how])
     if how != "k2":
-        torch.testing.assert_close(expectation(True), backward)
+        torch.testing.assert_close(expectation(True), forward if how == "forward" else backward)
+
+
+def test_the_forward_divergence_is_its_mean_over_the_policy() -> None:
+    policy, reference = [0.2, 0.5, 0.3], [0.4, 0.4, 0.2]
+    logp, reference_logp = torch.tensor(policy).log(), torch.tensor(reference).log()
+    mean = float((torch.tensor(policy) * kl_estimate(logp, reference_logp, "forward")).sum())
+    assert mean == pytest.approx(sum(q * math.log(q / p) for p, q in zip(policy, reference, strict=True)))
 
 
 def test_the_entropy_bonus_raises_the_entropy() -> None:
@@ -369,6 +398,28 @@ def test_steer_weighs_equal_changes_alike() -> None:
     tokens = replace(batch(0), advantages=torch.zeros(6))
     assert (Steer()(tokens)[tokens.mask] == 1).all()
     torch.testing.assert_close(Steer(max_weight=1.2)(tokens)[tokens.mask], torch.ones(int(tokens.mask.sum())).double())
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 1000))
+def test_the_relative_entropy_equals_its_formula(seed: int) -> None:
+    tokens = batch(seed)
+    assert tokens.entropy is not None
+    assert tokens.counted is not None
+    found = RelativeEntropy()(tokens)
+    for members in (range(3), range(3, 6)):
+        own = {}
+        for row in members:
+            values = [float(tokens.entropy[row, place]) for place in range(5) if tokens.mask[row, place]]
+            if tokens.counted[row] and values:
+                own[row] = sum(values) / len(values)
+        average = sum(own.values()) / len(own)
+        for row, value in own.items():
+            wanted = 1 + (average - value) / average
+            np.testing.assert_allclose(found[row][tokens.mask[row]], wanted, rtol=1e-10)
+    assert not found[~tokens.mask].any()
+    certain = replace(tokens, entropy=torch.zeros_like(tokens.entropy))
+    assert (RelativeEntropy()(certain)[tokens.mask] == 1).all(), "where all are certain, none is surer"
 
 
 def test_a_token_whose_sampler_did_not_say_is_not_reweighed() -> None:
