@@ -17,8 +17,7 @@ from typing import Any
 from adjudge.data_pipelines.answers.config import PrefixesConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, prompt_keys
 from adjudge.data_pipelines.hygiene.rows import RowScores, row_scores
-from adjudge.data_pipelines.pairs.answers import value_in
-from adjudge.io.columns import Column
+from adjudge.io.columns import Column, labelled_row
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import Kind, Made, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
@@ -64,7 +63,7 @@ class _Prefixes:
         """Find the columns; raise `ValueError` where no row has a text for an answer."""
         self._scores, about_scores = row_scores(self._config.score_column, columns, first)
         self._keys, about_keys = prompt_keys(self._config.group_column, columns, first)
-        if first and not any(isinstance(value_in(row, self._config.response_column), str) for row in first):
+        if first and not any(isinstance(Column(self._config.response_column).of(row), str) for row in first):
             raise ValueError(
                 f"no row has a text in {self._config.response_column!r}; name the answer with --response-column, and "
                 "label lists of answers with --keep-columns first, which makes a row of each"
@@ -87,7 +86,7 @@ class _Prefixes:
     async def make(self, unit: Unit) -> Made:
         """Return a prompt, and beginnings of its best answer, in the place of that answer."""
         (row,), config = unit.rows, self._config
-        key, text = self._keys.of(row), value_in(row, config.response_column)
+        key, text = self._keys.of(row), Column(config.response_column).of(row)
         prompt = self._prompts.get(key) if key is not None else None
         if prompt is None or self._scores.one(row) is None:
             return Made(dropped={"unknown_score": 1})
@@ -101,8 +100,7 @@ class _Prefixes:
             draw = random.Random(f"{config.seed}/{key}")
             weights = [config.alpha**at for at in range(len(every))]
             begun += draw.choices(every, weights, k=math.ceil(len(every) * config.share))
-        given = row.get("input")
-        kept = dict(given if isinstance(given, Mapping) else row)
+        kept = dict(labelled_row(row) or row)
         for name in (config.response_column, "finish_reason"):
             kept.pop(name, None)
         return Made(rows=tuple({**kept, "begun": one} for one in begun), counts={"prefixes": len(begun) - 1})

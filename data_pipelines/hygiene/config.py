@@ -141,7 +141,7 @@ class DifficultyConfig(HygieneConfig):
 
 
 FilterRule: TypeAlias = Literal[
-    "spread", "relative_spread", "spread_quantile", "pf_ppo", "passed", "guessed", "length", "repetition"
+    "spread", "relative_spread", "spread_quantile", "persistent", "pf_ppo", "passed", "guessed", "length", "repetition"
 ]
 
 
@@ -155,10 +155,11 @@ class FilterConfig(HygieneConfig):
 
     rule: FilterRule = "spread"
     """spread: prompts whose scores differ.  relative_spread: prompts whose scores differ by --beta times the mean
-    deviation of all (RLPR).  spread_quantile: prompts above a quantile of the deviations. pf_ppo: responses by the
-    weights under which scores tell most about --true-column (PF-PPO). passed: responses with a score of --pass-score or
-    more (rejection sampling). guessed: prompts that the tries in --guesses did
-    not solve (Kimi k1.5). length, repetition: rows by their text."""
+    deviation of all (RLPR).  spread_quantile: prompts above a quantile of the deviations. persistent: prompts that less
+    than half of the answers of each round in --round-column solve, and not more as rounds go by (SwS). pf_ppo:
+    responses by the weights under which scores tell most about --true-column (PF-PPO). passed: responses with a score
+    of --pass-score or more (rejection sampling). guessed: prompts that the tries in --guesses did not solve (Kimi
+    k1.5). length, repetition: rows by their text."""
 
     score_column: str = ""
     """Column of the score; without one, the usual names are tried."""
@@ -178,6 +179,9 @@ class FilterConfig(HygieneConfig):
     quantile: Annotated[float, Range(ge=0, le=1)] = 0.25
     """spread_quantile: share of the prompts that is left out."""
 
+    round_column: str = ""
+    """persistent: column of the number of the round, such as a checkpoint's, that an answer is from."""
+
     true_column: str = ""
     """pf_ppo: column of a score that can be trusted, where there is one."""
 
@@ -191,7 +195,7 @@ class FilterConfig(HygieneConfig):
     """guessed: file of scored tries to answer without reasoning, with the same prompts or groups."""
 
     pass_score: float = 0.5
-    """passed, guessed: a score of at least this is right."""
+    """passed, guessed, persistent: a score of at least this is right."""
 
     guessed_times: Annotated[int, Range(ge=1)] = 1
     """guessed: so many right tries show that a prompt can be guessed."""
@@ -214,5 +218,7 @@ class FilterConfig(HygieneConfig):
             raise ValueError(f"--max-words is {self.max_words} and --min-words {self.min_words}; raise the first")
         if self.rule == "pf_ppo" and self.policy == "auto" and not self.true_column:
             raise ValueError("--rule pf_ppo needs --true-column to find the best policy, or a --policy")
+        if (self.rule == "persistent") != bool(self.round_column):
+            raise ValueError("--rule persistent and --round-column go together; give both or neither")
         if (self.rule == "guessed") != bool(self.guesses):
             raise ValueError("--rule guessed and --guesses go together; give both or neither")

@@ -29,11 +29,12 @@ from adjudge.data_pipelines.hygiene.prompt_scores import (
     Wholes,
     prompt_keys,
 )
-from adjudge.data_pipelines.hygiene.rows import SideFile, row_scores
+from adjudge.data_pipelines.hygiene.rows import SideFile, existing, row_scores
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, TextSieve, Verdict, run_sieve
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.values import number_of
 from adjudge.response_weights import KEEPING, Keeping, explained, response_weights
 
 _ROUNDED = 1 - 1e-9  # a mean of equal deviations may come out a last bit above them
@@ -84,6 +85,49 @@ class _SpreadFilter(PromptSieve[FilterConfig]):
     def summary(self) -> Mapping[str, float]:
         numbers = {"prompts": len(self._places), "min_spread": self._bar, "unknown_scores": self._unknown}
         return {name: value for name, value in numbers.items() if value}
+
+
+class _PersistentFilter(PromptSieve[FilterConfig]):
+    """Keeps prompts at which a policy goes on failing, by their pass rate p_k in each round k of training.
+
+    A prompt stays where max p_k < 1/2 and the least-squares slope of p_k over k is at most 0 (SwS, arXiv 2506.08989;
+    from memory, and ours for the slope of exactly 0, which prompts have that were never solved).
+    """
+
+    name = "filter persistent"
+    uses = ("score_column", "group_column", "pass_score", "round_column")
+    added: Mapping[str, Kind] = {"best_rate": "number", "rate_slope": "number"}
+    why = added
+
+    def __init__(self, config: FilterConfig) -> None:
+        super().__init__(config)
+        self._round = Column(config.round_column)
+        self._passes: dict[int, dict[float, list[bool]]] = {}
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        self._round = existing(self.config.round_column, columns, first, "--round-column")
+        return super().check(columns, first)
+
+    def learn(self, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> None:
+        self._passes = {}
+        for _, row in rows:
+            key, number = self.keys.of(row), number_of(self._round.of(row))
+            if key is not None and number is not None:
+                known = [score >= self.config.pass_score for score in self.scores.of(row) if score is not None]
+                self._passes.setdefault(key, {}).setdefault(number, []).extend(known)
+
+    def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
+        key = self.keys.of(row)
+        rounds = {at: passes for at, passes in self._passes.get(key, {}).items() if passes} if key is not None else {}
+        if len(rounds) < 2:
+            return Verdict(reason="too_few_rounds", columns={"best_rate": None, "rate_slope": None})
+        when, rates = np.array([*rounds]), np.array([sum(one) / len(one) for one in rounds.values()])
+        best, slope = (
+            float(rates.max()),
+            float(((when - when.mean()) * rates).sum() / ((when - when.mean()) ** 2).sum()),
+        )
+        reason = "was_solved" if best >= 0.5 else "improves" if slope > 0 else ""
+        return Verdict(reason=reason, columns={"best_rate": best, "rate_slope": slope})
 
 
 class _ResponseFilter(PromptSieve[FilterConfig]):
@@ -271,6 +315,7 @@ _SIEVES: Final[Mapping[str, type[Sieve[FilterConfig]]]] = {
     "spread": _SpreadFilter,
     "relative_spread": _SpreadFilter,
     "spread_quantile": _SpreadFilter,
+    "persistent": _PersistentFilter,
     "pf_ppo": _ResponseFilter,
     "passed": _PassedFilter,
     "guessed": _GuessedFilter,

@@ -43,7 +43,7 @@ class Answer:
 
     def value(self, column: str) -> Any:
         """Return what a column says of this answer, its own item where it is a list for all of them; else None."""
-        value = value_in(self.row, column)
+        value = Column(column).of(self.row)
         if self.at is not None and isinstance(value, list):
             value = value[self.at] if self.at < len(value) else None
         return None if value is MISSING else value
@@ -76,14 +76,6 @@ class ScoredGroup:
     def draw(self, *texts: str) -> bytes:
         """Return 8 bytes that seed, group and texts decide, and no order of rows: to sort by is to draw."""
         return digest_of(str(self.seed), self.name or repr(self.prompt), *texts)
-
-
-def value_in(row: Mapping[str, Any], column: str) -> Any:
-    """Return what a row has in a column, or `MISSING`; one of what `adjudge label` labelled needs no "input."."""
-    value = Column(column).of(row)
-    if value is MISSING and isinstance(row.get("input"), Mapping):
-        value = Column(column).of(row["input"])
-    return value
 
 
 def number_of(value: Any) -> float | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
-from adjudge.data_pipelines.pairs.answers import value_in
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import GUESSES, MISSING, Column, Wanted, map_columns, nested_names, unknown_column
@@ -89,7 +88,7 @@ class _Choice:
                     "or label again with --keep-columns"
                 )
         for name in rule.needs.columns:
-            if all(value_in(row, name) is MISSING for row in self._rows):
+            if all(Column(name).of(row) is MISSING for row in self._rows):
                 raise ValueError(unknown_column(name, self._known, f"the rule {rule.name}"))
         joined = any("sample" in row for row in self._rows) if config.rows else False
         response = (Column("sample.response") if joined else self._named_response()) or self._column(

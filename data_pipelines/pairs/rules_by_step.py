@@ -8,7 +8,8 @@ The steps of a solution are a list of texts, with their labels (numbers, true, f
   otherwise, and ends right.
 - `sibling_error` (BFS-Prover): a step on the way to the proof against one from the same state that raised an error.
 - `step_apo` (CPL; its form is from memory): the score of a node is its value.  For two steps from one node the
-  difference of advantages is the difference of values: that is the margin.
+  difference of advantages is the difference of values: that is the margin.  The nodes may be rows, or the beginnings
+  of solutions in steps with the value of each, which `adjudge data steps --method mcts` writes.
 
 Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` reads them as they are, and what
 both begin with cancels.  What goes on from a node that has a response and cannot be used has no path.
@@ -22,10 +23,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed, value_in
+from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 
 
@@ -80,6 +82,8 @@ class SteppedAnswer:
         return cls(answer=answer, spans=tuple(spans), labels=tuple(map(number_of, rated)))
 
 
+_T = TypeVar("_T")
+
 _PARTED: Final[Mapping[str, Kind]] = {"prefix": "text", "step": "whole"}
 """What both texts begin with, and the number of the step in which they part, from 0; None where steps are lost."""
 
@@ -108,7 +112,7 @@ class Tree:
             if name := name_of(answer.value(node)):
                 named[name].append(answer)
         nodes = {name: answers[0] for name, answers in named.items() if len(answers) == 1}
-        values = [value_in(row, node) for row in group.rows]  # of one answer, or of each where a row lists several
+        values = [Column(node).of(row) for row in group.rows]  # of one answer, or of each where a row lists several
         written = {name_of(one) for value in values for one in (value if isinstance(value, list) else [value])}
         return cls(
             nodes=nodes,
@@ -273,6 +277,8 @@ class StepApo(Rule):
         parent: column of the name of the node it goes on from; empty for a first step.
         siblings: "extremes" pairs the best with the worst of each node, "all" any two.
         separator: what stands between steps.
+        steps: column of the steps of whole solutions, where rows are these and not nodes; "" for nodes.
+        values: column of the value of each of these steps.
     """
 
     name: ClassVar[str] = "step_apo"
@@ -284,15 +290,26 @@ class StepApo(Rule):
     parent: str = "parent"
     siblings: Literal["extremes", "all"] = "extremes"
     separator: str = "\n\n"
+    steps: str = ""
+    values: str = "values"
+
+    @property
+    def needs(self) -> Needs:
+        """What it asks of the answers."""
+        if not self.steps:
+            return super().needs
+        return Needs(score=False, merged=False, stepped=True, columns=(self.steps, self.values))
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs."""
+        if self.steps:
+            yield from self._of_solutions(group)
+            return
         tree = Tree.of(group, node=self.node, parent=self.parent)
         for _, family in tree.families():
             ranked = [(one, score) for one in family if (score := one.score) is not None]
             ranked.sort(key=lambda one: (-one[1], group.draw(one[0].text)))
-            if self.siblings == "extremes":
-                ranked = [ranked[0], ranked[-1]] if len(ranked) > 1 else []
+            ranked = self._compared(ranked)
             path = tree.path(name_of(family[0].value(self.node)))
             if path is None:
                 continue
@@ -300,6 +317,29 @@ class StepApo(Rule):
             for (better, high), (worse, low) in combinations(ranked, 2):
                 if high > low:
                     yield _pair(better, worse, high - low, prefix, len(path) - 1)
+
+    def _compared(self, ranked: list[_T]) -> list[_T]:
+        """Those of a node's steps that are compared, best first."""
+        return [ranked[0], ranked[-1]] if self.siblings == "extremes" and len(ranked) > 1 else ranked
+
+    def _of_solutions(self, group: ScoredGroup) -> Iterator[Pair]:
+        """The pairs of steps that go on from the same beginning in different ways."""
+        families: defaultdict[bytes, dict[bytes, tuple[SteppedAnswer, int, float]]] = defaultdict(dict)
+        for answer in sorted(group.answers, key=lambda one: group.draw(one.text)):
+            solution = SteppedAnswer.of(answer, steps=self.steps, labels=self.values)
+            if solution is None:
+                continue
+            for step, (before, after) in enumerate(itertools.pairwise(solution.openings())):
+                value = solution.labels[step]
+                if value is not None:
+                    families[before].setdefault(after, (solution, step, value))
+        for _, family in sorted(families.items()):
+            ranked = sorted(family.values(), key=lambda one: -one[2])
+            for (better, step, high), (worse, _, low) in combinations(self._compared(ranked), 2):
+                if high > low:
+                    texts = [one.answer.text[slice(*one.spans[step])] for one in (better, worse)]
+                    prefix = worse.answer.text[: worse.spans[step][0]]
+                    yield _pair(better.answer, worse.answer, high - low, prefix, step, texts=texts)
 
 
 def _pair(

@@ -208,6 +208,10 @@ class SearchConfig(GrowthOptions, EvalConfig):
     gold: str = "math"
     """The scorer that says which solutions are right."""
 
+    final: str = ""
+    """A scorer that compares what a method found in the end, such as {tournament: ..} under a pairwise judge, and
+    chooses in the guide's place (BPP-Search); without one, the guide chooses."""
+
     method: tuple[Method, ...] = METHODS
     """best_of_n, majority, steps (the best of --expand next steps, one by one), beam, or mcts.
     Give it several times for several."""

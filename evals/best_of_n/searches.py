@@ -88,6 +88,7 @@ class Tools:
     engine: Engine
     guide: LocalBench
     gold: LocalBench
+    final: LocalBench | None = None
 
     async def valued(self, samples: Sequence[Sample]) -> list[tuple[float | None, Cost]]:
         """Return the guide's values; see `Valuing`."""
@@ -145,7 +146,10 @@ async def search(problem: Problem, tools: Tools) -> Searched:
             runs.append((method, *shared[1:]))  # the same solutions, chosen from in two ways
             continue
         writer = tools.writer(problem)
-        runs.append((method, await _searched(method, problem, tools, writer), writer.account))
+        found = await _searched(method, problem, tools, writer)
+        if tools.final is not None:
+            found = await _compared(replace(problem, reference=None), found, tools.final, writer.account)
+        runs.append((method, found, writer.account))
     texts = {(one.path.text, one.path.cut) for _, solutions, _ in runs for one in solutions}
     said, cost = await _judged(problem, sorted(texts), tools.gold)
     return Searched(
@@ -182,6 +186,24 @@ async def _searched(method: Method, problem: Problem, tools: Tools, writer: Writ
         case "mcts":
             return await tree(writer, guide, config.growth())
     assert_never(method)
+
+
+async def _compared(problem: Problem, found: list[Finished], final: LocalBench, account: Account) -> list[Finished]:
+    """The solutions with what a last comparison of them says in the place of the guide's values; equal ones play once.
+
+    Where there is one solution alone, nothing is compared.
+    """
+    texts = list(dict.fromkeys((one.path.text, one.path.cut) for one in found))
+    if len(texts) < 2:
+        return found
+    samples = [
+        replace(problem.sample(text, finish_reason="length" if cut else None), group=problem.id or "0")
+        for text, cut in texts
+    ]
+    scores = await asked_there(final, samples)
+    account.cost += sum((score.cost for score in scores), NO_COST)
+    values = {text: said_by(score).value for text, score in zip(texts, scores, strict=True)}
+    return [replace(one, value=values[one.path.text, one.path.cut]) for one in found]
 
 
 async def _judged(

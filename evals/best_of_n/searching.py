@@ -222,6 +222,7 @@ def run_search(
     engine: Engine | None = None,
     value: Any = None,
     gold: Any = None,
+    final: Any = None,
     progress: JobProgress | None = None,
 ) -> Result:
     """Measure searches under a guide.
@@ -231,6 +232,7 @@ def run_search(
         engine: in place of the one that the config names.
         value: anything `adjudge.load` takes, in place of the config's.
         gold: anything `adjudge.load` takes, in place of the config's.
+        final: anything `adjudge.load` takes, in place of the config's.
         progress: who is told how far it is.
 
     Raises:
@@ -246,6 +248,7 @@ def run_search(
         engine=engine if engine is not None else engine_named(config.engine),
         guide=_bench(value if value is not None else config.value),
         gold=_bench(gold if gold is not None else config.gold),
+        final=LocalBench(registry.load(final or config.final)) if final or config.final else None,
     )
     _check(tools, problems[0])
     searched = run_blocking(_all(problems, tools, progress))
@@ -261,7 +264,9 @@ def run_search(
         figures=tuple(figures_of(choices, config)),
         worst=tuple(worst_of(choices, searched, {one.id: one for one in problems}, config)),
         notes=tuple(_notes(choices, searched, config)),
-        options=options_of(config) | {"engine": tools.engine.fingerprint, "gold": tools.gold.fingerprint},
+        options=options_of(config)
+        | {"engine": tools.engine.fingerprint, "gold": tools.gold.fingerprint}
+        | ({"final": tools.final.fingerprint} if tools.final is not None else {}),
         seconds=time.monotonic() - started,
         cost=sum((cost for each in searched for cost in _costs(each)), NO_COST),
     )

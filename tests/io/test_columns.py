@@ -146,3 +146,26 @@ def test_a_long_list_of_columns_is_cut() -> None:
 def test_top_level_columns() -> None:
     assert Column("a.b").top(["a"]) == "a"
     assert Column("a.b").top(["a", "a.b"]) == "a.b"
+
+
+LABELLED = {
+    "id": "0/1",
+    "value": 1.0,
+    "provenance": {},
+    "input": {"id": 7, "question": "1+1?", "of": {"answers": ["2", "3"]}},
+}
+
+
+def test_a_labelled_row_has_the_columns_of_the_row_that_was_labelled() -> None:
+    assert Column("question").of(LABELLED) == "1+1?"
+    assert Column("of.answers.1").of(LABELLED) == "3"
+    assert Column("missing|question").of(LABELLED) == "1+1?"
+    assert Column("id").of(LABELLED) == "0/1", "its own come first"
+    assert Column("input.id").of(LABELLED) == 7
+    assert Column("question").of({"input": {"question": "1+1?"}}) is MISSING, "any other row's `input` is a column"
+    kept = Column("of.answers").with_item(LABELLED, 0)
+    assert kept == {**LABELLED, "input": {"id": 7, "question": "1+1?", "of": {"answers": "2"}}}
+    assert Column("question").tops(list(LABELLED)) == ["input", "provenance"]
+    assert Column("question").tops(["input"]) == ["question"]
+    mapped, _ = map_columns(Wanted(), list(LABELLED), [LABELLED], closed=True, needs_response=False)
+    assert mapped.prompt == Column("question")

@@ -206,6 +206,11 @@ class RunConfig(Options, what="run option"):
                 "the answers to a prompt with each other, so nothing would be learnt; give at least "
                 f"{rule.min_size}, or another objective"
             )
+        if objective.shaping is not None and self.learning.sharding != "none":
+            raise ValueError(
+                f"learning.sharding is {self.learning.sharding}, and {self.objective.name} looks inside the policy, "
+                "which shards do not show; set it to none"
+            )
         if self.credit is not None:
             credit = self.credit.made()
             credit.check(objective)
@@ -253,7 +258,9 @@ class RunFile(RunConfig):
     """A run, with what it is about.
 
     Attributes:
-        model: the policy's start, which is also what divergences are measured from.
+        model: the policy's start.
+        reference_model: folders or hub names of models of the same shape, which divergences are measured from: of
+            several, from the mean of their weights (SALSA, arXiv 2411.01798); of none, from the policy's start.
         data: prompts.
         output: the folder of the run: checkpoints, logs, the report, and at the end the policy in `policy`.
         report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
@@ -262,6 +269,7 @@ class RunFile(RunConfig):
     model: PolicyChoice
     data: TaskFiles
     output: str
+    reference_model: tuple[str, ...] = ()
     report_to: tuple[LogName, ...] = ()
 
     def __post_init__(self) -> None:
@@ -270,5 +278,10 @@ class RunFile(RunConfig):
             raise ValueError("output is empty; name the folder of the run")
         if self.model.name == NGRAMS:
             raise ValueError("model is ngrams, which writes nothing; give from_scratch: tiny, or a language model")
+        if self.reference_model and not self.made_objective().needs_reference:
+            raise ValueError(
+                f"reference_model is {', '.join(self.reference_model)}, and the objective {self.objective.name} "
+                "measures no divergence; set reward_beta or policy.beta in objective.set, or leave it out"
+            )
         if len(set(self.report_to)) < len(self.report_to):
             raise ValueError(f"report_to is {', '.join(self.report_to)}; name each once")

@@ -11,7 +11,6 @@ shards do, too: there a process with fewer passes than others makes some that co
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,6 +34,9 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     LearningCredit,
     ValueModel,
     injected,
+    minibatches,
+    read_inside,
+    reweighted,
     with_logprobs,
 )
 from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
@@ -178,7 +180,7 @@ class Learner:
             for group in self.optimizer.param_groups:
                 group["lr"] = group["peak"] * self.config.share(self.step, self._steps)
             often = [1] * len(rollouts) if copies is None else copies
-            for minibatch in self._minibatches(rollouts):
+            for minibatch in minibatches(rollouts, self.config, seed=f"{self._seed}:{self.step}"):
                 places = [place for place in minibatch for _ in range(often[place])]
                 for name, value in self._update(batch, places).items():
                     numbers.setdefault(name, []).append(value)
@@ -246,10 +248,10 @@ class Learner:
         elif several:
             batch.old = [one.logprobs for one in rollouts]
         if self._reference is not None:
-            batch.reference = self._logprobs(self._reference, rollouts)
+            batch.reference = self._of_reference(self._reference, rollouts, scores)
         elif self.objective.needs_reference:
             with self.policy.without_adapters():
-                batch.reference = self._logprobs(self.policy, rollouts)
+                batch.reference = self._of_reference(self.policy, rollouts, scores)
         groups = groups_of(rollouts, scores)
         batch.numbers["reward"] = float(groups.rewards[groups.valid].mean()) if groups.valid.any() else float("nan")
         rewards = groups.rewards.copy()
@@ -267,6 +269,9 @@ class Learner:
             batch.advantages = batch.rows(credited)
         else:
             batch.advantages = list(self.objective.advantages(groups))
+        if self.objective.shaping is not None:
+            seen = self._read(self.policy.model, rollouts, partial(read_inside, self.objective.shaping, self.policy))
+            batch.shape_advantages(self.objective.shaping, seen)
         if self.config.mask_truncated_completions:
             batch.masked = np.array([rollout.finish_reason == "length" for rollout in rollouts], dtype=np.bool_)
         batch.needed = batch.counted & self._wanted(batch) & ~batch.masked
@@ -300,17 +305,6 @@ class Learner:
         rewards = rewards if more is None else rewards + more
         advantages, returns = critic.gae(rewards, batch.padded("values"), mask)
         batch.advantages, batch.returns = batch.rows(advantages), batch.rows(returns)
-
-    def _minibatches(self, rollouts: Sequence[Rollout]) -> list[list[int]]:
-        """Places of each update's rollouts; groups stay whole."""
-        minibatches: list[list[int]] = []
-        for epoch in range(self.config.epochs):
-            groups = list(by_task(rollouts).values())
-            if self.config.minibatches > 1:
-                random.Random(f"{self._seed}:{self.step}:{epoch}").shuffle(groups)
-            parts = min(self.config.minibatches, len(groups))
-            minibatches += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
-        return minibatches
 
     def _units(self, batch: LearningBatch, places: Sequence[int]) -> list[list[int]]:
         """What must be read in one pass: a group for losses of pairs, else each rollout by itself."""
@@ -449,9 +443,17 @@ class Learner:
             numbers |= {name: float(one) for name, one in critic_loss.metrics.items()}
         return numbers
 
-    def _logprobs(self, policy: Policy, rollouts: Sequence[Rollout]) -> list[Floats]:
-        """Log-probabilities of the rollouts' tokens under a policy as it is."""
-        return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=self._temperature)[0])
+    def _of_reference(self, policy: Policy, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> list[Floats]:
+        """Log-probabilities under the reference, to the power of each rollout's score if the objective says so."""
+        read = partial(self._logprobs, policy)
+        if not self.objective.reweighted_reference:
+            return read(rollouts)
+        return reweighted(rollouts, scores, read, temperature=self._temperature or 1.0)
+
+    def _logprobs(self, policy: Policy, rollouts: Sequence[Rollout], heat: float | None = None) -> list[Floats]:
+        """Log-probabilities of the rollouts' tokens under a policy as it is; by default at the run's temperature."""
+        heat = self._temperature if heat is None else heat
+        return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=heat)[0])
 
     def _current(self, rollouts: Sequence[Rollout]) -> list[Floats]:
         """(t, 2) log-probabilities and entropies of each rollout's tokens under the policy as it is."""

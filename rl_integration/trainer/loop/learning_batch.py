@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +17,15 @@ from torch.nn.functional import linear
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
+from adjudge.rl_integration.trainer.algorithms.objectives.inside import Shaping
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
 
 
@@ -43,6 +48,46 @@ def with_logprobs(
         for place, row in zip(places, logprobs([rollouts[place] for place in places]), strict=True):
             completed[place] = replace(rollouts[place], logprobs=np.asarray(row, dtype=np.float32))
     return completed
+
+
+def minibatches(rollouts: Sequence[Rollout], config: LearningConfig, *, seed: str) -> list[list[int]]:
+    """Return the places of each update's rollouts; groups stay whole."""
+    found: list[list[int]] = []
+    for epoch in range(config.epochs):
+        groups = list(by_task(rollouts).values())
+        if config.minibatches > 1:
+            random.Random(f"{seed}:{epoch}").shuffle(groups)
+        parts = min(config.minibatches, len(groups))
+        found += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
+    return found
+
+
+def read_inside(shaping: Shaping, policy: Policy, rows: TokenRows) -> Tensor:
+    """Return (n, R, k) of what goes on inside the policy at the tokens of answers."""
+    inputs = {name: getattr(rows, name) for name in ("input_ids", "attention_mask", "position_ids")}
+    with policy.arithmetic():
+        return shaping.read(policy.model, inputs, rows.own)
+
+
+def reweighted(
+    rollouts: Sequence[Rollout],
+    scores: Sequence[Score],
+    logprobs: Callable[[Sequence[Rollout], float], Sequence[Floats]],
+    *,
+    temperature: float,
+) -> list[Floats]:
+    """Return log-probabilities under a reference p that is taken, token by token, to the power of each one's score.
+
+    p^a, normalised, is what the logits give at the temperature 1 / a.  Scores are kept in [0, 1]; one that is not there
+    leaves p as it is.
+    """
+    powers = [1.0 if score.value is None else min(1.0, max(0.0, score.value)) for score in scores]
+    read: dict[int, Floats] = {}
+    for power in sorted(set(powers)):
+        places = [place for place, own in enumerate(powers) if own == power]
+        heat = temperature / power if power else math.inf
+        read |= zip(places, logprobs([rollouts[place] for place in places], heat), strict=True)
+    return [read[place] for place in range(len(rollouts))]
 
 
 class ValueModel(nn.Module):
@@ -156,7 +201,17 @@ class LearningBatch:
             totals=totals,
         )
 
-    def weigh(self, weighting: TopEntropy | Steer, places: Sequence[int], current: Sequence[Floats]) -> None:
+    def shape_advantages(self, shaping: Shaping, read: Sequence[Floats]) -> None:
+        """Have advantages, of answers or of tokens, shaped by what was read of each answer's tokens."""
+        rows = [
+            np.broadcast_to(advantage, len(rollout.ids))
+            for advantage, rollout in zip(self.advantages, self.rollouts, strict=True)
+        ]
+        self.advantages = shaping.shaped(rows, read, [rollout.own for rollout in self.rollouts])
+
+    def weigh(
+        self, weighting: TopEntropy | Steer | RelativeEntropy, places: Sequence[int], current: Sequence[Floats]
+    ) -> None:
         """Set what the tokens of an update weigh beside each other.
 
         Args:

@@ -74,6 +74,28 @@ def frozen_copy(policy: Policy) -> Policy:
     return Policy(model, policy.tokenizer, name=f"the start of {policy.name}")
 
 
+@torch.no_grad()
+def mean_reference(config: RunFile, policy: Policy, processes: Processes) -> Policy:
+    """Return a policy whose weights are the means of those of `reference_model`'s.
+
+    Raises:
+        ValueError: one of them cannot be opened, or has weights of other shapes than the policy.
+    """
+    shapes = [value.shape for value in policy.model.parameters()]
+    mean: Any = None
+    for number, name in enumerate(config.reference_model, start=1):
+        choice = replace(config.model, name=name, from_scratch=None, revision="", chat_template_kwargs={})
+        folder, learning = Path(config.output), config.learning
+        opened = open_policy(choice, texts=(), folder=folder, seed=0, learning=learning, processes=processes).model
+        if [value.shape for value in opened.parameters()] != shapes:
+            raise ValueError(f"reference_model has {name!r}, whose weights have other shapes than the policy's")
+        mean = opened if mean is None else mean
+        for value, other in zip(mean.parameters(), opened.parameters(), strict=True):
+            value.lerp_(other, 1 / number)
+    mean.eval().requires_grad_(False)
+    return Policy(mean, policy.tokenizer, name=f"the mean of {', '.join(config.reference_model)}")
+
+
 Tell = Callable[[Mapping[str, float]], bool | None]
 """Told the numbers of each step; true stops the run behind it."""
 
@@ -223,14 +245,18 @@ class _Prepared:
             )
         self.tasks = tasks.fitting(self.policy.encode, _max_prompt_tokens(config, self.policy))
         self.notes = _notes(config.model.label, self.policy, self.tasks)
-        needed = config.made_objective().needs_reference and config.learning.lora is None
+        reference = None
+        if config.reference_model:
+            reference = mean_reference(config, self.policy, processes)
+        elif config.made_objective().needs_reference and config.learning.lora is None:
+            reference = frozen_copy(self.policy)
         self.run = Run(
             self.policy,
             self.tasks.train,
             config,
             self.folder,
             held_out=self.tasks.held_out,
-            reference=frozen_copy(self.policy) if needed else None,
+            reference=reference,
             processes=processes,
         )
 

@@ -8,8 +8,8 @@ A column is named as in the input:
 - "test+entry_point" is one object that holds several, by their names; texts of a prompt or a response are joined
   ("prompt+completion").
 
-A column whose own name holds such a sign comes first.  What is not named is guessed from the usual names, and every
-guess is told.
+A column whose own name holds such a sign comes first.  A row that `adjudge label --keep-columns` wrote has the columns
+of the row that was labelled, too.  What is not named is guessed from the usual names, and every guess is told.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Column:
             each = {name: Column(name).of(row) for name in self.name.split("+") if name}
             first = next(iter(each.values()))  # the others say nothing without it
             return first if first in (MISSING, None, "") else _without_missing(each)
-        return _followed(row, self.path) if len(self.path) > 1 else MISSING
+        value = _followed(row, self.path) if len(self.path) > 1 else MISSING
+        labelled = labelled_row(row) if value is MISSING else None
+        return value if labelled is None else self.of(labelled)
 
     def with_item(self, row: Mapping[str, Any], index: int | None) -> dict[str, Any]:
         """Return a copy of a row with one item of the list that the column holds in the list's place; None leaves none.
@@ -89,6 +91,9 @@ class Column:
         if self.name not in row and "|" in self.name:
             return _first_there(row, self.name).with_item(row, index)
         path = (self.name,) if self.name in row else self.path
+        labelled = labelled_row(row)
+        if labelled is not None and path[0] not in row:
+            return {**row, "input": self.with_item(labelled, index)}
         copy: dict[str, Any] = _with_item(row, path, index)
         return copy
 
@@ -101,7 +106,20 @@ class Column:
         if self.name in names:
             return [self.name]
         parts = [part for part in re.split(r"[|+]", self.name) if part]
-        return [self.path[0]] if len(parts) == 1 else [top for part in parts for top in Column(part).tops(names)]
+        if len(parts) > 1:
+            return [top for part in parts for top in Column(part).tops(names)]
+        marks = [] if self.path[0] in names else [name for name in _LABEL_MARKS if name in names]
+        return ["input", *marks] if marks and "input" in names else [self.path[0]]
+
+
+_LABEL_MARKS: Final = ("provenance", "not_asked")
+"""Columns of what `adjudge label` writes: of one scorer's, or of several ones'."""
+
+
+def labelled_row(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the row that a row of `adjudge label --keep-columns` has labelled; None of any other row."""
+    given = row.get("input")
+    return given if isinstance(given, Mapping) and any(name in row for name in _LABEL_MARKS) else None
 
 
 def _first_there(row: Mapping[str, Any], names: str) -> Column:
@@ -300,7 +318,9 @@ class Choice:
         taken: Iterable[str] = (),
         flag: Callable[[str], str] = flag_of,
     ) -> None:
-        self.known = [*names, *nested_names(rows)]
+        labelled = [inner for row in rows if (inner := labelled_row(row)) is not None]
+        own = [name for name in dict.fromkeys(name for row in labelled for name in row) if name not in names]
+        self.known = [*names, *own, *nested_names(rows), *nested_names(labelled)]
         self.notes: list[str] = []
         self.chats = False
         self._rows, self._taken, self._flag = rows, set(taken), flag

@@ -87,6 +87,7 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
     "users, safety": {
         "simulated_user": "verifiers.agents.user.scorer:SimulatedUserScorer",
+        "proposed_task": "verifiers.agents.user.proposed_task:ProposedTask",
         "tries": "verifiers.agents.user.tries:Tries",
         "safety_classifier": "reward_models.safety.scorer:SafetyClassifier",
     },

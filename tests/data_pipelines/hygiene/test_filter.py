@@ -63,6 +63,31 @@ def test_prompts_that_all_deviate_alike_reach_their_own_mean(tmp_path: Path) -> 
     assert len(rows) == 14  # the mean of the seven comes out one bit above each of them
 
 
+def test_prompts_that_stay_hard_are_those_under_half_whose_rate_does_not_rise(tmp_path: Path) -> None:
+    rounds: dict[str, list[list[float | None]]] = {  # of each prompt, the scores of rounds 1, 2, 4
+        "never": [[0, 0], [0, 0], [0, 0]],
+        "worse": [[1, 0, 0], [0, 0, 0], [0, 0, 1, 0]],
+        "better": [[0, 0, 0], [0, 0, 1], [0, 0, 1]],
+        "once": [[0, 0], [1, 0], [0, 0]],
+        "short": [[0, 0], [None, None], []],
+    }
+    given = [
+        {"group": name, "step": at, "score": score}
+        for name, per_round in rounds.items()
+        for at, scores in zip((1, 2, 4), per_round, strict=True)
+        for score in scores
+    ]
+    rows, report = run(tmp_path, given, rule="persistent", round_column="step")
+    assert groups_of(rows) == {"never", "worse"}
+    assert report.dropped == {"improves": 9, "was_solved": 6, "too_few_rounds": 4}
+    slope = next(row["rate_slope"] for row in rows if row["group"] == "worse")
+    rates, mean = {1: 1 / 3, 2: 0.0, 4: 0.25}, 7 / 3
+    wanted = sum((at - mean) * rate for at, rate in rates.items()) / sum((at - mean) ** 2 for at in rates)
+    assert slope == pytest.approx(wanted)
+    with pytest.raises(ValueError, match="go together"):
+        run(tmp_path, given, rule="persistent")
+
+
 def test_a_score_without_measure_stops_nothing(tmp_path: Path) -> None:
     given = scored(fine=[0.0, 1.0], huge=[1e200, -1e200], tiny=[1e-200, 2e-200])
     rows, _ = run(tmp_path, given)
@@ -165,8 +190,8 @@ def test_texts_by_length_and_repetition(tmp_path: Path) -> None:
 def test_every_rule_has_a_sieve_and_the_fingerprint_of_one_changes_with_its_options(tmp_path: Path) -> None:
     guesses = write(tmp_path / "tries.jsonl", [{"prompt": "a", "score": 1}])
     for rule in get_args(FilterRule):
-        given: dict[str, Any] = {"guesses": guesses} if rule == "guessed" else {}
-        config = FilterConfig(input="x", output="y", rule=rule, true_column="t", **given)
+        needed: dict[str, dict[str, Any]] = {"guessed": {"guesses": guesses}, "persistent": {"round_column": "step"}}
+        config = FilterConfig(input="x", output="y", rule=rule, true_column="t", **needed.get(rule, {}))
         assert sieve_of(config).options
     one = sieve_of(FilterConfig(input="x", output="y", min_spread=0.1))
     other = sieve_of(FilterConfig(input="x", output="y", min_spread=0.2))

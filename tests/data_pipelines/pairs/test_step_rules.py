@@ -163,6 +163,21 @@ def test_step_apo_margins_are_differences_of_advantages() -> None:
     assert all(pair.margin is not None and pair.margin > 0 for pair in everyone)
 
 
+def test_step_apo_reads_the_nodes_of_a_search_out_of_solutions() -> None:
+    solutions = {  # a beginning has one value, whichever solution shows it
+        "plan a\n\nsolve b": (["plan a", "solve b"], [0.5, 0.9]),
+        "plan a\n\nsolve c": (["plan a", "solve c"], [0.5, 0.2]),
+        "plan a\n\nsolve d": (["plan a", "solve d"], [0.5, None]),
+        "plan e": (["plan e"], [0.1]),
+    }
+    given = [{"text": text, "steps": steps, "values": values} for text, (steps, values) in solutions.items()]
+    wanted = {("plan a", "plan e"): 0.5 - 0.1, ("plan a\n\nsolve b", "plan a\n\nsolve c"): 0.9 - 0.2}
+    for order in (given, given[::-1]):
+        pairs = {pair.texts: pair.margin for pair in made(StepApo(steps="steps"), rows(*order))}
+        assert pairs == pytest.approx(wanted)
+    assert StepApo(steps="steps").needs.columns == ("steps", "values")
+
+
 def _game(response: str, other: str, score: float, **evidence: object) -> dict[str, object]:
     return {"text": response, "other": other, "score": score, "evidence": evidence}
 

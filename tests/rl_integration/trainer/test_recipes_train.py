@@ -18,6 +18,7 @@ from adjudge.cli.recipes import ROWS, recipes, run_file
 from adjudge.engines import loading
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.rl_integration.adapters.failures import TooManyFailures
+from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
 from adjudge.training.config_file import config_of
@@ -27,7 +28,7 @@ ONE_OF_EACH = {"dapo", "ppo", "tree_rl", "stepsearch", "capo", "j1", "ghpo", "mo
 
 
 class Model(ForcedEngine):
-    """Says yes to all it is asked."""
+    """Says yes to all it is asked, in the form of a verdict where one is asked for."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,6 +36,8 @@ class Model(ForcedEngine):
             answers=lambda prompt, index: (
                 f"{'Change' if 'feeling' in text_of(prompt) else 'Verdict'} {key_of(prompt)}: "
                 f"{'+5' if 'feeling' in text_of(prompt) else 'yes'}"
+                if "[end " in text_of(prompt)
+                else "yes"
             ),
             labels=lambda prompt: {"Yes": 0.75, "No": 0.25},
         )
@@ -48,6 +51,10 @@ def small(name: str, folder: Path) -> RunFile:
     run: dict[str, Any] = json.loads(json.dumps(run_file(name)))
     run["data"] |= {"path": str(ROWS / f"{recipes()[name]['rows']}.jsonl"), "chat": False, "held_out": 0.0}
     run["data"].pop("system", None)
+    asked = json.dumps(run["reward"]).replace(
+        '"engine": "policy"', '"engine": "openai:Model"'
+    )  # a tiny one says nothing
+    run["reward"] = json.loads(asked)
     rollouts = run["rollouts"]
     rollouts |= {"tasks": 2, "sampling": {**rollouts["sampling"], "max_new_tokens": 8}}
     model: Any = {"from_scratch": "tiny"}
@@ -56,6 +63,10 @@ def small(name: str, folder: Path) -> RunFile:
         chat_policy().save(Path(model))
         run["data"]["chat"] = True
         rollouts["sampling"]["max_new_tokens"] = 80
+    if "reference_model" in run:
+        model = str(folder.with_name("model"))
+        tiny_policy("abc ", seed=0, width=16, layers=1).save(Path(model))
+        run["reference_model"] = [model for _ in run["reference_model"]]
     if "tree" not in rollouts:
         rollouts["num_generations"] = min(4, rollouts["num_generations"])
     for tool in rollouts.get("tools", {}).get("offered", ()):

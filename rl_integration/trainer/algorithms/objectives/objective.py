@@ -15,6 +15,7 @@ from torch import Tensor
 
 from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.gae import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.inside import AttentionRhythm, EffectiveRank, Shaping
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_kind
@@ -118,6 +119,9 @@ class Objective(Options):
         reward_beta: weight of the divergence from the reference policy that is subtracted from the reward (`shaping`).
         overlong: a penalty of length that is added to the reward.
         resample: whether groups of equal rewards are drawn anew (`groups.informative`).
+        shaping: what becomes of advantages by what goes on inside the policy; it takes one more forward pass.
+        reweighted_reference: whether the reference is taken to the power of the answer's score, kept in [0, 1], token
+            by token: the worse an answer, the more evenly it holds all tokens for possible (RAPO, arXiv 2510.03865).
     """
 
     rule: AdvantageRule | None
@@ -126,6 +130,8 @@ class Objective(Options):
     reward_beta: Annotated[float, Range(ge=0)] = 0.0
     overlong: Overlong | None = None
     resample: bool = False
+    reweighted_reference: bool = False
+    shaping: Shaping | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,6 +140,13 @@ class Objective(Options):
         check_kind("overlong", self.overlong, Overlong, type(None))
         if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "min_size")):
             raise ValueError(f"rule={self.rule!r}; it must be an advantage rule, such as GroupRelative(), or None")
+        check_kind("shaping", self.shaping, AttentionRhythm, EffectiveRank, type(None))
+        if self.shaping is not None and isinstance(self.policy, Preference):
+            raise ValueError(
+                "shaping changes the advantages of tokens, and an objective of pairs compares whole answers"
+            )
+        if self.reweighted_reference and not self.needs_reference:
+            raise ValueError("reweighted_reference is true, and no divergence is measured; set policy.beta")
         if (self.rule is None) == (self.critic is None):
             raise ValueError("an objective has either a rule of advantages or a critic; give one of the two")
 

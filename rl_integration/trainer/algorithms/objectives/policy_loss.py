@@ -24,9 +24,11 @@ form "mixture" is RL-PLUS's (arXiv 2508.00222; its code at 13318ff), with q the 
 | `k1` | -x | unbiased, may be negative | 0 |
 | `k2` | x² / 2 | biased, low variance | that of the divergence |
 | `k3` | exp(x) - x - 1 | unbiased, never negative | that of KL(reference || policy) |
+| `forward` | x exp(x) - exp(x) + 1 | unbiased of KL(reference || policy), never negative | of neither |
 
 After J. Schulman, "Approximating KL divergence" (2020); gradients, arXiv 2510.01555.  Multiplied by the ratio
-(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), also for an older policy's tokens
+(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), and `forward` that of
+KL(reference || policy) as in RAPO (arXiv 2510.03865), also for an older policy's tokens
 (arXiv 2512.02556), as in TRL 1.16; verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
 
 `Rover` (arXiv 2509.24981) fits the values of a policy that picks tokens at random, in the log-ratio of the policy; next
@@ -56,6 +58,7 @@ from torch.nn.functional import logsigmoid
 from adjudge.options import Count, Options, Range, Share
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     ImportanceSampling,
+    RelativeEntropy,
     Steer,
     TopEntropy,
     sampling_logp_difference,
@@ -201,7 +204,7 @@ def masked(rho: Tensor, advantages: Tensor, logp: Tensor, *, low: float, high: f
     return -advantages * logp * ~beyond
 
 
-Estimator: TypeAlias = Literal["k1", "k2", "k3"]
+Estimator: TypeAlias = Literal["k1", "k2", "k3", "forward"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 
@@ -215,6 +218,8 @@ def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
             return x**2 / 2
         case "k3":
             return x.exp() - x - 1
+        case "forward":
+            return (x - 1) * x.exp() + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,14 +287,14 @@ class PolicyLoss(Options):
     use_bias_correction_kl: bool = True
     entropy_coef: Annotated[float, Range(ge=0)] = 0.0
     importance_sampling: ImportanceSampling = field(default_factory=ImportanceSampling)
-    weighting: TopEntropy | Steer | None = None
+    weighting: TopEntropy | Steer | RelativeEntropy | None = None
     injected: Injected = field(default_factory=Injected)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_kind("importance_sampling", self.importance_sampling, ImportanceSampling)
         check_kind("injected", self.injected, Injected)
-        check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
+        check_kind("weighting", self.weighting, TopEntropy, Steer, RelativeEntropy, type(None))
         if self.surrogate == "detached" and self.clip_ratio_c is None:
             raise ValueError("the surrogate 'detached' needs clip_ratio_c, the largest ratio; CISPO's examples take 5")
         if self.clip_ratio_c is not None:

@@ -24,9 +24,10 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
     SeveralRewards,
     Stratified,
 )
+from adjudge.rl_integration.trainer.algorithms.objectives.inside import AttentionRhythm, EffectiveRank
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")
@@ -43,6 +44,10 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
             rule=GroupRelative(),
             policy=PolicyLoss(level="sequence", clip_ratio_low=3e-4, clip_ratio_high=4e-4, aggregation="sequence_mean"),
         ),
+        "atpo": Objective(
+            rule=GroupRelative(),
+            policy=PolicyLoss(level="turn", clip_ratio_low=3e-3, clip_ratio_high=4e-3, aggregation="sequence_mean"),
+        ),
         "cispo": Objective(rule=GroupRelative(), policy=PolicyLoss(surrogate="detached", clip_ratio_c=5.0)),
         "lite_ppo": Objective(rule=GroupRelative(scale="batch"), policy=PolicyLoss()),
         "rloo": Objective(
@@ -53,6 +58,11 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "passk": Objective(rule=BestOfGroup(), policy=PolicyLoss()),
         "gdpo": Objective(rule=SeveralRewards(), policy=_GRPO),
         "san": Objective(rule=Stratified(), policy=_GRPO),
+        "rapo": Objective(
+            rule=GroupRelative(),
+            policy=PolicyLoss(aggregation="sequence_mean", beta=0.01, kl_estimator="forward", entropy_coef=0.001),
+            reweighted_reference=True,
+        ),
         # Relative to the batch, or to nothing.
         "reinforce": Objective(rule=BatchRelative(scale=False), policy=_PLAIN),
         "reinforce_plus_plus": Objective(rule=BatchRelative(), policy=PolicyLoss(), reward_beta=0.01),
@@ -72,6 +82,12 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
             rule=GroupRelative(), policy=PolicyLoss(clip_ratio_high=0.28, weighting=TopEntropy()), resample=True
         ),
         "steer": Objective(rule=GroupRelative(), policy=PolicyLoss(clip_ratio_c=3.0, weighting=Steer())),
+        "ettrl": Objective(
+            rule=GroupRelative(), policy=PolicyLoss(aggregation="sequence_mean", weighting=RelativeEntropy())
+        ),
+        # By what goes on inside the policy.
+        "attention_rhythm": Objective(rule=GroupRelative(), policy=_GRPO, shaping=AttentionRhythm()),
+        "effective_rank": Objective(rule=GroupRelative(), policy=_GRPO, shaping=EffectiveRank()),
         # With a critic, and with pairs.
         "ppo": Objective(rule=None, policy=PolicyLoss(), critic=Critic(), reward_beta=0.05),
         "dpo": Objective(rule=GroupRelative(scale="none"), policy=Preference()),

@@ -8,10 +8,13 @@
 | `ImportanceSampling`, `mask` | w, or 0 beyond the bounds | masked importance sampling; IcePop with both |
 | `TopEntropy` | 1 for the share of the batch's tokens with the highest entropy, else 0 | arXiv 2506.01939, share 0.2 |
 | `Steer` | exp(-k ω), in [min_weight, 1], or falling linearly in ω from max_weight to min_weight | `zz-haooo/STEER` |
+| `RelativeEntropy` | 1 + (mean of H in the group - H) / mean, H the mean entropy of a response | arXiv 2508.11356 |
 
 STEER damps tokens that change the entropy most: ω = |A / p_old * p (1 - p) (ln p + H)| with p and H of the policy, and
 k = -ln(min_weight) / max(ω_max, 0.02).  Released code takes min_weight 0.8 and, unless told otherwise, the linear form
 with max_weight 1.2; where all ω are equal that form gives the middle of the two.
+
+ETTRL's weight multiplies the advantage: a response of more than twice the group's mean H counts against it.
 
 The loss divides by all tokens, whatever they weigh, as in TRL.  A token whose `sampler_logp` is NaN has w = 1.  The
 threshold and the largest ω are those of the tokens given: weigh an update whole, and give its parts their share
@@ -141,3 +144,18 @@ class Steer(Options):
             place = torch.where(spread > 0, (omega - smallest) / spread.clamp(min=1e-30), torch.full_like(omega, 0.5))
             weights = self.max_weight - (self.max_weight - self.min_weight) * place
         return weights * tokens.mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelativeEntropy(Options):
+    """More for responses that the policy is surer of than of the others of their group; see the module."""
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) weights, one throughout a response; 0 outside the mask."""
+        entropy = tokens.needs("entropy", "the relative entropy").detach()
+        _, group = tokens.needs("group", "the relative entropy").unique(return_inverse=True)
+        own = entropy.sum(dim=1) / tokens.mask.sum(dim=1).clamp(min=1)
+        nothing = torch.zeros_like(own)
+        members = nothing.scatter_add(0, group, tokens.mask.any(dim=1).to(own.dtype)).clamp(min=1)
+        mean = (nothing.scatter_add(0, group, own) / members)[group]
+        return torch.where(mean > 0, 2 - own / mean, 1.0).unsqueeze(1) * tokens.mask

@@ -4,6 +4,7 @@
 |---|---|---|
 | `token` | logp_t - old_t | PPO, GRPO, DAPO, CISPO, LOOP |
 | `sequence` | mean over the response's tokens, one ratio for all of them | GSPO (arXiv 2507.18071) |
+| `turn` | mean over the tokens of a turn, which is what the policy wrote in one go | ATPO (arXiv 2601.04767) |
 | `whole` | sum over the response's tokens | RLOO as TRL has it |
 
 | aggregation | formula, N responses, T tokens in all | used by |
@@ -23,6 +24,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 _PER_TOKEN = ("old_logp", "sampler_logp", "reference_logp", "entropy", "weight", "next_value")
 
@@ -168,7 +170,7 @@ def _check(name: str, given: Tensor, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} has the shape {tuple(given.shape)}; it must be {tuple(shape)}")
 
 
-Level: TypeAlias = Literal["token", "sequence", "whole"]
+Level: TypeAlias = Literal["token", "turn", "sequence", "whole"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 LARGEST_LOG = 20.0
@@ -177,7 +179,12 @@ LARGEST_LOG = 20.0
 def ratio(tokens: TokenBatch, level: Level) -> Tensor:
     """Return the ratio, (n, t) or, for a whole response, (n, 1)."""
     logs = tokens.logp - tokens.old
-    if level != "token":
+    if level == "turn":
+        turn = (tokens.mask & ~pad(tokens.mask, (1, -1))).cumsum(dim=1)  # from 1; logs are 0 where others wrote
+        sums = pad(torch.zeros_like(logs), (1, 0))  # as many as there can be: a GPU is not waited for
+        counts = sums.scatter_add(1, turn, tokens.mask.to(logs.dtype)).clamp(min=1)
+        logs = (sums.scatter_add(1, turn, logs) / counts).gather(1, turn)
+    elif level != "token":
         logs = logs.sum(dim=1, keepdim=True)
     if level == "sequence":
         logs = logs / tokens.mask.sum(dim=1, keepdim=True).clamp(min=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from adjudge.options import named
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import AdaptiveHints, AdaptiveHintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.chunked import Adcl
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
@@ -36,6 +37,7 @@ CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
         "prioritized": Prioritized(),
         "sec": Sec(),
         "dump": Dump(),
+        "adcl": Adcl(),
         # How many answers.
         "dars": Dars(),
         "dars_hard": Dars(totals=(48, 24, 12, 9)),

@@ -230,6 +230,35 @@ def test_a_planted_value_makes_searches_better_than_best_of_n_at_the_same_budget
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+class Better:
+    """Says which of two solutions has more right letters; asked in both orders by a tournament."""
+
+    name = "better"
+    fingerprint = "better:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        texts = [(str(one.response), str(one.reference)) for one in samples]
+        counts = [(letters_of(mine).count("a"), letters_of(other).count("a")) for mine, other in texts]
+        return [Score.scored(1.0 if mine > other else 0.5 if mine == other else 0.0) for mine, other in counts]
+
+
+def test_a_last_comparison_chooses_where_the_guide_cannot_tell_ends_apart(tmp_path: Path) -> None:
+    """The guide counts right letters up to the last but one, so that the ends of a beam have one value (BPP-Search)."""
+    path, guide = written(tmp_path, 8), Letters("blunt", lambda text: min(text.count("a"), 5) / 6)
+    plain = searched(path, guide, method=("beam", "best_of_n"), tokens=200)
+    final = run_search(
+        SearchConfig(input=path, engine="x:y", value="x", method=("beam", "best_of_n"), tokens=200, resamples=500),
+        engine=TreeEngine(6),
+        value=guide,
+        gold=Letters("gold", right),
+        final={"tournament": {"judge": Better()}},
+    )
+    found = {one.part: one.interval.known for one in plain.measures if one.name == "a right one was found"}
+    assert found["beam"] > shares(plain)["beam"], "there is something to gain"
+    assert shares(final)["beam"] == found["beam"], "what was found is chosen"
+    assert final.options["final"] != plain.options.get("final")
+
+
 def test_a_wrong_value_makes_searches_no_better(tmp_path: Path) -> None:
     result = searched(written(tmp_path), Letters("wrong", lambda text: -text.count("a") / 6))
     assert max(shares(result).values()) <= 0.1

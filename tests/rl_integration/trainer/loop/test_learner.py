@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
 
 
 @pytest.mark.parametrize(
-    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer"]
+    "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer", "ettrl"]
 )
 def test_cutting_a_batch_changes_nothing(objective: str) -> None:
     whole, numbers = updated(objective)
@@ -260,3 +261,20 @@ def test_objectives_that_need_a_reference_say_so() -> None:
 def test_the_learning_rate_rises_and_falls(decay: Any, expected: list[float]) -> None:
     config = LearningConfig(warmup_steps=2, decay=decay)
     assert [config.share(step, 5) for step in range(5)] == pytest.approx(expected)
+
+
+def test_a_reference_is_taken_to_the_power_of_the_score() -> None:
+    policy, reference = small_policy(), small_policy(seed=5)
+    rollouts = rollouts_of(policy)[:4]
+    values = [0.0, 0.5, 1.0, None]
+    scores = [Score.failed("engine_timeout") if value is None else Score.scored(value) for value in values]
+    choice = ObjectiveChoice(name="rapo").made(max_new_tokens=8)
+    learner = Learner(policy, choice, LearningConfig(), temperature=2.0, steps=1, seed=0, reference=reference)
+    found = learner._of_reference(reference, rollouts, scores)
+    for rollout, value, row in zip(rollouts, values, found, strict=True):
+        ids = [*rollout.prompt_ids, *rollout.ids]
+        with torch.no_grad():
+            logits = reference.model(torch.tensor([ids])).logits[0].double() / 2.0
+        for at, token in enumerate(rollout.ids):
+            chances = logits[len(rollout.prompt_ids) + at - 1].softmax(0) ** (1.0 if value is None else value)
+            assert row[at] == pytest.approx(math.log(chances[token] / chances.sum()), abs=1e-5)

@@ -97,7 +97,7 @@ def test_objectives_are_plain_data_that_can_be_changed_and_sent() -> None:
 
 def test_what_an_objective_needs_is_said() -> None:
     assert {name for name, one in OBJECTIVES.items() if one.needs_reference} == {
-        "rloo", "reinforce_plus_plus", "ppo", "dpo", "rpo",
+        "rloo", "reinforce_plus_plus", "ppo", "dpo", "rpo", "rapo",
     }  # fmt: skip
     assert objective("grpo").but({"policy.beta": 0.1}).needs_reference
 

@@ -18,7 +18,9 @@ Told = tuple[list[Rollout], list[Score]]
 
 def task(name: str, *, rate: float = 0.5, source: str = "all", **more: Any) -> Task:
     """A task that is answered right with this chance."""
-    return Task(id=name, prompt=f"{name}=", reference="1", extra={"rate": rate, "source": source, **more})
+    return Task(
+        id=name, prompt=f"{name}=", reference="1", extra={"rate": rate, "pass_rate": rate, "source": source, **more}
+    )
 
 
 def graded_tasks(count: int) -> list[Task]:

@@ -25,7 +25,7 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource
 
-SOURCES = ["mopps", "pcl", "prioritized", "sec", "dump"]
+SOURCES = ["mopps", "pcl", "prioritized", "sec", "dump", "adcl"]
 
 
 def source(name: str, tasks: Sequence[Task], **options: object) -> TaskSource:
@@ -113,6 +113,24 @@ def test_tasks_are_drawn_by_how_often_they_are_failed() -> None:
     assert len(made.draw(6)) == 6
 
 
+def test_chunks_go_from_easy_to_hard_and_each_is_sorted_anew_when_it_begins() -> None:
+    first = [0.9, 0.1, 0.7, 0.3, 0.8, 0.2]
+    tasks = [task(f"t{place}", rate=rate, now=1 - rate) for place, rate in enumerate(first)]
+    given = setting(tasks, states=lambda some: np.array([[one.extra["now"]] for one in some]))
+    made = chosen("adcl", chunks=2, column="rate").made(given).source
+    assert made is not None
+    assert [rate(one) for one in made.draw(2)] == [0.9, 0.8], "nothing is known yet: the order before training"
+    rollouts = [rollout(one, f"{one.id}:{place}") for one in tasks[1::2] for place in range(4)]
+    for _ in range(20):  # what was hard before is solved now
+        made.observe(rollouts, [Score.scored(one.task.extra["now"]) for one in rollouts])
+    assert [rate(one) for one in made.draw(1)] == [0.7], "a chunk that has begun keeps its order"
+    assert [rate(one) for one in made.draw(3)] == [0.1, 0.2, 0.3]
+    assert [rate(one) for one in made.draw(3)] == [0.7, 0.8, 0.9], "the next pass"
+    assert len({one.id for one in [made.draw(1), made.draw(6)][1]}) == 6, "none twice"
+    with pytest.raises(ValueError, match="adjudge data difficulty"):
+        chosen("adcl", column="share").made(given)
+
+
 def test_sources_that_teach_are_drawn_most() -> None:
     rates = {"easy": 1.0, "middle": 0.5, "hard": 0.0}
     tasks = [task(f"{name}{place}", rate=chance, source=name) for name, chance in rates.items() for place in range(30)]
@@ -133,7 +151,7 @@ def test_a_source_that_has_no_more_tasks_leaves_its_places_to_others() -> None:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_processes_draw_alike_and_a_state_is_all_there_is(name: str) -> None:
-    tasks = [task(f"t{place}", rate=place / 19, source="ab"[place % 2]) for place in range(20)]
+    tasks = [task(f"t{at}", rate=at / 19, source="ab"[at % 2]) for at in range(20)]
     here, there = source(name, tasks), source(name, tasks)
     random = np.random.default_rng(2)
     ahead: list[Told] = []

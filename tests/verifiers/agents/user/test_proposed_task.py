@@ -1,0 +1,92 @@
+"""A proposer is paid for tasks at which a solver fails, and for none that nobody can solve."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.engines.scripted import ScriptedEngine, text_of
+
+from adjudge import check_scorer, load
+from adjudge.engines.interface import Fault
+from adjudge.protocol import Sample, Score
+from adjudge.verifiers.agents.user.proposed_task import ProposedTask
+
+TASK = "<question>What is 2 + 2?</question>"
+
+
+def solver(*answers: Any) -> ScriptedEngine:
+    return ScriptedEngine(lambda prompt, index: answers[index % len(answers)])
+
+
+def paid(response: Any, engine: ScriptedEngine, reference: Any = "4", **options: Any) -> Score:
+    scorer = ProposedTask(engine=engine, scorer=load("exact"), **options)
+    return asyncio.run(scorer.score([Sample(prompt="Write a task.", response=response, reference=reference)]))[0]
+
+
+def searched(*texts: str) -> list[dict[str, str]]:
+    return [{"role": ("assistant", "tool")[at % 2], "content": text} for at, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("right", range(5))
+def test_the_value_is_the_share_of_answers_that_are_wrong(right: int) -> None:
+    engine = solver(*["4"] * right, *["5"] * (4 - right))
+    found = paid(TASK, engine, system="Say a number.")
+    assert found.value == pytest.approx(1 - sum(at < right for at in range(4)) / 4)
+    assert found.evidence["solved"] == right / 4
+    assert text_of(engine.asked[0]) == "Say a number.\nWhat is 2 + 2?", "the proposer's instruction is not shown"
+    assert found.cost.completion_tokens == 4
+
+
+def test_what_the_proposer_states_takes_the_place_of_the_reference() -> None:
+    stated = f"{TASK}<answer>5</answer>"
+    assert paid(stated, solver("5"), reference=None, stated=True).value == 0
+    assert paid(stated, solver("4"), stated=True).value == 1
+    assert paid(TASK, solver("4"), stated=True).reason == "bad_format"
+    assert paid("<think>Hard.</think>What is 2 + 2?", solver("5"), tag="").value == 1
+    assert paid("<think>What is 2 + 2?", solver("5"), tag="").reason == "bad_format"
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ("What is 2 + 2?", "bad_format"),
+        ("<question> </question>", "bad_format"),
+        (TASK + "<question>And 3 + 3?</question>", "bad_format"),
+        (f"<think>{TASK}</think>", "bad_format"),
+        (f"<information>4</information>{TASK}", "tampering"),
+    ],
+)
+def test_a_response_without_one_task_gets_nothing_and_nobody_is_asked(response: str, reason: str) -> None:
+    engine = solver("5")
+    found = paid(response, engine)
+    assert (found.value, found.reason, engine.asked) == (0.0, reason, [])
+
+
+def test_a_task_that_cannot_be_solved_with_what_was_found_pays_nothing() -> None:
+    reader = ScriptedEngine(lambda prompt, index: "4" if "two and two is four" in text_of(prompt) else "5")
+    found = searched("<search>sums</search>", "two and two is four", TASK)
+    assert paid(found, reader, documents=True).value == 1
+    useless = paid(searched("<search>sums</search>", "bananas", TASK), reader, documents=True)
+    assert (useless.value, useless.reason) == (0.0, "wrong")
+    assert paid(TASK, reader, documents=True).reason == "bad_format"
+    claimed = searched(f"two and two is four {TASK}")
+    assert paid(claimed, reader, documents=True).value == 0, "its own words are no result"
+    known = paid(found, solver("4"), documents=True)
+    assert (known.value, known.reason) == (0.0, ""), "confirmed, and too easy"
+
+
+def test_without_an_answer_nobody_knows() -> None:
+    gone = Fault(reason="engine_unavailable", detail="gone")
+    assert paid(TASK, solver(gone)).status == "failed"
+    assert paid(TASK, solver(Fault(reason="engine_error", detail="long", too_long=True))).value == 0
+    assert paid(TASK, solver("4"), reference=None).reason == "part_failed"
+    with pytest.raises(ValueError, match="set a temperature"):
+        paid(TASK, solver("4"), temperature=0.0)
+
+
+def test_it_is_a_scorer() -> None:
+    given = {"proposed_task": {"engine": solver("4", "5"), "scorer": "exact"}}
+    samples = [Sample(prompt="Write a task.", response=text, reference="4") for text in (TASK, "", "<question>")]
+    check_scorer(load(given), samples).raise_for_failures()
