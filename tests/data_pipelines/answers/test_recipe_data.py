@@ -53,7 +53,7 @@ def run_data(
             given = words[2 if words[1] == "label" else 3]
             Path(given).write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = False
-        if "--scorer" in words:
+        if "--scorer" in words and "math" not in words:
             words[words.index("--scorer") + 1] = f"{__name__}:ENDS"
         assert main.main(words[1:]) == 0, step
     return engine
@@ -140,3 +140,20 @@ def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.Mo
     assert {(row["chosen"], row["rejected"]) for row in pairs} == {("short", texts[0]), ("short", texts[2])}
     assert {row["margin"] for row in pairs} == {1.0}
     assert all(row["kept"] == "1" and row["label"] == 1 for row in lines("kept.jsonl"))
+
+
+def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"State": "There is a sum.", "Write": "theorem t : ∃ x, x = 1 + 1", "Answer": "x = 2", "Which": "\\boxed{2}"}
+    engine = run_data(
+        "nl_fl",
+        [{"question": "1 + 1?", "answer": "2"}],
+        lambda prompt, index: said[text_of(prompt).split()[0]],
+        monkeypatch,
+    )
+    _, second, third, last = map(text_of, engine.asked)
+    assert second.endswith("There is a sum.")
+    assert "1 + 1?" in third
+    assert "1 + 1?" in last
+    assert "theorem t" in third
+    assert last.endswith("x = 2")
+    assert [row["value"] for row in lines("scores.jsonl")] == [1.0]
