@@ -53,7 +53,7 @@ def run_data(
             given = words[2 if words[1] == "label" else 3]
             Path(given).write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = False
-        if "--scorer" in words:
+        if "--scorer" in words and "model" in words[words.index("--scorer") + 1].lower():
             words[words.index("--scorer") + 1] = f"{__name__}:ENDS"
         assert main.main(words[1:]) == 0, step
     return engine
@@ -140,3 +140,23 @@ def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.Mo
     assert {(row["chosen"], row["rejected"]) for row in pairs} == {("short", texts[0]), ("short", texts[2])}
     assert {row["margin"] for row in pairs} == {1.0}
     assert all(row["kept"] == "1" and row["label"] == 1 for row in lines("kept.jsonl"))
+
+
+def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer shown is always taken, and where it is wrong, the other one in the second thought."""
+    pairs = [{"prompt": f"Name {one}.", "chosen": one, "rejected": "no"} for one in ("a prime", "a cat")]
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    judge_tasks.main("pairs.jsonl", "given.jsonl")
+    tasks = lines("given.jsonl")
+
+    def say(prompt: Prompt, index: int) -> str:
+        return f"Hm.\n<answer>{'B' if 'You answered:' in text_of(prompt) else 'A'}</answer>"
+
+    engine = run_data("j1_7b", tasks, say, monkeypatch)
+    first, second = "Hm.\n<answer>A</answer>", "Hm.\n<answer>B</answer>"
+    assert [row["response"] for row in lines("kept.jsonl")] == [
+        first if task["reference"] == "A" else f"{first}\n\n{second}" for task in tasks
+    ]
+    again = [text_of(one) for one in engine.asked if "You answered:" in text_of(one)]
+    assert len(again) == 2
+    assert all(first in one and "That verdict is wrong" in one for one in again)
