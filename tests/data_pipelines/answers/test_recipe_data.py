@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.training import judge_tasks
+from examples.training import exemplars, judge_tasks
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
 from adjudge.cli import main
@@ -160,3 +160,27 @@ def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) ->
     again = [text_of(one) for one in engine.asked if "You answered:" in text_of(one)]
     assert len(again) == 2
     assert all(first in one and "That verdict is wrong" in one for one in again)
+
+
+def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_path: Path) -> None:
+    """Of three that are right, of which one is 64 times as fast as the others, that one is nearly always shown."""
+    values = [0.5, 32.0, 0.0, None, 0.5]
+    rows = [
+        {"prompt": f"task {task}", "response": f"program {at}", "reference": {"of": task}, "value": value}
+        for task in range(100)
+        for at, value in enumerate(values)
+    ]
+    Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    exemplars.main("scores.jsonl", "data.jsonl")
+    made = lines("data.jsonl")
+    assert [row["reference"] for row in made] == [{"of": task} for task in range(100)]
+    both = {"0": 0, "4": 0}
+    for task, row in enumerate(made):
+        asked, *told = row["prompt"].split("\n\n")
+        assert asked == f"task {task}"
+        assert not {"program 2", "program 3"} & set(told)
+        if told[1::2][1:] == ["program 1"]:
+            assert told[0::2][1] == "An earlier program, 32 times as fast as the baseline:"
+            both[told[1][-1]] += 1
+    assert sum(both.values()) > 95
+    assert min(both.values()) > 25
