@@ -184,3 +184,20 @@ def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_pat
             both[told[1][-1]] += 1
     assert sum(both.values()) > 95
     assert min(both.values()) > 25
+
+
+def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"State": "There is a sum.", "Write": "theorem t : ∃ x, x = 1 + 1", "Answer": "x = 2", "Which": "\\boxed{2}"}
+    engine = run_data(
+        "nl_fl",
+        [{"question": "1 + 1?", "answer": "2"}],
+        lambda prompt, index: said[text_of(prompt).split()[0]],
+        monkeypatch,
+    )
+    _, second, third, last = map(text_of, engine.asked)
+    assert second.endswith("There is a sum.")
+    assert "1 + 1?" in third
+    assert "1 + 1?" in last
+    assert "theorem t" in third
+    assert last.endswith("x = 2")
+    assert [row["value"] for row in lines("scores.jsonl")] == [1.0]
