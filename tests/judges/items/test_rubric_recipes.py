@@ -53,7 +53,6 @@ def value(name: str, engine: Any, reference: Any, response: str, **more: Any) ->
             0.75 + 0.25 * 0.5,
         ),
         ("verif", [RULE, COLOURS["red"], COLOURS["green"]], 0.5),
-        ("muldimif", [RULE, COLOURS["red"], COLOURS["green"]], 2.0),
     ],
 )
 def test_a_rubric_recipe_is_its_formula(
