@@ -112,6 +112,13 @@ ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | Demo
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
         "critique_grpo": RefinementsRule(),
+        "cog_rethinker": RefinementsRule(
+            critique="verdict",
+            decompose="\n\nBreak this into smaller problems, solve them one by one, and answer it from their answers.",
+            keep=1_000,
+            only_right=True,
+            only_unsolved=True,
+        ),
         "luffy": DemonstrationsRule(),
         "ghpo": HintsRule(),
         "seele": AdaptiveHintsRule(),
@@ -125,7 +132,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: critique_grpo, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, cog_rethinker, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 
