@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     RefinementsRule,
 )
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
-from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Prioritized, Sec
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mixture, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
         "prioritized": Prioritized(),
         "sec": Sec(),
         "dump": Dump(),
+        "mixture": Mixture(),
         "adcl": Adcl(),
         # How many answers.
         "dars": Dars(),
