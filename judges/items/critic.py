@@ -19,10 +19,10 @@ from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.options import Count
-from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import answers
+from adjudge.prompts.asking import Answer, Fillable, Reader
+from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Rendered
+from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -107,6 +107,12 @@ def read_wrong_steps(form: str, steps: int, several: bool, text: str, nonce: str
     return tuple(numbers) if fits and (several or len(numbers) == 1) else None
 
 
+def _reader(form: str, steps: int, several: bool) -> Reader[tuple[int, ...]]:
+    read = partial(read_wrong_steps, form, steps, several)
+    numbers = tuple(str(number) for number in range(1, steps + 1))
+    return read if several else Fillable(read, lambda nonce: Blank.of(form, nonce, [("none", *numbers)]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CriticScorer(ModelScorer):
     """Where a solution goes wrong: `Score.steps` has a verdict on each step, with its place in the response.
@@ -122,6 +128,7 @@ class CriticScorer(ModelScorer):
         value: what the number is: "clean", 1 if no step is wrong, else 0; "share", the share of steps that are not
             wrong; "before", the share of steps before the first wrong one.  The last two can be padded with idle steps.
         max_steps: most steps; the last one holds the rest.
+        template: the prompt, as a name or a file; "" for the critic's own.
     """
 
     name: ClassVar[str] = "critic"
@@ -134,6 +141,11 @@ class CriticScorer(ModelScorer):
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
     max_steps: Count = 100
+    template: str = ""
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the prompt that is used with these options."""
+        return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
@@ -178,10 +190,10 @@ class CriticScorer(ModelScorer):
                 "steps": _listed(steps),
                 "request": _REQUESTS[self.ask],
             }
-            return self.render(template, values)
+            return self.filled(template, values)
 
         several = self.ask == "all"
-        reads = [partial(read_wrong_steps, template.form, len(one.steps), several) for one in solutions]
+        reads = [_reader(template.form, len(one.steps), several) for one in solutions]
         return await self.decided(solutions, prompt, reads, self._score)
 
     def _score(self, solution: Solution, verdicts: Sequence[Answer[tuple[int, ...]]]) -> Score:

@@ -47,6 +47,7 @@ MAT = "the cat sat on the mat"
 ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "adasearch": ({}, "",
         {"response": DECIDES, "reference": "Paris", "extra": {"kind": "decide", "direct": True}}, 1.0),
+    "agent_debug": ({}, "Wrong KEY: 2", {"response": STEPS}, 0.0),
     "arena_hard": ({}, "[[A=B]]", {"reference": "the other"}, 0.5),
     "atom_searcher": ({}, "",
         {"response": "Paris", "reference": "Paris", "extra": {"progress": 0.5, "tool_spans": []}}, -1.0),
