@@ -5,40 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Sampling
+from adjudge.engines.label_tokens import label_texts
 from adjudge.judges.budget import BudgetForced
 from adjudge.options import Count, Range, Share
-from adjudge.prompts.asking import Answer, Reader, cost_of
-from adjudge.prompts.reading import WHOLE
-from adjudge.prompts.scorer import Case, ModelScorer, Unsure, shortened
+from adjudge.prompts.asking import Answer, Fillable, Reader, cost_of
+from adjudge.prompts.reading import WHOLE, LabelReader
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure, forced_of, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Sample
-
-
-def label_texts(labels: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return, for each label, the texts that count as it: as written and with a blank before it, in any usual case.
-
-    Labels of one letter keep their case, because "a" is a word; so do all labels if two would share a text.
-    """
-    loose = {label: _variants(label, _cases(label)) for label in labels}
-    every = [text for texts in loose.values() for text in texts]
-    if len(set(every)) == len(every):
-        return loose
-    return {label: _variants(label, [label]) for label in labels}
-
-
-def _cases(label: str) -> list[str]:
-    if len(label) == 1 or not label.isalpha():
-        return [label]
-    return [label, label.lower(), label.capitalize(), label.upper()]
-
-
-def _variants(label: str, cases: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for case in cases for text in (case, f" {case}")))
-
 
 Combine: TypeAlias = Literal["mean", "median", "majority"]
 
@@ -54,6 +32,7 @@ class Opinion:
         text: what the model wrote last.
         missing: how many further votes were asked for and could not be read.
         attempts: how often the model was asked.
+        forced: evidence on votes that the model gave only when it could give nothing else.
         cost: what it took.
     """
 
@@ -63,6 +42,7 @@ class Opinion:
     text: str = ""
     missing: int = 0
     attempts: int = 1
+    forced: Mapping[str, Any] = field(default_factory=dict)
     cost: Cost = NO_COST
 
     @classmethod
@@ -72,7 +52,15 @@ class Opinion:
         shares = {label: count / len(votes) for label, count in Counter(votes).items()}
         attempts = max(answer.attempts for answer in answers)
         text = answers[-1].text
-        return cls(shares=shares, votes=votes, text=text, missing=missing, attempts=attempts, cost=cost)
+        return cls(
+            shares=shares,
+            votes=votes,
+            text=text,
+            missing=missing,
+            attempts=attempts,
+            forced=forced_of(answers),
+            cost=cost,
+        )
 
     def value(self, worth: Mapping[str, float], combine: Combine = "mean") -> float:
         """Return the labels' worth combined: the expected worth, the median, or that of the most frequent label.
@@ -101,7 +89,7 @@ class Opinion:
 
     def evidence(self) -> dict[str, Any]:
         """Return plain data that lets a person check the opinion."""
-        evidence: dict[str, Any] = {}
+        evidence: dict[str, Any] = {**self.forced}
         if self.mass is not None:
             evidence |= {"probabilities": dict(self.shares), "mass": self.mass}
         elif len(self.votes) > 1 or self.missing:
@@ -252,7 +240,7 @@ class LanguageJudge(ModelScorer):
         """
         templates = self.prompts()
         if self.readout == "text":
-            return await self._voted(cases, values, read, templates[-1])
+            return await self._voted(cases, values, read, templates[-1], labels)
         shares = await self.label_shares(
             cases,
             lambda case: self.filled(templates[0], values(case)),
@@ -262,7 +250,7 @@ class LanguageJudge(ModelScorer):
         opinions: list[Opinion | Fault] = [_of_probabilities(result, self.min_mass) for result in shares]
         unsure = [place for place, opinion in enumerate(opinions) if isinstance(opinion, Unsure)]
         if unsure and self.low_mass == "sample":
-            voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1])
+            voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1], labels)
             for place, opinion in zip(unsure, voted, strict=True):
                 opinions[place] = opinion
         return opinions
@@ -273,8 +261,10 @@ class LanguageJudge(ModelScorer):
         values: Callable[[C], Mapping[str, Value]],
         read: Reader[str],
         template: Template,
+        labels: Sequence[str],
     ) -> list[Opinion | Fault]:
-        answers = await self.asked_often(cases, lambda case: self.filled(template, values(case)), read, self.samples)
+        reads = Fillable(read, LabelReader(form=template.form, labels=tuple(labels)).blank) if template.form else read
+        answers = await self.asked_often(cases, lambda case: self.filled(template, values(case)), reads, self.samples)
         return [counted(several, self.quorum) for several in answers]
 
 

@@ -23,8 +23,8 @@ from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range
-from adjudge.prompts.asking import Answer, ask, cost_of
-from adjudge.prompts.reading import answers
+from adjudge.prompts.asking import Answer, Fillable, ask, cost_of
+from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
@@ -78,6 +78,14 @@ def read_ranking(form: str, count: int, text: str, nonce: str = "", /) -> tuple[
         return None
     order = tuple(int(number) - 1 for number in places[-1][0].split(">"))
     return order if sorted(order) == list(range(count)) else None
+
+
+def _reader(form: str, count: int) -> Fillable[tuple[int, ...]]:
+    numbers = tuple(str(number) for number in range(1, count + 1))
+    return Fillable(
+        partial(read_ranking, form, count),
+        lambda nonce: Blank.of(form, nonce, [numbers] * count, between=" > ", distinct=True),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +156,7 @@ class ListwiseJudge(ModelScorer):
 
     async def _ask(self, sheets: Sequence[_Sheet]) -> None:
         form = self.templates()[0].form
-        reads = [partial(read_ranking, form, len(sheet.players)) for sheet in sheets]
+        reads = [_reader(form, len(sheet.players)) for sheet in sheets]
         prompts = [sheet.ranking.prompt(sheet.players) for sheet in sheets]
         given = await ask(self.resolved(), prompts, self.sampling(), reads, retry=self.retry())
         for sheet, answer in zip(sheets, given, strict=True):

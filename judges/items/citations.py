@@ -34,8 +34,8 @@ from adjudge.judges.items.citation_rules import (
 )
 from adjudge.judges.items.item import one_line
 from adjudge.options import Count, Range, Share
-from adjudge.prompts.asking import Answer, Reader, cost_of
-from adjudge.prompts.reading import LabelReader, json_object, keyed_lines
+from adjudge.prompts.asking import Answer, Fillable, Reader, cost_of
+from adjudge.prompts.reading import Blank, LabelReader, json_object, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Cost, Sample, Score, content_text
@@ -348,5 +348,6 @@ class CitationScorer(ModelScorer):
         for claim in claims:
             names = [str(at) for at in range(1, len(claim.filled) + 1)]
             names += [f"p{at}" for at in range(1, len(claim.pages) + 1) if with_pages]
-            reads.append(partial(read_support, names))
+            blank = partial(Blank.of_lines, choices=dict.fromkeys(names, ("yes", "no")))
+            reads.append(Fillable(partial(read_support, names), blank))
         return await self._ask(self.templates()[-1], claims, values, reads)

@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.options import Count
-from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import answers
+from adjudge.prompts.asking import Answer, Fillable, Reader
+from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore, response_text
@@ -107,6 +107,12 @@ def read_wrong_steps(form: str, steps: int, several: bool, text: str, nonce: str
     return tuple(numbers) if fits and (several or len(numbers) == 1) else None
 
 
+def _reader(form: str, steps: int, several: bool) -> Reader[tuple[int, ...]]:
+    read = partial(read_wrong_steps, form, steps, several)
+    numbers = tuple(str(number) for number in range(1, steps + 1))
+    return read if several else Fillable(read, lambda nonce: Blank.of(form, nonce, [("none", *numbers)]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CriticScorer(ModelScorer):
     """Where a solution goes wrong: `Score.steps` has a verdict on each step, with its place in the response.
@@ -181,7 +187,7 @@ class CriticScorer(ModelScorer):
             return self.render(template, values)
 
         several = self.ask == "all"
-        reads = [partial(read_wrong_steps, template.form, len(one.steps), several) for one in solutions]
+        reads = [_reader(template.form, len(one.steps), several) for one in solutions]
         return await self.decided(solutions, prompt, reads, self._score)
 
     def _score(self, solution: Solution, verdicts: Sequence[Answer[tuple[int, ...]]]) -> Score:

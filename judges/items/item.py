@@ -17,14 +17,14 @@ Not covered: criteria that depend on other criteria; a gate is the only tie betw
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault
-from adjudge.prompts.asking import Answer, cost_of
-from adjudge.prompts.reading import keyed_lines
-from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.asking import Answer, Fillable, cost_of
+from adjudge.prompts.reading import Blank, keyed_lines
+from adjudge.prompts.scorer import Case, ModelScorer, forced_of
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -39,12 +39,14 @@ class Verdicts:
     Attributes:
         labels: for each item, one verdict for each time it was asked; empty if there is a fault.
         texts: for each item, what the model wrote the first time.
+        forced: evidence on verdicts that the model gave only when it could give nothing else.
         fault: why there is no verdict on the response; None if there is.
         cost: what all calls took.
     """
 
     labels: tuple[tuple[str, ...], ...] = ()
     texts: tuple[str, ...] = ()
+    forced: Mapping[str, Any] = field(default_factory=dict)
     fault: Fault | None = None
     cost: Cost = NO_COST
 
@@ -86,7 +88,7 @@ async def ask_items(
         return scorer.render(template, values)
 
     extra = (UNSURE,) if unsure else ()
-    reads = [partial(read_verdicts, [(*item.worth, *extra) for item in question.items]) for question in questions]
+    reads = [_reader([(*item.worth, *extra) for item in question.items]) for question in questions]
     answered = await scorer.asked_often(questions, prompt, reads, scorer.runs)
     return [
         _verdicts([answered[at] for at, owner in enumerate(owners) if owner == place]) for place in range(len(cases))
@@ -104,7 +106,8 @@ def _verdicts(calls: Sequence[Sequence[Answer[tuple[str, ...]] | Fault]]) -> Ver
             return Verdicts(fault=fault, cost=cost)
         labels += zip(*(answer.value for answer in read), strict=True)
         texts += [read[0].text] * len(read[0].value)
-    return Verdicts(labels=tuple(labels), texts=tuple(texts), cost=cost)
+    forced = forced_of(answer for answers in calls for answer in answers if isinstance(answer, Answer))
+    return Verdicts(labels=tuple(labels), texts=tuple(texts), forced=forced, cost=cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,11 @@ class Question(Case):
     """A response and the items that one call asks about."""
 
     items: tuple[Item, ...]
+
+
+def _reader(labels: Sequence[Sequence[str]]) -> Fillable[tuple[str, ...]]:
+    named = {str(number): some for number, some in enumerate(labels, start=1)}
+    return Fillable(partial(read_verdicts, labels), partial(Blank.of_lines, choices=named))
 
 
 def read_verdicts(labels: Sequence[Sequence[str]], text: str, nonce: str = "", /) -> tuple[str, ...] | None:

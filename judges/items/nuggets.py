@@ -148,7 +148,7 @@ class NuggetScorer(ModelScorer):
         runs = [nugget_scores(levels, [cast(Label, given[at]) for given in said.labels]) for at in range(self.samples)]
         value, error = mean_and_error([float(getattr(run, self.metric)) for run in runs])
         labels = [given[0] if self.samples == 1 else list(given) for given in said.labels]
-        evidence = {"labels": labels, "texts": [shortened(text) for text in dict.fromkeys(said.texts)]}
+        evidence = {"labels": labels, "texts": [shortened(text) for text in dict.fromkeys(said.texts)], **said.forced}
         if self.samples == 1:
             evidence["scores"] = asdict(runs[0])
         parts = {f"nugget_{at}": _part(given) for at, given in enumerate(said.labels, start=1)}

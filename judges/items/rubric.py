@@ -217,7 +217,7 @@ class RubricScorer(ModelScorer):
             reason="gated" if all(shut for _, shut in runs) else "",
             parts=parts,
             uncertainty=error,
-            evidence={"combine": self.combine, "weights": {item.name: item.weight for item in items}},
+            evidence={"combine": self.combine, "weights": {item.name: item.weight for item in items}, **said.forced},
             cost=cost,
         )
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Sampling
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
-from adjudge.prompts.reading import LabelReader, frame
+from adjudge.prompts.reading import Blank, LabelReader, frame
 from adjudge.prompts.scorer import Case, ModelScorer, Unsure, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
@@ -119,6 +119,10 @@ class VerdictReader:
         place = [*frame(self.form, nonce).finditer(text)][-1]
         begun = text[: place.start("answer")]
         return Draft(begun=begun, label=label, notes=self.note(begun) if self.note else None)
+
+    def blank(self, nonce: str) -> Blank:
+        """Return the verdict with its place to fill in."""
+        return LabelReader(form=self.form, labels=LABELS).blank(nonce)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

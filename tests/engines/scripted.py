@@ -103,6 +103,24 @@ class ScriptedEngine:
         return None
 
 
+class Choosing(ScriptedEngine):
+    """A model that says "hm", and one of the choices once it can say nothing else."""
+
+    chooses = True
+
+    def __init__(self, pick: Callable[[Sequence[str]], str], mass: float | None) -> None:
+        super().__init__(lambda prompt, index: "hm <|im_end|>")
+        self.pick, self.mass = pick, mass
+
+    async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
+        if not sampling.choice:
+            return await super().generate(prompts, sampling)
+        self.asked.extend(prompts)
+        self.samplings.append(sampling)
+        said = [Completion(text=self.pick(sampling.choice), finish_reason="stop", mass=self.mass) for _ in prompts]
+        return [Generation(completions=(one,), cost=Cost(prompt_tokens=7)) for one in said]
+
+
 def text_of(prompt: Prompt) -> str:
     """All turns of a prompt as one text."""
     return prompt if isinstance(prompt, str) else "\n".join(str(turn["content"]) for turn in prompt)

@@ -344,3 +344,29 @@ def test_a_classifiers_answer_is_read_strictly(body: Any) -> None:
     found, _ = call(lambda _: Reply(body=body), work, dialect="vllm")
     assert isinstance(found, Fault)
     assert found.reason == "engine_error"
+
+
+CHOICE = Sampling(choice=("A", "tie"), max_tokens=9)
+
+
+def test_a_choice_is_asked_for_by_a_schema_and_without_the_begun_turn() -> None:
+    found, (asked,) = generate(message(content='{"answer": "tie"}'), BEGUN, CHOICE)
+    assert isinstance(found, Generation)
+    (completion,) = found.completions
+    assert (completion.text, completion.mass) == ("tie", None)
+    assert asked.body["messages"] == CHAT
+    given = asked.body["response_format"]
+    assert (given["type"], given["json_schema"]["strict"]) == ("json_schema", True)
+    assert given["json_schema"]["schema"]["properties"] == {"answer": {"type": "string", "enum": ["A", "tie"]}}
+
+
+@pytest.mark.parametrize("content", ["tie", "{", '{"answer": "B"}', '{"verdict": "A"}', '["A"]'])
+def test_a_server_without_structured_outputs_makes_no_choice(content: str) -> None:
+    found, _ = generate(message(content=content), CHAT, CHOICE)
+    assert isinstance(found, Fault)
+    assert "response_format" in found.detail
+
+
+def test_a_text_has_no_response_format() -> None:
+    with pytest.raises(ValueError, match=r"sampling option choice: .* ask with chat turns"):
+        generate({}, "text", CHOICE)

@@ -125,6 +125,24 @@ def test_greedy_text(engines: Mapping[str, Engine]) -> None:
         assert texts(results) == texts(alone), way
 
 
+def test_choices(engines: Mapping[str, Engine]) -> None:
+    sampling = Sampling(choice=("yes", "no", "not supported"), n=8, temperature=2.0)
+
+    async def ask() -> dict[str, list[Any]]:
+        return {way: sound(await engine.generate(PROMPTS, sampling)) for way, engine in engines.items()}
+
+    found = asyncio.run(ask())
+    wanted = found["transformers"]
+    for way, results in found.items():
+        chosen = [[(one.text, one.finish_reason) for one in result.completions] for result in results]
+        assert chosen == [[(one.text, one.finish_reason) for one in result.completions] for result in wanted], way
+
+    def masses(results: Sequence[Any]) -> list[list[float]]:
+        return [[result.completions[0].mass] for result in results]
+
+    compared("choices", masses(wanted), {way: masses(results) for way, results in found.items()})
+
+
 @pytest.mark.parametrize("call", ["classify", "classify_tokens"])
 def test_classifiers(vllm_servers: Mapping[Task, Served], call: Task) -> None:
     engines, prompts = ways(call, vllm_servers), PROMPTS[:-1]

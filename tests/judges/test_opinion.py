@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.judges.language_judge import Combine, Opinion, label_texts
+from adjudge.engines.label_tokens import label_texts
+from adjudge.judges.language_judge import Combine, Opinion
 from adjudge.prompts.asking import Answer
 
 WORTH = {"1": 1.0, "2": 2.0, "5": 5.0}

@@ -110,6 +110,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "rubrics_as_rewards_implicit": ({}, "Rating KEY: 7", {"reference": ["a"]}, 0.7),
     "salu": ({}, "",
         {"response": "I don't know", "reference": {"answer": "Paris"}, "extra": {"confidence": 0.5}}, -0.5),
+    "search_r1": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "self_rewarding": ({}, "Score: 3", {}, 3.0),
     "sem": ({}, "", {"response": PARIS, "reference": "Paris", "extra": {"direct": "Rome"}}, 0.8),
     "stepsearch": ({}, "",

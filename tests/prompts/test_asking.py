@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.engines.scripted import ScriptedEngine, fault, text_of
+from tests.engines.scripted import Choosing, ScriptedEngine, fault, text_of
 
 from adjudge.engines.interface import Completion, Fault, Generation, LabelLogprobs, Prompt, Sampling
-from adjudge.prompts.asking import Answer, NoVerdict, Retry, ask, ask_labels, ask_often, cost_of
-from adjudge.prompts.reading import LabelReader
+from adjudge.prompts.asking import Answer, Fillable, NoVerdict, Retry, ask, ask_labels, ask_often, cost_of
+from adjudge.prompts.reading import Blank, LabelReader, keyed_lines
 from adjudge.prompts.template import Rendered
 
 READ = LabelReader(form="[[{answer}]]", labels=("yes", "no"))
@@ -141,3 +141,97 @@ def test_retries_that_mean_nothing(options: dict[str, Any], said: str) -> None:
 def test_one_verdict_each_is_one() -> None:
     with pytest.raises(ValueError, match="use ask_often"):
         run(ScriptedEngine(), "x", sampling=Sampling(n=2, temperature=1.0))
+
+
+FORCED = Retry(attempts=1, forced=0.5)
+
+
+def test_a_model_that_gave_no_verdict_is_asked_for_it_alone() -> None:
+    engine = Choosing(lambda choice: choice[-1], 0.9)
+    (answer,) = run(engine, "x", retry=FORCED)
+    assert (answer.value, answer.forced, answer.mass, answer.attempts) == ("no", True, 0.9, 1)
+    assert answer.text == "hm <|im_end|>\n\n[[no]]"
+    assert answer.cost.prompt_tokens == 17
+    assert engine.samplings[-1].choice == ("yes", "no")
+    assert engine.samplings[-1].temperature == 0
+    turns: Any = engine.asked[-1]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user", "assistant"]
+    assert turns[1]["content"] == "hm <·|im_end|>"  # its own words may hold what the response smuggled into them
+    assert "`[[`" in turns[2]["content"]
+    assert "yes, no" in turns[2]["content"]
+
+
+@pytest.mark.parametrize(
+    ("retry", "mass", "chooses"),
+    [(Retry(attempts=1), 0.9, True), (FORCED, 0.49, True), (FORCED, 0.9, False)],
+)
+def test_a_verdict_is_not_forced_unasked_nor_out_of_a_model_that_would_say_something_else(
+    retry: Retry, mass: float, chooses: bool
+) -> None:
+    engine = Choosing(lambda choice: choice[0], mass)
+    engine.chooses = chooses
+    (found,) = run(engine, "x", retry=retry)
+    assert isinstance(found, NoVerdict)
+    assert found.reason == "judge_unparsable"
+    assert ("probability 0.49 (< 0.5)" in found.detail) == (mass < 0.5)
+
+
+def test_a_server_that_does_not_tell_the_mass_is_trusted_and_one_that_refuses_is_not() -> None:
+    (known,) = run(Choosing(lambda choice: choice[0], None), "x", retry=FORCED)
+    assert (known.value, known.forced, known.mass) == ("yes", True, None)
+    (unknown,) = run(Choosing(lambda choice: "I cannot say.", None), "x", retry=FORCED)
+    assert isinstance(unknown, NoVerdict)
+
+
+def test_what_a_model_did_say_is_not_asked_for_again() -> None:
+    engine = Choosing(lambda choice: choice[0], 1.0)
+    engine.answers = lambda prompt, index: "[[no]]"
+    (answer,) = run(engine, "x", retry=FORCED)
+    assert (answer.value, answer.forced, len(engine.asked)) == ("no", False, 1)
+
+
+def test_several_places_are_filled_one_by_one_and_the_least_mass_counts() -> None:
+    masses = iter([0.9, 0.6])
+    engine = Choosing(lambda choice: choice[0], 1.0)
+    names = {"1": ("yes", "no"), "2": ("good", "bad")}
+
+    def read(text: str, nonce: str = "", /) -> dict[str, str] | None:
+        engine.mass = 0.0
+        return keyed_lines(text, nonce, tuple(names), ("yes", "no", "good", "bad"))
+
+    def pick(choice: Sequence[str]) -> str:
+        engine.mass = next(masses)
+        return choice[0]
+
+    engine.pick = pick
+    reader = Fillable(read, lambda nonce: Blank.of_lines(nonce, names))
+    (answer,) = asyncio.run(ask(engine, [prompt("x")], Sampling(), reader, retry=FORCED))
+    assert isinstance(answer, Answer)
+    assert answer.value == {"1": "yes", "2": "good"}
+    assert answer.mass == 0.6
+    assert [one.choice for one in engine.samplings[1:]] == [("yes", "no"), ("good", "bad")]
+
+
+def test_places_that_must_differ_leave_the_last_no_choice() -> None:
+    engine = Choosing(lambda choice: choice[-1], 0.8)
+    numbers = ("1", "2", "3")
+    blank = Blank.of("Ranking {nonce}: {answer}", "0a1b2c3d", [numbers] * 3, between=" > ", distinct=True)
+    reader = Fillable(lambda text, nonce="", /: text if "Ranking" in text else None, lambda nonce: blank)
+    (answer,) = asyncio.run(ask(engine, [prompt("x")], Sampling(), reader, retry=FORCED))
+    assert isinstance(answer, Answer)
+    assert answer.text.endswith("Ranking 0a1b2c3d: 3 > 2 > 1")
+    assert len(engine.samplings) == 3
+
+
+def test_one_sample_that_cannot_be_forced_does_not_take_the_others_with_it() -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    masses = iter([0.9, 0.1])
+
+    def pick(choice: Sequence[str]) -> str:
+        engine.mass = next(masses)
+        return choice[0]
+
+    engine.pick = pick
+    sampling = Sampling(n=2, temperature=1.0)
+    (found,) = asyncio.run(ask_often(engine, [prompt("x")], sampling, READ, retry=FORCED))
+    assert [type(one) for one in found] == [Answer, NoVerdict]

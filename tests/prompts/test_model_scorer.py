@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from tests.engines.scripted import Said, ScriptedEngine, fault, field_of, key_of, text_of
+from tests.engines.scripted import Choosing, Said, ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge.engines.interface import Completion, Prompt
 from adjudge.prompts.asking import Answer
@@ -239,3 +239,19 @@ def test_the_guard_counts_words_in_scripts_without_blanks() -> None:
         "no_answer",
         "",
     ]
+
+
+def test_a_forced_verdict_says_so_in_the_evidence_and_can_in_the_fingerprint() -> None:
+    engine = Choosing(lambda choice: choice[0], 0.7)
+    sample = Sample(prompt="2+2?", response="It is four.", reference="4")
+    scorer = YesScorer(engine=engine)
+    (score,) = asyncio.run(scorer.score([sample]))
+    assert score.value == 1.0
+    assert score.evidence["forced_mass"] == 0.7
+    assert scorer.fingerprint.endswith("+forced")
+    assert not YesScorer(engine=engine, forced_mass=None).fingerprint.endswith("+forced")
+    engine.mass = 0.1
+    (score,) = asyncio.run(YesScorer(engine=engine, undecided="zero").score([sample]))
+    assert (score.value, score.reason) == (0.0, "undecided")
+    (score,) = asyncio.run(YesScorer(engine=engine, forced_mass=0).score([sample]))
+    assert (score.value, score.evidence["forced_mass"]) == (1.0, 0.1)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias
 from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Declared, Range, check_options
-from adjudge.prompts.reading import keyed_lines
+from adjudge.prompts.reading import Blank, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
@@ -179,6 +179,10 @@ class KeyedLabels:
         read = keyed_lines(text, nonce, self.names, self.labels)
         return None if read is None else tuple(read.values())
 
+    def blank(self, nonce: str) -> Blank:
+        """Return the lines with a place for each label."""
+        return Blank.of_lines(nonce, dict.fromkeys(self.names, self.labels))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
@@ -189,6 +193,11 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     def __post_init__(self) -> None:
         ModelScorer.__post_init__(self)
         super().__post_init__()
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version, options, scorers and engine, and whether it can be kept to the verdicts."""
+        return f"{super().fingerprint}{self.forced_mark}"
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""

@@ -54,6 +54,9 @@ class Sampling:
         top_p: share of probability that is sampled from, in (0, 1].
         top_k: how many of the likeliest tokens are sampled from; 0 for all.
         stop: texts before which a completion ends; they are not part of it.
+        choice: two or more texts; the completion is one of them, and how likely the model was to say any of them is its
+            `Completion.mass`.  Engines that can do this have `chooses`.  A server that cannot continue an assistant's
+            turn is asked without the one that a chat ends with, so the turns before must say what is wanted.
         seed: with a temperature, the same prompt gets the same completions for the same seed, whatever the batch.
             A server may not promise that; then the engine's fingerprint is all there is.
     """
@@ -64,10 +67,15 @@ class Sampling:
     top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
     top_k: Annotated[int, Range(ge=0)] = 0
     stop: tuple[str, ...] = ()
+    choice: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_options(self, "sampling option")
+        if self.choice and (len(set(self.choice)) < max(len(self.choice), 2) or not all(self.choice)):
+            raise ValueError(f"sampling option choice={self.choice!r}; it must be two or more different texts")
+        if self.choice and (self.stop or self.top_p < 1 or self.top_k):
+            raise ValueError("sampling option choice goes with neither stop, top_p nor top_k; leave these out")
         if isinstance(self.stop, str) or not all(isinstance(text, str) and text for text in self.stop):
             raise ValueError(f"sampling option stop={self.stop!r}; it must be a tuple of texts, none of them empty")
         if self.n > 1 and self.temperature == 0:
@@ -99,12 +107,15 @@ class Completion:
         finish_reason: "stop", "length", or what the server says.
         reasoning: the separated reasoning, else "".
         tokens: how many tokens were generated.
+        mass: with `Sampling.choice`, how likely the model was to say one of the texts, in [0, 1], had it been free;
+            None where the engine cannot tell, and without a choice.
     """
 
     text: str
     finish_reason: str
     reasoning: str = ""
     tokens: int = 0
+    mass: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ Each reader raises `BadAnswer` with what is wrong; the engine makes it a fault. 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.engines.interface import Completion
@@ -74,6 +75,30 @@ def completions_of(body: Mapping[str, Any], count: int, chat: bool) -> tuple[Com
     """Return the completions of an answer of `/chat/completions` or `/completions`."""
     choices = choices_of(body, count)
     return tuple(_completion(choice, chat, body.get("usage") if count == 1 else None) for choice in choices)
+
+
+def choice_format(texts: Sequence[str]) -> dict[str, Any]:
+    """Return OpenAI's `response_format` for an answer that is one of several texts."""
+    answer = {"type": "string", "enum": list(texts)}
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "choice", "strict": True, "schema": schema}}
+
+
+def choice_of(completion: Completion, texts: Sequence[str]) -> Completion:
+    """Return the completion with the text that was chosen; a cut or refused one stays as it is.
+
+    Raises:
+        BadAnswer: it is something else, so the server has no structured outputs.
+    """
+    if completion.finish_reason != "stop":
+        return completion
+    try:
+        answer = json.loads(completion.text)["answer"]
+    except (ValueError, TypeError, KeyError):
+        answer = None
+    if answer not in texts:
+        raise BadAnswer(f"one of {list(texts)[:8]} was asked for by response_format; it has {completion.text[:80]!r}")
+    return replace(completion, text=answer)
 
 
 def _completion(choice: Mapping[str, Any], chat: bool, usage: Any) -> Completion:

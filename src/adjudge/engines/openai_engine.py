@@ -16,7 +16,7 @@ import json
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from adjudge.engines.http_client import http_loop, on_http_loop
 from adjudge.engines.interface import (
@@ -32,7 +32,7 @@ from adjudge.engines.interface import (
     TokenLogits,
     check_pairs,
 )
-from adjudge.engines.label_tokens import owners_of
+from adjudge.engines.label_tokens import label_texts, owners_of
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_session import OpenAISession, Refused
@@ -56,6 +56,9 @@ class OpenAIEngine:
     Raises:
         ValueError: httpx is not installed, or `api_key_env` names a variable without a usable key.
     """
+
+    chooses: Final = True
+    """Whether `Sampling.choice` is done."""
 
     def __init__(self, config: OpenAIConfig) -> None:
         if importlib.util.find_spec("httpx") is None:
@@ -98,7 +101,16 @@ class OpenAIEngine:
 
         async def check(session: OpenAISession) -> None:
             if await session.dialect() == "vllm":
+                if sampling.choice:
+                    await session.label_tokens(label_texts(sampling.choice))
                 return
+            if sampling.choice:
+                if all(not isinstance(prompt, str) for prompt in prompts):
+                    return
+                raise ValueError(
+                    "sampling option choice: this server is asked for it by `response_format`, which chats have and "
+                    "texts have not; ask with chat turns, or set dialect='vllm' if the server understands it"
+                )
             if sampling.top_k:
                 raise ValueError(
                     f"sampling option top_k={sampling.top_k}: the OpenAI protocol has no such option; set it to 0, or "

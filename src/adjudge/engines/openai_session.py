@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from adjudge.engines import openai_answers as answers
+from adjudge.engines.choosing import of_labels
 from adjudge.engines.http_client import Answer, JsonClient, Refusal, safe_detail
 from adjudge.engines.interface import (
     Fault,
@@ -33,7 +34,7 @@ from adjudge.engines.interface import (
     TokenLogits,
     is_tokens,
 )
-from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens
+from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens, label_texts
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_labels import chained, labels_among, portions, reads_for
@@ -122,6 +123,9 @@ class OpenAISession:
 
     async def generate(self, prompt: Prompt, sampling: Sampling) -> Generation:
         """Return completions of a prompt."""
+        if sampling.choice and self._dialect == "vllm":
+            found = await self.labels_read(prompt, await self.label_tokens(label_texts(sampling.choice)))
+            return of_labels(found, sampling, prompt)
         chat = not isinstance(prompt, str)
         is_vllm = self._dialect == "vllm"
         body = self._prompt_fields(prompt)
@@ -139,8 +143,15 @@ class OpenAISession:
             body["stop"] = list(sampling.stop)
         if sampling.temperature > 0:
             body["seed"] = prompt_seed(sampling.seed, prompt)
+        if sampling.choice:
+            if body["messages"][-1]["role"] == "assistant":  # its beginning of an answer has no place in a JSON object
+                body["messages"] = body["messages"][:-1]
+            body["response_format"] = answers.choice_format(sampling.choice)
         answer, cost = await self._post(_route(chat), body)
-        return Generation(completions=answers.completions_of(answer, sampling.n, chat), cost=cost)
+        completions = answers.completions_of(answer, sampling.n, chat)
+        if sampling.choice:
+            completions = tuple(answers.choice_of(one, sampling.choice) for one in completions)
+        return Generation(completions=completions, cost=cost)
 
     async def labels_shown(self, prompt: Prompt, labels: Labels) -> LabelLogprobs:
         """Return how likely labels are, from the likeliest tokens alone."""

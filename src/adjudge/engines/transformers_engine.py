@@ -18,9 +18,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from adjudge import wire
+from adjudge.engines.choosing import chosen
 from adjudge.engines.interface import (
     Fault,
     Generation,
@@ -65,6 +66,9 @@ class TransformersEngine:
     Args:
         config: which model, and how it is run.
     """
+
+    chooses: Final = True
+    """Whether `Sampling.choice` is done."""
 
     def __init__(self, config: TransformersConfig):
         self.config = config
@@ -128,6 +132,8 @@ class TransformersEngine:
 
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions; one that reaches the end of the model's window ends there with "length"."""
+        if sampling.choice:
+            return await chosen(self, prompts, sampling)
         job = Job(call="generate", sampling=sampling)
 
         def prepare(reader: PromptTokens) -> list[Work | Generation | Fault]:

@@ -20,10 +20,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import HEAD_FILE
+from adjudge.engines.choosing import chosen
 from adjudge.engines.interface import (
     Completion,
     Fault,
@@ -63,6 +64,9 @@ class VllmEngine:
     Args:
         config: which model, and how it is run.  Nothing is loaded before the first call.
     """
+
+    chooses: Final = True
+    """Whether `Sampling.choice` is done."""
 
     def __init__(self, config: VllmConfig) -> None:
         self.config = config
@@ -115,6 +119,8 @@ class VllmEngine:
 
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions of prompts."""
+        if sampling.choice:
+            return await chosen(self, prompts, sampling)
         worker = self._worker("generate")
         rows = await self._tokens(worker, prompts, more=1)
         asked = [_asked(row, **_sampling_params(sampling, row)) for row in rows]

@@ -3,6 +3,10 @@
 Every prompt gets a verdict or a reason: a `Fault` of the engine, or a `NoVerdict` with the model's last words.  Equal
 prompts are asked once.  What one prompt gets does not depend on the others.
 
+A model that gave none is asked once more for the verdict alone, if the reader knows which there are (`blank`) and the
+engine can keep it to them (`Sampling.choice`).  That verdict counts only where the model would likely have said one of
+them anyway (`Retry.forced`); else nobody knows.
+
 An answer that was cut off is not read, even where it holds something that looks like a verdict: nobody knows what
 would have come after it.
 """
@@ -10,19 +14,22 @@ would have come after it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from adjudge import wire
 from adjudge.engines.interface import Completion, Engine, Fault, Generation, LabelLogprobs, Labels, Logits, Sampling
 from adjudge.prompts.escaping import escape
+from adjudge.prompts.reading import Blank
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import NO_COST, Cost
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+_BEGUN = "Answer:"  # small models say a choice behind it about twice as often as at the start of their turn
+_LISTED = 12  # choices that are named one by one in a request
 _SHOWN = 2_000  # characters of a model's last words that are kept
 
 
@@ -32,6 +39,23 @@ class Reader(Protocol[T_co]):
     def __call__(self, text: str, nonce: str = "", /) -> T_co | None:
         """Return the verdict, or None when there is none to be read."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fillable(Generic[T]):
+    """A reader that knows which verdicts there are, so that a model can be asked for them alone.
+
+    Attributes:
+        read: reads the verdict.
+        blank: makes, with a prompt's nonce, the text that it reads, with its places to fill in.
+    """
+
+    read: Reader[T]
+    blank: Callable[[str], Blank]
+
+    def __call__(self, text: str, nonce: str = "", /) -> T | None:
+        """Return what the reader reads."""
+        return self.read(text, nonce)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +69,8 @@ class Answer(Generic[T]):
         tokens: how many tokens this completion has.
         attempts: how many times the model was asked.
         cost: what all attempts took together; nothing for a copy of an equal prompt, whose cost is counted once.
+        forced: whether the model gave no verdict in its text and was asked for it alone.
+        mass: then, the least probability that the verdicts of a place had together; None where the engine cannot tell.
     """
 
     value: T
@@ -53,6 +79,8 @@ class Answer(Generic[T]):
     tokens: int = 0
     attempts: int = 1
     cost: Cost = NO_COST
+    forced: bool = False
+    mass: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +111,14 @@ class Retry:
             completions of a prompt as seeds too, so each attempt takes as many as there are completions).
         temperature: the temperature from the second attempt on; None keeps the first one.
         nudge: a request that is put after the model's own answer, instead of asking the same again; "" for none.
+        forced: how likely the verdicts together must be, in [0, 1], for one to count that the model gave when it could
+            give nothing else; None: it is not asked that way.
     """
 
     attempts: int = 3
     temperature: float | None = None
     nudge: str = ""
+    forced: float | None = None
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -113,6 +144,8 @@ class _Case(Generic[T]):
     last: Completion | None = None
     attempts: int = 0
     cost: Cost = NO_COST
+    unread: list[Completion] = field(default_factory=list)
+    why: str = ""
 
     @property
     def missing(self) -> int:
@@ -171,6 +204,8 @@ async def ask_often(
             results = await engine.generate([case.prompt.prompt for case in asked], again)
             for case, result in zip(asked, _matched(results, asked, engine), strict=True):
                 _take(case, result, retry)
+    if retry.forced is not None and getattr(engine, "chooses", False):
+        await _force(engine, [case for case in cases if case.missing], sampling, retry.forced)
     verdicts = dict(zip(distinct, map(_verdicts, cases), strict=True))
     return [
         verdicts[first] if first == place else [_free(entry) for entry in verdicts[first]]
@@ -233,15 +268,92 @@ def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
         case.fault = result
         return
     case.cost += result.cost
+    case.unread = []
     for completion in result.completions[: case.missing]:
         case.last = completion
         value = None if completion.finish_reason == "length" else case.read(completion.text, case.rendered.nonce)
-        if value is not None:
+        if value is None:
+            case.unread.append(completion)
+        else:
             case.verdicts.append(
                 Answer(value=value, text=completion.text, reasoning=completion.reasoning, tokens=completion.tokens)
             )
     if case.missing and retry.nudge and case.last is not None:
         case.prompt = case.rendered.followed_by(escape(case.last.text), retry.nudge)
+
+
+@dataclass(slots=True)
+class _Form(Generic[T]):
+    case: _Case[T]
+    said: Completion
+    blank: Blank
+    words: list[str] = field(default_factory=list)
+    mass: float | None = None
+    why: str = ""
+
+    @property
+    def request(self) -> Rendered:
+        line = self.blank.filled(self.words).rpartition("\n")[2].strip()
+        asked = f"What stands behind `{line}`?" if line else "What is your verdict?"
+        choices = self.blank.choices(self.words)
+        # A list of a hundred numbers tells nobody more than its ends.
+        listed = ", ".join(choices) if len(choices) <= _LISTED else f"{choices[0]} to {choices[-1]}"
+        request = f"{asked} Answer with one of: {listed}; and with nothing else."
+        return self.case.rendered.followed_by(escape(self.said.text), request).continued(_BEGUN)
+
+
+async def _force(engine: Engine, cases: Sequence[_Case[T]], sampling: Sampling, least: float) -> None:
+    """Let models fill in the verdicts that they did not give; those that were about to say something else give none."""
+    forms = [
+        _Form(case, said, blank(case.rendered.nonce))
+        for case in cases
+        if (blank := getattr(case.read, "blank", None)) is not None
+        for said in case.unread
+    ]
+    todo = forms
+    while todo:
+        for choice in sorted({form.blank.choices(form.words) for form in todo}):
+            asked = [form for form in todo if form.blank.choices(form.words) == choice]
+            if len(choice) == 1:  # the last one left
+                for form in asked:
+                    form.words.append(choice[0])
+                continue
+            again = replace(sampling, n=1, temperature=0.0, top_p=1.0, top_k=0, stop=(), choice=choice)
+            results = await engine.generate([form.request.prompt for form in asked], again)
+            for form, result in zip(asked, _matched(results, asked, engine), strict=True):
+                _fill(form, result, least)
+        todo = [form for form in todo if not form.why and len(form.words) < len(form.blank.places)]
+    for form in forms:
+        case, text = form.case, f"{form.said.text}\n\n{form.blank.filled(form.words)}"
+        value = None if form.why else case.read(text, case.rendered.nonce)
+        if value is None:
+            case.why = form.why
+        else:
+            case.verdicts.append(
+                Answer(
+                    value=value,
+                    text=text,
+                    reasoning=form.said.reasoning,
+                    tokens=form.said.tokens,
+                    forced=True,
+                    mass=form.mass,
+                )
+            )
+
+
+def _fill(form: _Form[T], result: Generation | Fault, least: float) -> None:
+    if isinstance(result, Fault):
+        form.why = f"; asked for it alone: {result.detail}"
+        return
+    form.case.cost += result.cost
+    (word,) = result.completions
+    if word.text not in form.blank.choices(form.words):
+        form.why = f"; asked for it alone, it was cut off or refused ({word.finish_reason})"
+    elif word.mass is not None and word.mass < least:
+        form.why = f"; asked for it alone, the verdicts together have the probability {word.mass:.3g} (< {least:g})"
+    form.words.append(word.text)
+    if word.mass is not None:
+        form.mass = min(word.mass, 1.0 if form.mass is None else form.mass)
 
 
 def _verdicts(case: _Case[T]) -> list[Answer[T] | Fault]:
@@ -259,7 +371,8 @@ def _no_verdict(case: _Case[T]) -> NoVerdict:
     cut = last is not None and last.finish_reason == "length"
     return NoVerdict(
         reason="judge_truncated" if cut else "judge_unparsable",
-        detail="the answer was cut off at the token limit" if cut else "no verdict in the form that was asked for",
+        detail=("the answer was cut off at the token limit" if cut else "no verdict in the form that was asked for")
+        + case.why[:300],
         text="" if last is None else last.text[-_SHOWN:],
         attempts=case.attempts,
     )

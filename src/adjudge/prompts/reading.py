@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,46 @@ def _bare(answer: str) -> str:
     return answer[1:-1].strip() if answer[:1] + answer[-1:] in ("()", "[]") else answer
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blank:
+    """A verdict with places to fill in, for a model that is asked for each alone and may say nothing but the choices.
+
+    Attributes:
+        places: for each place, the text before it and what may stand in it.
+        end: the text behind the last.
+        distinct: whether what stands in one place may stand in no other.
+    """
+
+    places: tuple[tuple[str, tuple[str, ...]], ...]
+    end: str = ""
+    distinct: bool = False
+
+    @classmethod
+    def of(
+        cls, form: str, nonce: str, choices: Sequence[Sequence[str]], *, between: str = ", ", distinct: bool = False
+    ) -> Blank:
+        """Return the blank of a form whose answer has these places, with `between` between them."""
+        before, _, end = form.replace("{nonce}", nonce).partition("{answer}")
+        places = tuple((between if at else before, tuple(some)) for at, some in enumerate(choices))
+        return cls(places=places, end=end, distinct=distinct)
+
+    @classmethod
+    def of_lines(cls, nonce: str, choices: Mapping[str, Sequence[str]]) -> Blank:
+        """Return the blank of lines `NONCE NAME: LABEL`, as `keyed_lines` reads them."""
+        starts = (f"{nonce} {name}: " if at == 0 else f"\n{nonce} {name}: " for at, name in enumerate(choices))
+        return cls(places=tuple(zip(starts, map(tuple, choices.values()), strict=True)))
+
+    def filled(self, words: Sequence[str]) -> str:
+        """Return the text up to the first place that is not filled, or all of it."""
+        texts = [before + word for (before, _), word in zip(self.places, words, strict=False)]
+        open_ = [self.places[len(words)][0]] if len(words) < len(self.places) else [self.end]
+        return "".join((*texts, *open_))
+
+    def choices(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return what may stand in the first place that is not filled."""
+        return tuple(one for one in self.places[len(words)][1] if not (self.distinct and one in words))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelReader:
     """Reads one label out of a declared set.
@@ -109,6 +150,10 @@ class LabelReader:
         known = {label.strip().casefold(): label for label in self.labels}
         return None if answer is None else known.get(answer.casefold())
 
+    def blank(self, nonce: str) -> Blank:
+        """Return the verdict with its place to fill in."""
+        return Blank.of(self.form, nonce, [self.labels])
+
 
 @dataclass(frozen=True, kw_only=True)
 class NumberReader:
@@ -135,6 +180,10 @@ class NumberReader:
         """Return the number, or None."""
         answer = _standing(text, self.form, nonce)
         return None if answer is None else number(answer, self.low, self.high)
+
+    def blank(self, nonce: str) -> Blank:
+        """Return the number with its place to fill in."""
+        return Blank.of(self.form, nonce, [whole_numbers(self.low, self.high)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +214,15 @@ class NumberListReader:
         numbers = [number(part, self.low, self.high) for part in parts]
         known = tuple(one for one in numbers if one is not None)
         return known if len(known) == len(parts) == self.count else None
+
+    def blank(self, nonce: str) -> Blank:
+        """Return the list with a place for each number."""
+        return Blank.of(self.form, nonce, [whole_numbers(self.low, self.high)] * self.count)
+
+
+def whole_numbers(low: float, high: float) -> tuple[str, ...]:
+    """Return the whole numbers of a range as texts."""
+    return tuple(str(number) for number in range(math.ceil(low), math.floor(high) + 1))
 
 
 def number(text: str, low: float, high: float) -> float | None:

@@ -15,14 +15,14 @@ import itertools
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
 from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
-from adjudge.options import Count, check_options
+from adjudge.options import Count, Share, check_options
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often, cost_of
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import (
@@ -206,6 +206,9 @@ class ModelScorer(EngineScorer):
             `retry_temperature` is set.
         retry_temperature: the temperature from the second attempt on; None keeps the first one.
         nudge: a request put after an answer without a verdict, instead of asking the same again; "" for none.
+        forced_mass: a model that gave no verdict is asked for it alone, where the engine can keep it to them.  It
+            counts if these have so much of the model's probability together; a server that does not tell is
+            trusted.  null: not asked that way.
         system_turn: whether the model's chat template knows a system turn; else its text goes before the user's.
     """
 
@@ -219,6 +222,7 @@ class ModelScorer(EngineScorer):
     attempts: int = 3
     retry_temperature: float | None = None
     nudge: str = ""
+    forced_mass: Share | None = 0.5
     system_turn: bool = True
 
     often: ClassVar[str] = ""  # the option that says how many answers to each prompt are asked for
@@ -234,6 +238,16 @@ class ModelScorer(EngineScorer):
             )
 
     @property
+    def fingerprint(self) -> str:
+        """Name, version, options, templates and engine, and whether it can be kept to the verdicts."""
+        return f"{super().fingerprint}{self.forced_mark}"
+
+    @property
+    def forced_mark(self) -> str:
+        """What stands at the end of the fingerprint where a verdict can be forced."""
+        return "" if self.forced_mass is None or not getattr(self.resolved(), "chooses", False) else "+forced"
+
+    @property
     def runs(self) -> int:
         """How many answers to each prompt are asked for."""
         return int(getattr(self, self.often)) if self.often else 1
@@ -245,7 +259,9 @@ class ModelScorer(EngineScorer):
 
     def retry(self) -> Retry:
         """Return when the model is asked again."""
-        return Retry(attempts=self.attempts, temperature=self.retry_temperature, nudge=self.nudge)
+        return Retry(
+            attempts=self.attempts, temperature=self.retry_temperature, nudge=self.nudge, forced=self.forced_mass
+        )
 
     @property
     def lowest(self) -> float:
@@ -304,7 +320,8 @@ class ModelScorer(EngineScorer):
             fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
             verdicts = [answer for answer in answers if isinstance(answer, Answer)]
             made = score(case, verdicts) if fault is None else self.unanswered(fault)
-            scores.append(replace(made, cost=cost_of(answers)))
+            told = {**made.evidence, **forced_of(verdicts)}
+            scores.append(replace(made, evidence=told, cost=cost_of(answers)))
         return scores
 
     async def asked(
@@ -352,6 +369,12 @@ class ModelScorer(EngineScorer):
         else:
             score = Score.failed(fault.reason, **evidence)
         return replace(score, cost=fault.cost + cost)
+
+
+def forced_of(answers: Iterable[Answer[Any]]) -> dict[str, Any]:
+    """Return as evidence which mass the verdicts had that a model gave only when it could give nothing else."""
+    masses = [answer.mass for answer in answers if answer.forced]
+    return {"forced_mass": masses[0] if len(masses) == 1 else masses} if masses else {}
 
 
 def guard(response: str, *, min_words: int, max_characters: int) -> str:
