@@ -1,7 +1,8 @@
 """A reward in the manner of CRINN: how much faster than a baseline a program is, if its results are right.
 
     gate:  its tests pass, and its results on fresh inputs equal the baseline's, or have enough recall; else 0
-    value: the geometric mean of the speed-ups over the inputs, rounded to a grain and clipped to a range
+    value: the geometric mean of the speed-ups over the inputs, or the ratio of two areas below speed over recall,
+           rounded to a grain and clipped to a range
 
 Both run in turns in fresh sandboxed processes that a clock outside of them times (`timed_run`).  Inputs come from a
 generator that runs apart, seeded by the program, the reference and an option, so nobody can have seen them before.
@@ -44,7 +45,6 @@ from adjudge.verifiers.code.performance.measuring import (
     ReferenceFaultError,
     Ruler,
     Scale,
-    estimated,
     made_cases,
 )
 from adjudge.verifiers.code.performance.task import Task, read_task
@@ -202,7 +202,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
             for number in range(self.max_repeats):
                 measuring.round(odd=number % 2 == 1)
                 if number + 1 >= self.repeats:
-                    estimate = estimated(measuring.times)
+                    estimate = measuring.estimate()
                     if self._ruler.settled(estimate):
                         break
         except BudgetSpentError as spent:
