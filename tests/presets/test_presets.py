@@ -48,6 +48,7 @@ MAT = "the cat sat on the mat"
 ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "adasearch": ({}, "",
         {"response": DECIDES, "reference": "Paris", "extra": {"kind": "decide", "direct": True}}, 1.0),
+    "agent_debug": ({}, "Wrong KEY: 2", {"response": STEPS}, 0.0),
     "arena_hard": ({}, "[[A=B]]", {"reference": "the other"}, 0.5),
     "atom_searcher": ({}, "",
         {"response": "Paris", "reference": "Paris", "extra": {"progress": 0.5, "tool_spans": []}}, -1.0),
@@ -89,7 +90,8 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "mt_bench": ({}, "Rating: [[7]]", {}, 7.0),
     "mt_bench_pair": ({}, "[[A]]", {"reference": "the other"}, 0.5),
     "mt_r1_zero": ({}, "", {"response": f"<think>hm</think><translate>{MAT}</translate>", "reference": MAT}, 2.0),
-    "muldimif": ({}, "KEY 1: yes", {"reference": ["a", "b"]}, 2.0),
+    "muldimif": ({}, "",
+        {"response": "ok", "reference": [{"kind": "no_commas"}, {"kind": "json"}, {"kind": "words", "args": {"min": 1}}]}, 2.0),
     "nuggetizer": ({}, "KEY 1: support\nKEY 2: not_support", {"reference": {"nuggets": ["a", "b"]}}, 0.5),
     "o2_searcher": ({}, "",
         {"response": "<answer>mars\ntin</answer>", "reference": "mars tin", "extra": {"kind": "closed"}}, 1.0),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.training import judge_tasks
+from examples.training import exemplars, judge_tasks
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
 from adjudge.cli import main
@@ -53,7 +53,7 @@ def run_data(
             given = words[2 if words[1] == "label" else 3]
             Path(given).write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = False
-        if "--scorer" in words and "math" not in words:
+        if "--scorer" in words and "model" in words[words.index("--scorer") + 1].lower():
             words[words.index("--scorer") + 1] = f"{__name__}:ENDS"
         assert main.main(words[1:]) == 0, step
     return engine
@@ -140,6 +140,50 @@ def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.Mo
     assert {(row["chosen"], row["rejected"]) for row in pairs} == {("short", texts[0]), ("short", texts[2])}
     assert {row["margin"] for row in pairs} == {1.0}
     assert all(row["kept"] == "1" and row["label"] == 1 for row in lines("kept.jsonl"))
+
+
+def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer shown is always taken, and where it is wrong, the other one in the second thought."""
+    pairs = [{"prompt": f"Name {one}.", "chosen": one, "rejected": "no"} for one in ("a prime", "a cat")]
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    judge_tasks.main("pairs.jsonl", "given.jsonl")
+    tasks = lines("given.jsonl")
+
+    def say(prompt: Prompt, index: int) -> str:
+        return f"Hm.\n<answer>{'B' if 'You answered:' in text_of(prompt) else 'A'}</answer>"
+
+    engine = run_data("j1_7b", tasks, say, monkeypatch)
+    first, second = "Hm.\n<answer>A</answer>", "Hm.\n<answer>B</answer>"
+    assert [row["response"] for row in lines("kept.jsonl")] == [
+        first if task["reference"] == "A" else f"{first}\n\n{second}" for task in tasks
+    ]
+    again = [text_of(one) for one in engine.asked if "You answered:" in text_of(one)]
+    assert len(again) == 2
+    assert all(first in one and "That verdict is wrong" in one for one in again)
+
+
+def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_path: Path) -> None:
+    """Of three that are right, of which one is 64 times as fast as the others, that one is nearly always shown."""
+    values = [0.5, 32.0, 0.0, None, 0.5]
+    rows = [
+        {"prompt": f"task {task}", "response": f"program {at}", "reference": {"of": task}, "value": value}
+        for task in range(100)
+        for at, value in enumerate(values)
+    ]
+    Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    exemplars.main("scores.jsonl", "data.jsonl")
+    made = lines("data.jsonl")
+    assert [row["reference"] for row in made] == [{"of": task} for task in range(100)]
+    both = {"0": 0, "4": 0}
+    for task, row in enumerate(made):
+        asked, *told = row["prompt"].split("\n\n")
+        assert asked == f"task {task}"
+        assert not {"program 2", "program 3"} & set(told)
+        if told[1::2][1:] == ["program 1"]:
+            assert told[0::2][1] == "An earlier program, 32 times as fast as the baseline:"
+            both[told[1][-1]] += 1
+    assert sum(both.values()) > 95
+    assert min(both.values()) > 25
 
 
 def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.MonkeyPatch) -> None:

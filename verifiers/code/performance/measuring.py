@@ -8,13 +8,10 @@ From repeated times to a speed-up, its noise, and the number that it is worth.
 
     case:     log2 (median of the baseline's times / median of the program's times)
     speed-up: mean of the cases (the geometric mean of the ratios)
+    area:     of searches at several settings, the area under runs per second over recall takes the place of the times
     noise:    sqrt (pi / 2) * deviation of the paired log2 ratios / sqrt (repeats), over all cases in quadrature
     grain:    the speed-up rounded to whole steps of log2, then clipped to the range
     value:    "unit" puts the range's ends at 0 and 1, evenly in log2; "raw" is the speed-up itself
-
-With a range of recalls the cases are points of a curve, and the speed-up is log2 (area of the program / area of the
-baseline): the area below the speed over recall (CRINN, arXiv 2508.02091), where a recall counts at the speed of the
-fastest case that reaches it.
 
 `sqrt (pi / 2)` is what the median of normal noise loses against the mean.
 """
@@ -99,63 +96,37 @@ def estimated(cases: Sequence[Times]) -> Estimate:
         ValueError: there is no case, a case has fewer than two pairs or another number of either, or a time is not
             above 0.
     """
-    _check(cases)
+    if not cases:
+        raise ValueError("there are no cases; give the times of at least one")
     means, squares = [], []
     for baseline, program in cases:
+        if len(baseline) != len(program) or len(baseline) < 2:
+            raise ValueError(f"{len(baseline)} and {len(program)} times; give as many of both, and at least two")
+        if not all(math.isfinite(seconds) and seconds > 0 for seconds in (*baseline, *program)):
+            raise ValueError("a time is not above 0 seconds")
         means.append(math.log2(statistics.median(baseline) / statistics.median(program)))
         ratios = [math.log2(one / other) for one, other in zip(baseline, program, strict=True)]
         squares.append(math.pi / 2 * statistics.variance(ratios) / len(ratios))
     return Estimate(statistics.fmean(means), math.sqrt(math.fsum(squares)) / len(cases))
 
 
-def curve_estimated(
-    cases: Sequence[Times], recalls: tuple[Sequence[float], Sequence[float]], least: float, most: float
-) -> Estimate:
-    """Return the ratio of the areas below two curves of speed over recall, from `least` to `most`.
+def area(recalls: Sequence[float], seconds: Sequence[float], least: float, most: float) -> float:
+    """Return the area under runs per second over recall, from one recall to another (CRINN, arXiv 2508.02091).
+
+    At a recall the fastest setting counts that has at least so much, so more settings never cost anything.
 
     Args:
-        cases: the same work at other recalls.
-        recalls: of the baseline and of the program in each case; the highest of each is above `least`.
-        least: where the range of recalls begins.
+        recalls: of each setting.
+        seconds: that a run with each takes, above 0.
+        least: where the area begins.
         most: where it ends.
-
-    Raises:
-        ValueError: as `estimated`.
     """
-    _check(cases)
-    areas: list[float] = []
-    shares: list[list[float]] = []
-    for side in (0, 1):
-        medians = [statistics.median(case[side]) for case in cases]
-        parts = [width / one for width, one in zip(_widths(recalls[side], medians, least, most), medians, strict=True)]
-        areas.append(math.fsum(parts))
-        shares.append([part / areas[-1] for part in parts])
-    squares = []
-    for mine, theirs, (baseline, program) in zip(*shares, cases, strict=True):
-        moves = [
-            mine * math.log2(one) - theirs * math.log2(other) for one, other in zip(baseline, program, strict=True)
-        ]
-        squares.append(math.pi / 2 * statistics.variance(moves) / len(moves))
-    return Estimate(math.log2(areas[1] / areas[0]), math.sqrt(math.fsum(squares)))
-
-
-def _widths(recalls: Sequence[float], seconds: Sequence[float], least: float, most: float) -> list[float]:
-    """Of a range of recalls, how much each case is the fastest to reach."""
-    widths, reached = [0.0] * len(recalls), least
-    for at in sorted(range(len(recalls)), key=lambda number: seconds[number]):
-        widths[at] = max(0.0, min(recalls[at], most) - reached)
-        reached += widths[at]
-    return widths
-
-
-def _check(cases: Sequence[Times]) -> None:
-    if not cases:
-        raise ValueError("there are no cases; give the times of at least one")
-    for baseline, program in cases:
-        if len(baseline) != len(program) or len(baseline) < 2:
-            raise ValueError(f"{len(baseline)} and {len(program)} times; give as many of both, and at least two")
-        if not all(math.isfinite(seconds) and seconds > 0 for seconds in (*baseline, *program)):
-            raise ValueError("a time is not above 0 seconds")
+    points = sorted(zip(recalls, seconds, strict=True), reverse=True)
+    total = fastest = 0.0
+    for (recall, took), below in zip(points, [*(recall for recall, _ in points[1:]), least], strict=True):
+        fastest = max(fastest, 1 / took)
+        total += max(0.0, min(recall, most) - max(below, least)) * fastest
+    return total
 
 
 class NoListError(ValueError):
@@ -169,10 +140,12 @@ class Gate:
     Attributes:
         rules: what counts as equal, where results must be equal.
         recall: the least recall, where results are lists of items found; None where they must be equal.
+        most: where cases are settings of one search, the recall up to which speed counts; one must be above the least.
     """
 
     rules: Rules
     recall: float | None = None
+    most: float | None = None
 
     def passes(self, expected: Sequence[Any], got: Sequence[Any]) -> bool:
         """Return whether the results of all cases are good enough.
@@ -182,7 +155,14 @@ class Gate:
         """
         if self.recall is None:
             return all(same_value(one, other, self.rules) for one, other in zip(expected, got, strict=True))
+        if self.most is not None:
+            return max(recalls_of(expected, got)) > self.recall
         return mean_recall(expected, got) >= self.recall
+
+
+def recalls_of(expected: Sequence[Any], results: Sequence[Any]) -> list[float]:
+    """Return the recall of each case; see `mean_recall`."""
+    return [mean_recall([right], [given]) for right, given in zip(expected, results, strict=True)]
 
 
 def mean_recall(expected: Sequence[Any], results: Sequence[Any]) -> float:
@@ -324,7 +304,7 @@ class Measuring:
     expected: list[Any] = field(default_factory=list)
     waits: list[RunLimits] = field(default_factory=list)
     times: list[tuple[list[float], list[float]]] = field(default_factory=list)
-    recalls: tuple[Sequence[float], Sequence[float]] = ((), ())
+    recalls: list[list[float]] = field(default_factory=list)
     _spent: float = 0.0
     _waited: float = 0.0
     _began: float = 0.0
@@ -352,12 +332,11 @@ class Measuring:
         baseline = self.expected
         if self.task.truth is not self.task.baseline:
             self.expected = [self._reference("the exact program", self.task.truth, case).value for case in self.cases]
-        if self.task.most is not None:
-            self.recalls = (self._recalls(baseline), [1.0] * len(self.cases))
-        good = self._passes(baseline) if self.task.most is None else self._reaches(self.recalls[0])
-        if not good:
-            raise ReferenceFaultError("gold_unparsable", "the baseline does not have the recall that is asked for")
+            if not self._passes(baseline):
+                raise ReferenceFaultError("gold_unparsable", "the baseline does not have the recall that is asked for")
         self._judge([self._program(number) for number in range(len(self.cases))])
+        if self.gate.most is not None:
+            self.recalls.append(recalls_of(self.expected, baseline))
 
     def round(self, odd: bool) -> None:
         """Time both on each case; in odd rounds the program goes first.
@@ -377,7 +356,23 @@ class Measuring:
                 if ours:
                     results.append(done)
         self._judge(results)
+        if self.gate.most is not None:  # of this round, for a program may be right once and then pretend
+            self.recalls.append(recalls_of(self.expected, [done.value for done in results]))
         self._look_at_the_machine()
+
+    def estimate(self) -> Estimate:
+        """Return the speed-up of the rounds so far: of all cases, or of the areas under both curves."""
+        if self.gate.recall is None or self.gate.most is None:
+            return estimated(self.times)
+        (known, *found), ends = self.recalls, (self.gate.recall, self.gate.most)
+        areas = [
+            (
+                area(known, [one[at] for one, _ in self.times], *ends),
+                area(row, [one[at] for _, one in self.times], *ends),
+            )
+            for at, row in enumerate(found)
+        ]
+        return estimated([([1 / one for one, _ in areas], [1 / one for _, one in areas])])
 
     def _patience(self, seconds: float) -> RunLimits:
         """Return how long a program is waited for where the baseline takes so many seconds.
@@ -429,34 +424,17 @@ class Measuring:
     def _judge(self, results: Sequence[Timed]) -> None:
         """Raise `ProgramFaultError` unless the results of a round are good enough."""
         values = [done.value for done in results]
-        if self.task.most is not None:  # the lowest of all rounds counts: nobody is fast in one and right in another
-            self.recalls = (self.recalls[0], list(map(min, self.recalls[1], self._recalls(values))))
-        if self._passes(values) if self.task.most is None else self._reaches(self.recalls[1]):
+        if self._passes(values):
             return
         if self.gate.recall is not None:
-            raise ProgramFaultError("wrong", error=f"its recall does not reach {self.gate.recall:g}")
+            wanted = "below" if self.gate.most is None else "nowhere above"
+            raise ProgramFaultError("wrong", error=f"its recall is {wanted} {self.gate.recall:g}")
         plain = Gate(rules=self.gate.rules)
         for number, (right, value) in enumerate(zip(self.expected, values, strict=True)):
             if not plain.passes([right], [value]):
                 raise ProgramFaultError(
                     "wrong", case=number, expected=shorten(text_of(right), 200), actual=shorten(text_of(value), 200)
                 )
-
-    def estimate(self) -> Estimate:
-        """Return the speed-up so far."""
-        if self.task.recall is None or self.task.most is None:
-            return estimated(self.times)
-        return curve_estimated(self.times, self.recalls, self.task.recall, self.task.most)
-
-    def _reaches(self, recalls: Sequence[float]) -> bool:
-        return self.task.recall is None or max(recalls) > self.task.recall
-
-    def _recalls(self, results: Sequence[Any]) -> list[float]:
-        """The mean recall of each case."""
-        try:
-            return [mean_recall([right], [given]) for right, given in zip(self.expected, results, strict=True)]
-        except NoListError as error:
-            raise ReferenceFaultError("gold_unparsable", str(error)) from error
 
     def _passes(self, results: Sequence[Any]) -> bool:
         try:

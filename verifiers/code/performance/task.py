@@ -34,7 +34,7 @@ class Task:
         generator: the program that makes cases, with a function `inputs(seed)`; None where the cases are given.
         cases: those given, packed.
         recall: the least recall; None where results must be equal.
-        most: the recall up to which speeds are summed over recall; None for the speed at the least one.
+        most: the recall up to which speed counts, where cases are settings of one search; None for one recall.
     """
 
     baseline: Callee
@@ -110,18 +110,20 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
 
 
 def _recall(given: Any, baseline: Callee) -> tuple[float | None, float | None, Callee]:
-    """Return the least and the largest recall that count, and the program whose results are right."""
+    """Return the least recall, the one up to which speed counts, and the program whose results are right."""
     if given is None:
         return None, None, baseline
     if not isinstance(given, Mapping) or not {"least"} <= set(given) <= _GATE:
         raise ReferenceFormError(
-            f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, and "most" or "truth" where wanted'
+            f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, with "most" for the area under a curve, and '
+            '"truth" where there is one'
         )
-    least, most = given["least"], given.get("most")
+    least: Any = given["least"]
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least <= 1:
         raise ReferenceFormError(f"the least recall is {least!r}; it must be above 0 and at most 1")
+    most: Any = given.get("most")
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | float) or not least < most <= 1):
-        raise ReferenceFormError(f"the most recall is {most!r}; it must be above the least, {least!r}, and at most 1")
+        raise ReferenceFormError(f"recall goes from {least!r} to {most!r}; most must be above least and at most 1")
     truth = Callee(_source(given["truth"], "truth"), baseline.name) if "truth" in given else baseline
     return float(least), None if most is None else float(most), truth
 

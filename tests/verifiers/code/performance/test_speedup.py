@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.code.performance.measuring import Estimate, Ruler, curve_estimated, estimated
+from adjudge.verifiers.code.performance.measuring import Estimate, Ruler, estimated
 
 UNIT = Ruler(slowest=0.5, fastest=8.0, grain=0.5, scale="unit")
 RAW = Ruler(slowest=0.5, fastest=8.0, grain=0.5, scale="raw")
@@ -27,28 +27,6 @@ def test_the_noise_is_what_numpy_computes() -> None:
     found = estimated(cases)
     assert found.error == pytest.approx(np.sqrt(np.sum(np.square(errors))) / 4)
     assert found.log2 == pytest.approx(np.mean([np.log2(np.median(one) / np.median(two)) for one, two in cases]))
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(0, 10**6), st.integers(1, 5))
-def test_an_area_is_the_sum_over_recalls_of_the_best_speed_that_reaches_them(seed: int, count: int) -> None:
-    draw, fine = np.random.default_rng(seed), 2000
-    cases = [(draw.uniform(1, 2, 5).tolist(), draw.uniform(1, 3, 5).tolist()) for _ in range(count)]
-    recalls = [[*(draw.integers(60, 101, count - 1) / 100), 0.92] for _ in range(2)]
-    areas = []
-    for side in (0, 1):
-        best = [  # at each of many recalls
-            max(
-                (1 / np.median(case[side]) for case, one in zip(cases, recalls[side], strict=True) if one > at),
-                default=0,
-            )
-            for at in 0.85 + 0.1 * (np.arange(fine) + 0.5) / fine
-        ]
-        areas.append(np.mean(best))
-    found = curve_estimated(cases, (recalls[0], recalls[1]), 0.85, 0.95)
-    assert found.log2 == pytest.approx(np.log2(areas[1] / areas[0]), abs=1e-3)
-    only = curve_estimated(cases[-1:], ([0.92], [0.92]), 0.85, 0.95)
-    assert (only.log2, only.error) == pytest.approx((estimated(cases[-1:]).log2, estimated(cases[-1:]).error))
 
 
 @pytest.mark.parametrize(
