@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.engines.scripted import field_of, key_of, text_of
+from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
 
 from adjudge.engines.interface import Logits, Prompt
@@ -59,6 +60,9 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "creative_writing": ({}, "Verdict KEY: good", {}, 1.0),
     "conciser": ({}, "",
         {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 4096}}, 1.75),
+    "cos_mos": (
+        {"judge": ScriptedEngine(lambda prompt, at: f"Verdict {key_of(prompt)}: 10"), "center": 1.0, "width": 0.5},
+        "", {}, 0.5 + 0.5 * math.exp(-4 * (1 - math.log(2)) ** 2)),
     "crinn": ({}, "", {"reference": {"entry_point": "f"}}, None),
     "critic_search": ({}, "KEY 1: good\nKEY 2: bad", {"response": PARIS, "reference": "Paris"}, 0.75),
     "deep_theorem": ({}, "", {"response": PROVED, "reference": "proved"}, 1.0),

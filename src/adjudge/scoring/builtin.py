@@ -118,6 +118,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "genrm": "reward_models.generative.genrm:GenRm",
         "critique_reward": "reward_models.generative.critique_reward:CritiqueReward",
         "reference_probability": "reward_models.generative.reference_probability:ReferenceProbability",
+        "likelihood": "reward_models.generative.likelihood:Likelihood",
         "information_gain": "reward_models.generative.information_gain:InformationGain",
     },
     "training judges": {
