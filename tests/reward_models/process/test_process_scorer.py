@@ -88,6 +88,22 @@ def test_reasoning_is_left_out_and_places_stay_those_of_the_response(scripted: S
     assert "changed_steps" in kept.evidence  # the tag is broken up
 
 
+def test_turns_are_steps_and_what_others_say_is_none(scripted: ScriptedSteps) -> None:
+    turns = [
+        {"role": "assistant", "content": "<think>Is it?</think>\nThis is good.\n\nThis is bad."},
+        {"role": "tool", "content": "This is fair."},
+        {"role": "assistant", "content": "This is good."},
+    ]
+    scorer = scorer_of(scripted, split="turn", reasoning="keep", refine="gain", aggregate="sum")
+    score = one(scorer, turns)
+    assert score.evidence["raw"] == pytest.approx([0.2, 0.9])
+    assert [step.value for step in score.steps] == pytest.approx([0.2, 0.7])
+    assert score.value == pytest.approx(0.9)
+    assert one(scorer, RESPONSE).evidence["raw"] == pytest.approx([0.6]), "a flat response is one turn"
+    with pytest.raises(ValueError, match="set reasoning to keep"):
+        scorer_of(scripted, split="turn")
+
+
 def test_given_steps(scripted: ScriptedSteps) -> None:
     steps = ["This is good.\n\nThis is bad.", "This is fair."]
     assert one(scorer_of(scripted), RESPONSE, extra={"steps": steps}).evidence["raw"] == pytest.approx([0.2, 0.6])
