@@ -80,19 +80,23 @@ class Templates:
                         f"there are {', '.join(choice.known)}"
                     )
 
-    def asked(self, row: Mapping[str, Any], mark: str, later: Mapping[str, str | None] | None = None) -> Prompt:
+    def asked(
+        self, row: Mapping[str, Any], mark: str, later: Mapping[str, str | None] | None = None, *, last: bool = False
+    ) -> Prompt:
         """Return a prompt about a row, or about its answer that did not pass.
 
         Args:
             row: the row.
             mark: what draws one of several, with the same draw each time.
             later: `previous` and `earlier` of a further round; None asks for the first time.
+            last: whether no round follows: then what tells the reference is asked, if anything does.
 
         Raises:
             DroppedError: the row lacks a value.
         """
         fit = []
-        for template in self.first if later is None else self.again:
+        some = [one for one in self.again if ("reference" in one.untrusted) is last] or self.again
+        for template in self.first if later is None else some:
             values = {name: (later or {}).get(name) or self._value(row, name) for name in template.untrusted}
             if all(value is not None or name in template.optional for name, value in values.items()):
                 fit.append((template, values))

@@ -156,7 +156,9 @@ class _Sampler:
         for round_ in range(self._config.rounds + 1 if self._config.again else 1):
             if round_:
                 later = {"previous": texts[-1], "earlier": "\n\n".join(texts[:-1]) or None}
-                (said,) = await self._drawn(self._templates.asked(row, f"{mark}/{round_}", later), 1, account)
+                last = round_ == self._config.rounds
+                asked = self._templates.asked(row, f"{mark}/{round_}", later, last=last)
+                (said,) = await self._drawn(asked, 1, account)
                 account.counts["further_rounds"] += 1
             texts.append(said.text)
             sample = Sample(

@@ -87,7 +87,13 @@ def test_an_answer_to_a_noised_prompt_is_the_worse_one(monkeypatch: pytest.Monke
 
 
 def strategy(prompt: Prompt) -> str:
-    told = {"have not tried": "explore", "each step": "verify", "putting that right": "correct", "Go back": "backtrack"}
+    told = {
+        "have not tried": "explore",
+        "each step": "verify",
+        "putting that right": "correct",
+        "Go back": "backtrack",
+        "never that you": "told",
+    }
     return next((name for words, name in told.items() if words in text_of(prompt)), "chain")
 
 
@@ -98,19 +104,20 @@ def test_a_chain_goes_on_by_strategies_until_its_conclusion_is_right(monkeypatch
         """Conclude with the round that it is, so that a question needs as many further rounds as its answer says."""
         if chain := field_of(prompt, "chain"):
             return f"## Thinking\n\n{chain}\n\n## Final Response\n\ndone"
-        at = 2 if field_of(prompt, "earlier") else 1 if field_of(prompt, "previous") else 0
+        at = field_of(prompt, "reference") or len([one for one in ("earlier", "previous") if field_of(prompt, one)])
         return f"### {strategy(prompt)}\n## Conclusion\n\n{at}"
 
     engine = run_data("huatuo_gpt_o1", rows, say, monkeypatch)
     kept = lines("kept.jsonl")
-    assert [row["question"] for row in kept] == [row["question"] for row in rows if row["answer"] != "3"]
-    rounds = {need: [row["chain"].count("### ") for row in kept if row["answer"] == str(need)] for need in range(3)}
-    assert rounds == {0: [1] * 12, 1: [2] * 12, 2: [3] * 12}
+    assert [row["question"] for row in kept] == [row["question"] for row in rows]
+    rounds = {need: [row["chain"].count("### ") for row in kept if row["answer"] == str(need)] for need in range(4)}
+    assert rounds == {0: [1] * 12, 1: [2] * 12, 2: [3] * 12, 3: [4] * 12}
     assert kept[-1]["response"].startswith("## Thinking\n\n### chain\n## Conclusion\n\n0\n\n### ")
     second = [strategy(one) for one in engine.asked if field_of(one, "previous") and not field_of(one, "earlier")]
     third = [strategy(one) for one in engine.asked if field_of(one, "earlier")]
     assert (len(second), set(second)) == (36, {"explore", "verify", "correct"})
-    assert (len(third), set(third)) == (24, {"explore", "verify", "correct", "backtrack"})
+    assert (len(third), set(third)) == (36, {"explore", "verify", "correct", "backtrack", "told"})
+    assert third.count("told") == 12
 
 
 def test_debaters_a_judge_and_a_reflector_make_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
