@@ -197,6 +197,9 @@ class FilterConfig(HygieneConfig):
     pass_score: float = 0.5
     """passed, guessed, persistent: a score of at least this is right."""
 
+    max_score: float | None = None
+    """passed: a response with a higher score is left out as well, such as one that is too likely (BFS-Prover-V2)."""
+
     guessed_times: Annotated[int, Range(ge=1)] = 1
     """guessed: so many right tries show that a prompt can be guessed."""
 

@@ -128,7 +128,7 @@ class StepsConfig(GrowthOptions, JobConfig):
     """Most wrong rollouts that a tree searches; most rounds of mcts; proofs that rmax_ts draws."""
 
     tree_rule: GrowthRule = "uct"
-    """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL) or puct (AlphaZero)."""
+    """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL), puct (AlphaZero) or best_first."""
 
     ends: str = r"\\boxed\{|####|[Ff]inal [Aa]nswer"
     """A pattern that the last step of a solution holds (mcts); a step behind which nothing is added is the last one

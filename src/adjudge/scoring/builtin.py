@@ -112,6 +112,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "preference_model": "reward_models.baselines.preference_model:PreferenceModel",
         "process_reward": "reward_models.process.scorer:ProcessRewardScorer",
         "implicit_reward": "reward_models.process.implicit_scorer:ImplicitRewardScorer",
+        "step_likelihood": "reward_models.process.step_likelihood:StepLikelihoodScorer",
         "step_model": "reward_models.baselines.step_model:StepModel",
         "think_prm": "reward_models.generative.think_prm:ThinkPrm",
         "gen_prm": "reward_models.generative.gen_prm:GenPrm",
