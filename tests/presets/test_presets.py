@@ -96,6 +96,8 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "nuggetizer": ({}, "KEY 1: support\nKEY 2: not_support", {"reference": {"nuggets": ["a", "b"]}}, 0.5),
     "o2_searcher": ({}, "",
         {"response": "<answer>mars\ntin</answer>", "reference": "mars tin", "extra": {"kind": "closed"}}, 1.0),
+    "optima": ({}, "",  # what cannot be read has a loss of 1000
+        {"response": "", "reference": "Paris", "group": "g", "extra": {"completion_tokens": 9}}, -0.4 + 0.9 / 1000),
     "portool": ({}, "", {"response": PARIS, "reference": "Paris", "group": "g"}, None),
     "processbench": ({}, "Wrong KEY: 2", {"response": STEPS}, 0.0),
     "prometheus": ({"rubric": "care"}, "[RESULT] 4", {}, 4.0),
