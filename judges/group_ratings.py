@@ -17,7 +17,7 @@ from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
-from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, forced_of, mean_and_error, require_text, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, Sample, Score
 from adjudge.runtime.contract import grouped
@@ -156,7 +156,7 @@ class DeepSeekGrmJudge(ModelScorer):
             failed = replace(self.unanswered(fault), cost=cost)
             return dict.fromkeys(texts, failed)
         common: dict[str, Any] = {"missing": len(answers) - len(read), "group": members}
-        common["rationale"] = shortened(read[-1].text)
+        common |= {"rationale": shortened(read[-1].text), **forced_of(read)}
         scores = {}
         for at, text in enumerate(texts):
             ratings = [answer.value[at] for answer in read]

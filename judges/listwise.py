@@ -16,7 +16,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -25,7 +25,7 @@ from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, Fillable, ask, cost_of
 from adjudge.prompts.reading import Blank, answers
-from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
+from adjudge.prompts.scorer import Case, ModelScorer, forced_of, mean_and_error
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import grouped
@@ -229,14 +229,15 @@ class _Ranking:
                     shares[player].append((len(ranked) - 1 - rank) / (len(ranked) - 1))
             elif sheet.answer is not None:
                 faults.append(sheet.answer)
+        forced = forced_of(sheet.answer for sheet in self.sheets if isinstance(sheet.answer, Answer))
         cost = cost_of([sheet.answer for sheet in self.sheets if sheet.answer is not None])
         scores = {}
         for index, (place, player) in enumerate(zip(self.members, self.field.player, strict=True)):
-            score = self._score(shares[player], faults)
+            score = self._score(shares[player], faults, forced)
             scores[place] = replace(score, cost=cost) if index == 0 else score  # the calls of a group are paid once
         return scores
 
-    def _score(self, shares: Sequence[float], faults: Sequence[Fault]) -> Score:
+    def _score(self, shares: Sequence[float], faults: Sequence[Fault], forced: Mapping[str, Any]) -> Score:
         if len(self.field.texts) == 1:
             if len(self.members) == 1:
                 return Score.failed("group_too_small", shown=0, error="one response of the group is left to be ranked")
@@ -244,7 +245,7 @@ class _Ranking:
         if not shares:
             return Score.failed(faults[0].reason, fault=faults[0].detail)
         mean, error = mean_and_error(shares)
-        evidence = {"shown": len(shares), "shares": list(shares)}
+        evidence = {"shown": len(shares), "shares": list(shares), **forced}
         return Score(value=mean, uncertainty=error, evidence=evidence)
 
 

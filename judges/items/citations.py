@@ -36,7 +36,7 @@ from adjudge.judges.items.item import one_line
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, Fillable, Reader, cost_of
 from adjudge.prompts.reading import Blank, LabelReader, json_object, keyed_lines
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, forced_of, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Cost, Sample, Score, content_text
 from adjudge.responses.phrases import found_in
@@ -222,7 +222,9 @@ class CitationScorer(ModelScorer):
         right = float(outcome.value == "yes")
         value = 0.0 if self.only_right and not right else mixed(right, findings.reward, ratio=self.ratio)
         parts = {
-            "outcome": Score.scored(right, "" if right else "wrong", text=shortened(outcome.text)),
+            "outcome": Score.scored(
+                right, "" if right else "wrong", text=shortened(outcome.text), **forced_of([outcome])
+            ),
             "rubric": rubric,
         }
         return Score(value=value, reason="" if right else "wrong", parts=parts, cost=cost)

@@ -16,15 +16,15 @@ with `dialect: vllm`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Sampling
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import Blank, LabelReader, frame
-from adjudge.prompts.scorer import Case, ModelScorer, Unsure, mean_and_error, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure, forced_of, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
@@ -137,6 +137,7 @@ class Chain:
         notes: the last notes that could be read.
         pieces: how many times it was made to go on.
         attempts: how many times it was asked at most.
+        forced: whether its last verdict was given when nothing else could be, as evidence.
     """
 
     rendered: Rendered
@@ -146,6 +147,7 @@ class Chain:
     notes: Any = None
     pieces: int = 0
     attempts: int = 1
+    forced: Mapping[str, Any] = field(default_factory=dict)
     cost: Cost = NO_COST
 
     @classmethod
@@ -160,6 +162,7 @@ class Chain:
             draft=draft,
             notes=draft.notes,
             attempts=answer.attempts,
+            forced=forced_of([answer]),
             cost=answer.cost,
         )
 
@@ -176,6 +179,7 @@ class Chain:
             notes=self.notes if draft.notes is None else draft.notes,
             pieces=self.pieces + 1,
             attempts=max(self.attempts, answer.attempts),
+            forced=forced_of([answer]),
             cost=self.cost + answer.cost,
         )
 
@@ -385,6 +389,9 @@ class ChainScorer(ModelScorer):
         masses = [decision.mass for _, decision in known if decision.mass is not None]
         if masses:
             evidence["mass"] = min(masses)
+        forced = [chain.forced["forced_mass"] for chain, _ in known if chain.forced]
+        if forced:
+            evidence["forced_mass"] = forced[0] if len(forced) == 1 else forced
         if known:
             evidence["rationale"] = shortened(known[0][0].text)
         attempts = max((chain.attempts for chain, _ in known), default=1)

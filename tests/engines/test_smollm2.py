@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import adjudge
+from adjudge.cli import demo_judges
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine, Generation, LabelLogprobs, Sampling
 from adjudge.engines.loading import engine_of
@@ -76,3 +78,29 @@ def test_what_is_lacking_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatc
         engine_of("smollm2")
     assert not list((tmp_path / "models").iterdir())
     smollm2.smollm2_folder.cache_clear()
+
+
+def demo(capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert demo_judges.judge(as_json=True) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_demo_asks_it(engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = demo_judges.judged_rows()
+    assert [row["good"] for row in rows] == [True, False] * 5
+    monkeypatch.setattr(demo_judges, "judged_rows", lambda: rows[:2])
+    monkeypatch.setattr(demo_judges, "_SCORERS", {"genrm": demo_judges._SCORERS["genrm"]})
+    made = demo(capsys)
+    right, wrong = (row["scores"]["genrm"] for row in made["rows"])
+    assert 0 < wrong["value"] < right["value"] < 1  # Paris against Rome
+    assert made["scorers"][0] | {"seconds": 0} == {"scorer": "genrm", "pairs": 1, "above": 1, "seconds": 0}
+    assert demo_judges.judge(as_json=False) == 0
+    assert "1 of 1" in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_the_whole_demo_reads_every_verdict(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    made = demo(capsys)
+    assert [one["scorer"] for one in made["scorers"]] == list(demo_judges._SCORERS)
+    assert [one["pairs"] for one in made["scorers"]] == [5] * 5

@@ -212,6 +212,18 @@ def test_several_places_are_filled_one_by_one_and_the_least_mass_counts() -> Non
     assert [one.choice for one in engine.samplings[1:]] == [("yes", "no"), ("good", "bad")]
 
 
+def test_half_a_verdict_in_the_text_does_not_spoil_the_one_that_is_asked_for() -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    engine.answers = lambda prompt, index: "0a1b2c3d 1"
+    read = Fillable(
+        lambda text, nonce="", /: keyed_lines(text, "0a1b2c3d", ("1",), ("yes", "no")),
+        lambda nonce: Blank.of_lines("0a1b2c3d", {"1": ("yes", "no")}),
+    )
+    (answer,) = asyncio.run(ask(engine, [prompt("x")], Sampling(), read, retry=FORCED))
+    assert isinstance(answer, Answer)
+    assert (answer.value, answer.forced) == ({"1": "yes"}, True)
+
+
 def test_places_that_must_differ_leave_the_last_no_choice() -> None:
     engine = Choosing(lambda choice: choice[-1], 0.8)
     numbers = ("1", "2", "3")

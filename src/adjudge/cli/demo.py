@@ -1,6 +1,6 @@
 """`adjudge demo`: ten small answers that come with the package, and what the math scorer says about them.
 
-`adjudge demo train` (`demo_training`) has a policy learn from that scorer.
+`adjudge demo judge` (`demo_judges`) asks a small model, and `adjudge demo train` (`demo_training`) has a policy learn.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import tyro
 
@@ -26,13 +26,17 @@ Next:
   {adjudge} demo --save demo.jsonl
   {adjudge} label demo.jsonl scores.jsonl --scorer math
   {adjudge} check demo.jsonl --scorer math
+  {adjudge} demo judge
   {adjudge} demo train"""
+
+What: TypeAlias = Literal["scores", "judge", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoCommand:
     """Score ten small answers that come with the package, and say why.
 
+    adjudge demo judge: five scorers that ask a model, SmolLM2, offline.
     adjudge demo train: a tiny policy learns to add from its verdicts.
 
     With --lesson it learns from other rewards:
@@ -44,8 +48,8 @@ class DemoCommand:
     Exit code: 0, or 2 when a file cannot be written.
     """
 
-    what: Annotated[Literal["scores", "train"], tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT]")] = "scores"
-    """scores or train."""
+    what: Annotated[What, tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT]")] = "scores"
+    """scores, judge or train."""
 
     lesson: Literal["sums", "steps", "code", "hacked", "guarded"] = "sums"
     """What the policy learns."""
@@ -76,6 +80,10 @@ class DemoCommand:
             from adjudge.cli.demo_training import train
 
             return train(self)
+        if self.what == "judge":
+            from adjudge.cli.demo_judges import judge
+
+            return judge(self.as_json)
         if self.save:
             self._save(Path(self.save))
             return exits.FINE

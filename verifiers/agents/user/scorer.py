@@ -303,7 +303,7 @@ class SimulatedUserScorer(ModelScorer):
         def prompt(moment: Moment) -> Rendered:
             return self.render(template, {**moment.values(), "most": str(moment.most)})
 
-        return await self.seeded(moments, prompt, read)
+        return await self.seeded(moments, prompt, read.__call__)  # without its blank: no feeling is forced
 
     async def seeded(
         self, moments: Sequence[Moment], prompt: Callable[[Moment], Rendered], read: Reader[T]
