@@ -1,22 +1,26 @@
-"""A policy that writes suffixes, trained by the trainer's own advantages and losses on what a scorer pays.
+"""Policies that write suffixes, trained by the trainer's own advantages and losses on what a scorer pays.
 
 The policy has a distribution over the words for each position of the suffix and nothing else, so it learns within some
 hundred questions.  Each step draws a group of suffixes, asks about them, and takes advantages within the group
 (`leave one out`) and the plain policy gradient with a bonus for entropy.  Every suffix of a group is a question; one
 that was asked before costs nothing, and a policy that has narrowed until it asks nothing new begins anew.
+
+`UniversalPolicy` learns one suffix for all rows, as Universal Adversarial Suffixes does (no code was released): by PPO,
+on the mean of what some rows pay, each less what it pays without a suffix.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from adjudge.evals.attacks.attacker import Attacker, Queries
-from adjudge.evals.attacks.attackers import LENGTH, suffix
+from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Queries
+from adjudge.evals.attacks.attackers import LENGTH, ROWS, asked, levels, means, suffix
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import LeaveOneOut
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
@@ -31,7 +35,15 @@ OBJECTIVE = Objective(
     rule=LeaveOneOut(normalize=True),
     policy=PolicyLoss(surrogate="plain", aggregation="sequence_sum", entropy_coef=0.02),
 )
-"""What the policy learns by."""
+"""What the policy of a row learns by."""
+
+PPO = Objective(
+    rule=LeaveOneOut(normalize=True),
+    policy=PolicyLoss(surrogate="clipped", aggregation="sequence_sum", entropy_coef=0.02),
+)
+"""What the policy of all rows learns by."""
+
+_PASSES = 4  # over the suffixes of a step
 
 
 class SuffixPolicy(Attacker):
@@ -53,7 +65,7 @@ async def _episode(words: tuple[str, ...], queries: Queries, chance: torch.Gener
     optimizer = torch.optim.Adam([logits], lr=_RATE)
     stale = 0
     while stale < _STALE:
-        drawn = torch.multinomial(logits.detach().softmax(dim=1), _GROUP, replacement=True, generator=chance).T
+        drawn = _drawn(logits, chance)
         before = queries.used
         values = await queries.ask([suffix([words[at] for at in row]) for row in drawn.tolist()])
         stale = stale + 1 if queries.used == before else 0
@@ -64,15 +76,55 @@ async def _episode(words: tuple[str, ...], queries: Queries, chance: torch.Gener
         optimizer.step()
 
 
-def suffix_loss(logits: Tensor, drawn: Tensor, groups: Groups) -> Tensor:
-    """Return the loss of a step."""
+class UniversalPolicy(JointAttacker):
+    """Learn a distribution over suffixes of eight positions for all rows."""
+
+    name: ClassVar[str] = "rl_universal"
+
+    async def search(self, queries: Sequence[Queries], rng: random.Random) -> None:
+        """Ask about what the policy draws and learn from it, until every row is over or nothing new is asked."""
+        level = await levels(queries)
+        shared = set.intersection(*(set(each.words) for each in level)) if level else set()
+        words = ("", *(word for word in queries[0].words if word in shared))
+        chance = torch.Generator().manual_seed(rng.getrandbits(63))
+        logits = torch.zeros((LENGTH, len(words)), requires_grad=True)
+        optimizer = torch.optim.Adam([logits], lr=_RATE)
+        stale = 0
+        while stale < _STALE and (left := [each for each in level if not each.over]):
+            drawn, before = _drawn(logits, chance), sum(each.used for each in level)
+            rows = rng.sample(left, k=min(ROWS, len(left)))
+            rises = means(rows, await asked(rows, [suffix([words[at] for at in one]) for one in drawn.tolist()]), level)
+            stale = stale + 1 if sum(each.used for each in level) == before else 0
+            if not rises:  # each of these rows is won or spent
+                continue
+            groups = Groups.of([rise if math.isfinite(rise) else None for rise in rises], [0] * _GROUP)
+            old = _logp(logits.detach(), drawn)
+            for _ in range(_PASSES):
+                optimizer.zero_grad(set_to_none=True)
+                torch.autograd.backward(suffix_loss(logits, drawn, groups, PPO, old))
+                optimizer.step()
+
+
+def _drawn(logits: Tensor, chance: torch.Generator) -> Tensor:
+    return torch.multinomial(logits.detach().softmax(dim=1), _GROUP, replacement=True, generator=chance).T
+
+
+def _logp(logits: Tensor, drawn: Tensor) -> Tensor:
+    return logits.log_softmax(dim=1).expand(len(drawn), -1, -1).gather(2, drawn.unsqueeze(2)).squeeze(2)
+
+
+def suffix_loss(
+    logits: Tensor, drawn: Tensor, groups: Groups, objective: Objective = OBJECTIVE, old: Tensor | None = None
+) -> Tensor:
+    """Return the loss of a step; `old` are the log-probabilities with which the suffixes were drawn, if not these."""
     logp = logits.log_softmax(dim=1)
     entropy = -(logp.exp() * logp).sum(dim=1)
     batch = TokenBatch(
-        logp=logp.expand(len(drawn), -1, -1).gather(2, drawn.unsqueeze(2)).squeeze(2),
+        logp=_logp(logits, drawn),
         mask=torch.ones(drawn.shape, dtype=torch.bool),
-        advantages=torch.from_numpy(OBJECTIVE.advantages(groups)).float(),
-        counted=torch.from_numpy(OBJECTIVE.counted(groups)),
+        advantages=torch.from_numpy(objective.advantages(groups)).float(),
+        counted=torch.from_numpy(objective.counted(groups)),
+        old_logp=old,
         entropy=entropy.expand(len(drawn), -1),
     )
-    return OBJECTIVE.loss(batch).loss
+    return objective.loss(batch).loss

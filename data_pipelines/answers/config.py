@@ -33,11 +33,29 @@ class SampleConfig(JobConfig):
     """Column of the prompt: text or chat turns; without one, the usual names are tried.
     A last turn of the assistant's is gone on with."""
 
-    ask: str = ""
-    """What is asked in place of the prompt: a text with names of columns in braces, as in "Solve it: {question}"."""
-
     id_column: str = ""
     """Column of the id, for --rows; without one, the usual names are tried, and then the number of the row counts."""
+
+    template: tuple[str, ...] = ()
+    """What is asked in place of the row's prompt: a text with columns in it, as in "Solve it: {{question}}", or a
+    prompt file (.prompt) whose fields are columns. Given several times, each row draws one."""
+
+    scorer: str = ""
+    """Keep only answers that it passes, each judged by itself: a name, or a spec as YAML or JSON text."""
+
+    pass_score: float = 1.0
+    """Least score of an answer that passes."""
+
+    again: tuple[str, ...] = ()
+    """The same for an answer that does not pass, with the fields `previous`, that answer, and `earlier`, what came
+    before it; the next one is written below it. Of several, each round draws one of those whose fields are there; one
+    with the field `reference` is for the last round."""
+
+    rounds: Annotated[int, Range(ge=1)] = 2
+    """Most rounds of --again."""
+
+    reference_column: str = ""
+    """Column of what the scorer checks against; without one, the usual names are tried."""
 
     response_column: str = "response"
     """Column that answers are written to; beside it stands `finish_reason`, of another one `COLUMN_finish_reason`."""
@@ -63,8 +81,10 @@ class SampleConfig(JobConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sampling()
-        if self.ask and self.prompt_column:
-            raise ValueError("--ask and --prompt-column are both given; leave one out")
+        if self.again and not self.scorer:
+            raise ValueError("--again goes on from answers that do not pass; name who says so with --scorer")
+        if self.scorer and self.n > 1 and not self.rows:
+            raise ValueError(f"--scorer keeps some of the {self.n} answers, and a list has all; add --rows")
 
     def sampling(self) -> Sampling:
         """Return how answers are drawn."""

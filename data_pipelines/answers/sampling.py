@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
+from adjudge.data_pipelines.answers.asking import Templates
 from adjudge.data_pipelines.answers.config import SampleConfig
+from adjudge.data_pipelines.steps.labeling import single_scorer
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
-from adjudge.engines.interface import Completion, Engine, Fault
+from adjudge.engines.interface import Completion, Engine, Fault, Prompt
 from adjudge.io.columns import MISSING, Choice, Column, no_column
-from adjudge.io.jobs.engines import engine_named
+from adjudge.io.jobs.engines import engine_named, scores_of
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, fingerprint_of
-from adjudge.io.values import Text, is_chat, prompt_of
+from adjudge.io.values import Text, is_chat, prompt_of, reference_of
+from adjudge.protocol import Sample
+from adjudge.runtime.contract import validate_sample
 
 _ID, _GROUP = "id", "group"
-_PLACE: Final = re.compile(r"\{([A-Za-z_][\w.]*)\}")  # other braces are the text's own, as in \\boxed{}
 
 
 def make_sample(
@@ -46,6 +49,9 @@ class _Sampler:
 
     def __init__(self, config: SampleConfig, completer: EngineCompleter) -> None:
         self._config, self._completer = config, completer
+        self._templates = Templates.of(config, completer.engine)
+        self._scorer = single_scorer(config.scorer) if config.scorer else None
+        self._reference: Column | None = None
         self._prompt = Column(config.prompt_column or "prompt")
         name = config.response_column
         self._finish = "finish_reason" if name == "response" else f"{name}_finish_reason"
@@ -54,8 +60,10 @@ class _Sampler:
     @property
     def fingerprint(self) -> str:
         """The options and the engine."""
-        options = {name: value for name, value in self._config.own_options().items() if name != "engine"}
-        return fingerprint_of(self.name, options, self._completer.fingerprint)
+        named = {"engine": "", "template": (), "scorer": "", "again": ()}  # with what they stand for, below
+        options = {**self._config.own_options(), **named}
+        judge = self._scorer.fingerprint if self._scorer else ""
+        return fingerprint_of(self.name, options, self._completer.fingerprint, self._templates.digests, judge)
 
     @property
     def fields(self) -> Mapping[str, Kind]:
@@ -80,37 +88,35 @@ class _Sampler:
                     f"the input has a column {name!r} already, which the answers would overwrite; name another one "
                     "with --response-column, or rename it"
                 )
-        if config.ask:
-            for name in _PLACE.findall(config.ask):
-                Choice(columns, first, closed=bool(columns), flag=lambda _: "--ask").given("ask", name)
-            return self._found_id(choice)
         prompt = choice.pick("prompt", config.prompt_column)
-        if prompt is None and (columns or first):
+        if prompt is None and (columns or first) and (self._scorer or not config.template):
             raise ValueError(no_column("prompt", choice.known))
         self._prompt = prompt or self._prompt
+        if self._scorer or self._templates.reads("reference"):
+            self._reference = choice.reference(config.reference_column)
+        self._templates.check(choice, prompt, self._reference)
         if not config.prompt_column and any(_is_begun(self._prompt.of(row)) for row in first):
             raise ValueError(
                 f"chats in {self._prompt.name!r} end with the assistant's turn; name their prompts with --prompt-column"
                 ", or that column itself to have the turn gone on with"
             )
-        return self._found_id(choice)
-
-    def _found_id(self, choice: Choice) -> tuple[str, ...]:
-        if self._config.rows:
-            self._id = choice.pick("id", self._config.id_column) or self._id
+        if config.rows:
+            self._id = choice.pick("id", config.id_column) or self._id
         return tuple(choice.notes)
 
     async def make(self, unit: Unit) -> Made:
         """Return a row with its answers."""
         (row,), account = unit.rows, Account()
         try:
-            said = await self._answers(row, account)
+            said = await self._answers(row, unit.first, account)
         except DroppedError as error:
             account.drop(error.reason)
             return account.made([])
         name = self._config.response_column
         texts, ends = [self._said(one) for one in said], [one.finish_reason for one in said]
         if not self._config.rows:
+            if not said:
+                return account.made([])
             one = self._config.n == 1
             return account.made([{**row, name: texts[0] if one else texts, self._finish: ends[0] if one else ends}])
         known = self._id.of(row)
@@ -122,9 +128,56 @@ class _Sampler:
         ]
         return account.made(made)
 
-    async def _answers(self, row: Mapping[str, Any], account: Account) -> Sequence[Completion]:
-        prompt = self._text(row)
-        drawn = await self._completer.complete(prompt, "", first=0, n=self._config.n)
+    async def _answers(self, row: Mapping[str, Any], number: int, account: Account) -> Sequence[Completion]:
+        mark = f"{self._config.seed}/{number}"
+        prompt = self._templates.asked(row, mark) if self._config.template else self._text(row)
+        said = await self._drawn(prompt, self._config.n, account)
+        if self._scorer is None:
+            return said
+        judged = self._text(row)
+        passed = []
+        for at, one in enumerate(said):
+            try:
+                passed.append(await self._passed(row, judged, one, f"{mark}/{at}", account))
+            except DroppedError as error:  # of this answer alone
+                account.drop(error.reason)
+        return passed
+
+    async def _passed(
+        self, row: Mapping[str, Any], prompt: Text, said: Completion, mark: str, account: Account
+    ) -> Completion:
+        """Return an answer that passes, below all that led to it; `DroppedError` where no round brought one.
+
+        Each round is judged by what it wrote itself: it ends with an answer of its own.
+        """
+        assert self._scorer is not None
+        reference = reference_of(self._reference.of(row)) if self._reference else None
+        texts: list[str] = []
+        for round_ in range(self._config.rounds + 1 if self._config.again else 1):
+            if round_:
+                later = {"previous": texts[-1], "earlier": "\n\n".join(texts[:-1]) or None}
+                last = round_ == self._config.rounds
+                asked = self._templates.asked(row, f"{mark}/{round_}", later, last=last)
+                (said,) = await self._drawn(asked, 1, account)
+                account.counts["further_rounds"] += 1
+            texts.append(said.text)
+            sample = Sample(
+                prompt=prompt, response=said.text, reference=reference, id=mark, finish_reason=said.finish_reason
+            )
+            try:
+                validate_sample(self._scorer, sample)
+            except ValueError as error:
+                raise DroppedError("bad_sample") from error
+            (score,) = await scores_of(self._scorer, [sample])
+            account.cost += score.cost
+            if score.value is None:  # not known to be wrong, which a further round would tell the model
+                raise DroppedError("unjudged")
+            if score.value >= self._config.pass_score:
+                return replace(said, text="\n\n".join(texts))
+        raise DroppedError("not_passed")
+
+    async def _drawn(self, prompt: Prompt, n: int, account: Account) -> Sequence[Completion]:
+        drawn = await self._completer.complete(prompt, "", first=0, n=n)
         if isinstance(drawn, Fault):
             raise DroppedError("too_long" if drawn.too_long else "generation_failed")
         account.cost += drawn.cost
@@ -142,8 +195,6 @@ class _Sampler:
         return f"<think>\n{one.reasoning}\n</think>\n\n{one.text}" if thought else one.text
 
     def _text(self, row: Mapping[str, Any]) -> Text:
-        if self._config.ask:
-            return _PLACE.sub(lambda place: _filling(row, place[1]), self._config.ask)
         try:
             prompt = prompt_of(self._prompt.of(row), self._prompt.name)
         except ValueError as error:
@@ -153,14 +204,6 @@ class _Sampler:
         if not self._config.chat and not isinstance(prompt, str):
             raise DroppedError("chat_prompt")
         return prompt
-
-
-def _filling(row: Mapping[str, Any], name: str) -> str:
-    """What stands in a column, as text."""
-    value = Column(name).of(row)
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
-        raise DroppedError("bad_prompt")
-    return str(value)
 
 
 def _is_begun(prompt: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, TokenKind
 from adjudge.io.jobs.config import JobConfig
-from adjudge.options import Range
+from adjudge.options import Options, Range
 from adjudge.response_weights import Keeping
 
 
@@ -197,6 +197,9 @@ class FilterConfig(HygieneConfig):
     pass_score: float = 0.5
     """passed, guessed, persistent: a score of at least this is right."""
 
+    max_score: float | None = None
+    """passed: a response with a higher score is left out as well, such as one that is too likely (BFS-Prover-V2)."""
+
     guessed_times: Annotated[int, Range(ge=1)] = 1
     """guessed: so many right tries show that a prompt can be guessed."""
 
@@ -222,3 +225,18 @@ class FilterConfig(HygieneConfig):
             raise ValueError("--rule persistent and --round-column go together; give both or neither")
         if (self.rule == "guessed") != bool(self.guesses):
             raise ValueError("--rule guessed and --guesses go together; give both or neither")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureConfig(Options, what="--"):
+    """Find the mixture of sources that is expected to train best, by the scores of a few short runs (MoDoMoDo).
+
+    The score is fitted as a quadratic function of the shares, whose largest value is told.  m sources need
+    m (m + 1) / 2 runs or more.
+    """
+
+    runs: str
+    """A file with a row for each run: in `weights` a mapping from sources to shares, which sum to 1, and the score."""
+
+    score_column: str = "score"
+    """Column of the score of the model that came out."""

@@ -206,7 +206,7 @@ class _PassedFilter(Sieve[FilterConfig]):
     """Keeps responses by their own scores."""
 
     name = "filter passed"
-    uses = ("score_column", "pass_score")
+    uses = ("score_column", "pass_score", "max_score")
     why: Mapping[str, Kind] = {"score": "number"}
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -218,6 +218,9 @@ class _PassedFilter(Sieve[FilterConfig]):
         score = self._scores.one(row)
         if score is None:
             return Verdict(reason="unknown_score")
+        most = self.config.max_score
+        if most is not None and score > most:
+            return Verdict(reason="too_high", columns={"score": score})
         return KEPT if score >= self.config.pass_score else Verdict(reason="not_passed", columns={"score": score})
 
 

@@ -120,11 +120,15 @@ class StepsConfig(GrowthOptions, JobConfig):
     ridge: Annotated[float, Range(gt=0)] = 1.0
     """Ridge of the regression (spa), in trajectories."""
 
+    factors: str = ""
+    """A Python file with factors(prompt, turns), which returns a list of numbers for each turn (spa): what final
+    rewards are explained by, in the place of words. It runs in a sandbox."""
+
     tree_searches: Annotated[int, Range(ge=1)] = 100
     """Most wrong rollouts that a tree searches; most rounds of mcts; proofs that rmax_ts draws."""
 
     tree_rule: GrowthRule = "uct"
-    """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL) or puct (AlphaZero)."""
+    """Which step is followed (mcts): uct (ReST-MCTS*), vm_mcts (ReST-RL), puct (AlphaZero) or best_first."""
 
     ends: str = r"\\boxed\{|####|[Ff]inal [Aa]nswer"
     """A pattern that the last step of a solution holds (mcts); a step behind which nothing is added is the last one
@@ -196,6 +200,8 @@ class StepsConfig(GrowthOptions, JobConfig):
             re.compile(self.ends)
         except re.error as error:
             raise ValueError(f"--ends is {self.ends!r}, which is no regular expression: {error}") from error
+        if self.factors and (self.method != "spa" or self.rule != "regression"):
+            raise ValueError("--factors is for the method spa and the rule regression; leave it out")
         if self.method == "spa" and not self.outcome_column:
             raise ValueError("the method spa explains final rewards; name their column with --outcome-column")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from adjudge.options import Options, Range
 
-Rule: TypeAlias = Literal["puct", "uct", "vm_mcts"]
+Rule: TypeAlias = Literal["puct", "uct", "vm_mcts", "best_first"]
 """Which child is followed; `tree_search` has the formulas and their sources."""
 
 
@@ -39,8 +39,9 @@ GROWTHS: Mapping[Rule, Growth] = {
     "puct": Growth(rule="puct", c=0.5, expand=4),
     "uct": Growth(rule="uct", c=0.7, expand=3, roll_steps=3),
     "vm_mcts": Growth(rule="vm_mcts", c=0.2, expand=5, keep=3),
+    "best_first": Growth(rule="best_first", c=0.0, expand=4),
 }
-"""The rules with their published numbers; those of `puct` are ours."""
+"""The rules with their published numbers; those of `puct`, and the steps of `best_first`, are ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,8 @@ class GrowthOptions(Options):
     """Options of a tree that a guide leads, as commands have them."""
 
     tree_rule: Rule = "puct"
-    """Which step is followed (mcts): puct (AlphaZero), uct (ReST-MCTS*) or vm_mcts (ReST-RL)."""
+    """Which step is followed (mcts): puct (AlphaZero), uct (ReST-MCTS*), vm_mcts (ReST-RL), or best_first,
+    the one with the largest value of all that were drawn."""
 
     c_puct: Annotated[float | None, Range(ge=0)] = None
     """Weight of prefixes that were seldom visited (mcts); without it 0.5 for puct, 0.7 for uct, 0.2 for vm_mcts."""

@@ -72,13 +72,13 @@ def maker_of(
     other = _completer(config, config.prover, "--prover", prover) if prover is not None or config.prover else None
     judge = None
     if critic is not None or config.critic:
-        judge = _scorer(critic if critic is not None else config.critic)
+        judge = single_scorer(critic if critic is not None else config.critic)
     elif config.method == "consensus":
         raise ValueError("the method consensus needs a judge of steps; name a scorer with --critic")
     return StepLabeller(
         Tools(
             config=config,
-            ends=Ends(scorer=_scorer(scorer if scorer is not None else named), pass_at=config.pass_at),
+            ends=Ends(scorer=single_scorer(scorer if scorer is not None else named), pass_at=config.pass_at),
             completer=completer,
             prover=other,
             critic=judge,
@@ -107,7 +107,8 @@ def _completer(config: StepsConfig, named: str, flag: str, given: Engine | None)
     return EngineCompleter(engine=engine, sampling=sampling, chat=config.chat)
 
 
-def _scorer(spec: Any) -> Scorer:
+def single_scorer(spec: Any) -> Scorer:
+    """Return a scorer by name or spec; `ValueError` if it needs several answers at once."""
     from adjudge.scoring import registry
 
     scorer = registry.load(spec)

@@ -10,6 +10,7 @@ A round follows one child after the other to a prefix without children, draws it
 | `puct` | Q + c P sqrt(N) / (1 + n) | the highest new value; Q is the mean of those, stretched to [0, 1] |
 | `uct` | V + c sqrt(2 ln N / n), or V + 1 before the first visit | V is the mean of the children's V by their visits |
 | `vm_mcts` | Q + c sqrt((1 + ln N) / (0.1 + n)) | all of the new values; Q is their mean |
+| `best_first` | of the whole tree, the value | nothing |
 
 N and n are visits of the parent and of the child, P the share of draws that were this child.  `puct` is AlphaZero's.
 `uct` is that of ReST-MCTS* (arXiv 2406.03816; THUDM/ReST-MCTS at 643d63b: c 0.7, three steps, and then up to three more
@@ -133,7 +134,7 @@ class Writer:
     def _longer(self, path: Path, one: Completion) -> Path:
         """A path with a step more; one that nothing was added to has ended before."""
         steps, tokens = path.steps + 1, path.tokens + one.tokens
-        if not one.text.strip():
+        if not one.text.strip() and one.finish_reason != "length":  # a step of one token may be a blank
             return Path(text=path.text, steps=path.steps, tokens=tokens, ended=True)
         done = self.ends.search(one.text) is not None
         cut = not done and (steps >= self.max_steps or tokens >= self.max_tokens)
@@ -308,6 +309,9 @@ class Tree:
     def _selected(self) -> Node:
         """The prefix without children that the rule leads to."""
         node = self.root
+        if self.growth.rule == "best_first":
+            waiting = [one for one in _leaves(node) if not one.closed and not one.children]
+            return max(waiting, key=lambda one: one.value, default=node)
         while open_ones := [child for child in node.children if not child.closed]:
             node = max(open_ones, key=self._merit)  # of equal ones, the first
         return node
@@ -323,6 +327,8 @@ class Tree:
             case "uct":
                 urge = c * math.sqrt(2 * math.log(parent.visits) / child.visits) if child.visits else 1.0
                 return child.value + urge
+            case "best_first":
+                return child.value
             case "vm_mcts":
                 return child.quality + c * math.sqrt((1 + math.log(parent.visits)) / (0.1 + child.visits))
 

@@ -6,9 +6,10 @@ What each turn contributed is found by regression over many trajectories (SPA-RL
 
 `w` is found by least squares with a small ridge, and w . x is the turn's contribution, its value.  x counts a turn's
 words in hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the
-same sum and loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text.  The sum
-of the values up to a turn is the reward that the trajectory so far lets expect; where all rewards lie in [0, 1] it is
-the turn's label, cut off at 0 and 1, and else there is none.
+same sum and loss.  With `factors` x is what a program says of the turn (LaRe, arXiv 2412.11120).  Weights that judge a
+prompt are fitted without it: prompts fall into folds by their text.  The sum of the values up to a turn is the reward
+that the trajectory so far lets expect; where all rewards lie in [0, 1] it is the turn's label, cut off at 0 and 1, and
+else there is none.
 
 The released data step gives every turn of a trajectory the reward less the mean reward of the prompt's other
 trajectories instead.  That is `centred`, which has no labels.
@@ -16,16 +17,18 @@ trajectories instead.  That is `centred`, which has no labels.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from adjudge.data_pipelines.steps.config import StepsConfig
+from adjudge.data_pipelines.steps.factors import FactorProgram, FactorsError
 from adjudge.data_pipelines.steps.rollouts import Spending, StepLabels
 from adjudge.data_pipelines.steps.solutions_in_rows import Solution, SolutionReader
 from adjudge.data_pipelines.steps.step_labeller import FIELDS, made_of, row_of, steps_fingerprint
@@ -50,6 +53,11 @@ def features(turn: str) -> Numbers:
     return counts
 
 
+def hashed_words(prompt: str, turns: Sequence[str]) -> Numbers:
+    """Return the features of each turn, (turns, CELLS + 1)."""
+    return np.array([features(turn) for turn in turns])
+
+
 def fold_of(prompt: str) -> int:
     """Return the fold of a prompt."""
     return hashlib.blake2s(prompt.encode("utf-8", "replace"), digest_size=4).digest()[0] % FOLDS
@@ -60,14 +68,15 @@ class Contributions:
 
     Args:
         ridge: added to the diagonal, in units of trajectories; above 0.
+        features: the numbers of each turn of a trajectory, (turns, width), of its prompt and turns.
     """
 
-    def __init__(self, ridge: float = 1.0):
+    def __init__(self, ridge: float = 1.0, features: Callable[[str, Sequence[str]], Numbers] = hashed_words):
         if not ridge > 0:
             raise ValueError(f"the ridge is {ridge!r}; it must be above 0, or the weights are not determined")
         self._ridge = ridge
-        self._squares = np.zeros((FOLDS, CELLS + 1, CELLS + 1))
-        self._products = np.zeros((FOLDS, CELLS + 1))
+        self._features = features
+        self._squares, self._products = np.zeros((FOLDS, 0, 0)), np.zeros((FOLDS, 0))
         self._weights: dict[int, Numbers] = {}
         self.trajectories = 0
 
@@ -75,8 +84,11 @@ class Contributions:
         """Learn from a trajectory with its final reward."""
         if not turns:
             return
-        summed = np.sum([features(turn) for turn in turns], axis=0)
+        summed = self._features(prompt, turns).sum(axis=0)
         fold = fold_of(prompt)
+        if not self.trajectories:
+            self._squares = np.zeros((FOLDS, len(summed), len(summed)))
+            self._products = np.zeros((FOLDS, len(summed)))
         self._squares[fold] += np.outer(summed, summed)
         self._products[fold] += reward * summed
         self.trajectories += 1
@@ -90,9 +102,9 @@ class Contributions:
             squares = self._squares[others].sum(axis=0)
             if not squares.any():
                 return None
-            squares += self._ridge * np.eye(CELLS + 1)
+            squares += self._ridge * np.eye(squares.shape[0])
             self._weights[fold] = np.linalg.solve(squares, self._products[others].sum(axis=0))
-        return [float(features(turn) @ self._weights[fold]) for turn in turns]
+        return [float(one) for one in self._features(prompt, turns) @ self._weights[fold]]
 
 
 class Centred:
@@ -126,20 +138,29 @@ class TurnLabeller:
     def __init__(self, config: StepsConfig):
         self._config = config
         self._reader = SolutionReader(config)
+        self._factors = FactorProgram(config.factors) if config.factors else None
         self._begin()
 
     def _begin(self) -> None:
-        self._contributions, self._centred = Contributions(self._config.ridge), Centred()
+        self._contributions = Contributions(self._config.ridge, self._factors or hashed_words)
+        self._centred = Centred()
         self._shares = True  # all rewards so far lie in [0, 1]
 
     @property
     def fingerprint(self) -> str:
-        """The options; there are no models."""
-        return steps_fingerprint(self._config, [])
+        """The options, and the program; there are no models."""
+        return steps_fingerprint(self._config, [self._factors.fingerprint] if self._factors else [])
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Look for the columns."""
+        """Look for the columns, and try the program of factors on the first trajectory."""
         self._reader.check(columns, first)
+        units = (Unit(first=at, rows=(row,)) for at, row in enumerate(first))
+        known = (one for unit in units for one in self._solutions(unit) if not isinstance(one, str))
+        if self._factors is not None and (solution := next(known, None)) is not None:
+            try:
+                self._factors(solution.problem.text, solution.cut.steps)
+            except FactorsError as error:
+                raise ValueError(f"--factors is {self._config.factors!r}: {error}; tell whoever wrote it") from error
         return ()
 
     def prepare(self, units: Iterable[Unit]) -> None:
@@ -153,7 +174,8 @@ class TurnLabeller:
                 if self._config.rule == "centred":
                     self._centred.add(solution.problem.text, solution.outcome)
                 else:
-                    self._contributions.add(solution.problem.text, solution.cut.steps, solution.outcome)
+                    with contextlib.suppress(FactorsError):  # left out, and counted, when it is labelled
+                        self._contributions.add(solution.problem.text, solution.cut.steps, solution.outcome)
 
     async def make(self, unit: Unit) -> Made:
         """Return a row's trajectories with what each turn contributed."""
@@ -182,7 +204,10 @@ class TurnLabeller:
             if gained is None:
                 return "alone"
             return StepLabels(labels=(None,) * len(steps), values=(gained,) * len(steps))
-        values = self._contributions.of(prompt, steps)
+        try:
+            values = self._contributions.of(prompt, steps)
+        except FactorsError:
+            return "bad_factors"
         if values is None:
             return "alone"
         progress = itertools.accumulate(values)

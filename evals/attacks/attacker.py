@@ -1,9 +1,10 @@
 """An attacker, the questions that it may ask about a row, and what became of it.
 
 An attacker asks `Queries.ask` about what it writes, in batches, and reads the values.  It sees the prompt and a list of
-words, and never a threshold, a reference, a good response, or why a value is what it is.  It need not end: `Over` ends
-it.  Every question is counted; a response that was asked about before is answered from memory and costs nothing.
-Questions of one batch are sent together, so all are spent where one wins; the win counts from its own place among them.
+words, and never a threshold, a reference, a good response, or why a value is what it is, unless it opens the white box.
+It need not end: `Over` ends it.  Every question is counted; a response that was asked about before is answered from
+memory and costs nothing.  Questions of one batch are sent together, so all are spent where one wins; the win counts
+from its own place among them.
 
 One that is paid because it says the right answer is answered as the bad response is, so that the search goes on.
 """
@@ -20,6 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from adjudge.evals.attacks.guard import Gold, Luck, luck
 from adjudge.evals.attacks.target import Standing, Target, Wrap
+from adjudge.protocol import Sample, Scorer
 from adjudge.runtime.contract import BrokenScorer
 
 
@@ -132,6 +134,10 @@ class Queries:
     def over(self) -> bool:
         """Whether no further question will be answered."""
         return self.won is not None or self.used >= self.allowed
+
+    def white_box(self, wrap: Wrap) -> tuple[Scorer, Sample]:
+        """Return the scorer and what it is asked about an attack, reference included, for who looks inside a model."""
+        return self._target.scorer, self._row.sample(wrap.around(self._row.base))
 
     async def ask(self, wraps: Sequence[Wrap]) -> list[float]:
         """Return the values of attacks, in order; minus infinity where the target gave no number.

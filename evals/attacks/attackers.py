@@ -262,16 +262,23 @@ class GreedyTokens(Attacker):
         while True:
             for place in rng.sample(range(LENGTH), LENGTH):
                 tried = rng.sample(words, k=min(_CANDIDATES, len(words)))
-                options = [[*current[:place], token, *current[place + 1 :]] for token in tried]
-                values = await queries.ask([suffix(tokens) for tokens in options])
-                top = max(values)
-                if top >= best:
-                    best = top
-                    current = options[rng.choice([at for at, value in enumerate(values) if value == top])]
+                current, best = await moved(queries, current, place, tried, best, rng)
+
+
+async def moved(
+    queries: Queries, current: list[str], place: int, tried: Sequence[str], best: float, rng: random.Random
+) -> tuple[list[str], float]:
+    """Return the suffix with the best of some tokens at a place, and its value; as it was where none is as good."""
+    options = [[*current[:place], token, *current[place + 1 :]] for token in tried]
+    values = await queries.ask([suffix(tokens) for tokens in options])
+    top = max(values)
+    if top < best:
+        return current, best
+    return options[rng.choice([at for at, value in enumerate(values) if value == top])], top
 
 
 _SHARED_CANDIDATES = 12  # for a position
-_ROWS = 16  # that a round asks; with fewer rows, all of them
+ROWS = 16  # that a round asks; with fewer rows, all of them
 _IDLE = 10  # passes in a row without anything new to ask, after which the search is over
 
 
@@ -282,8 +289,7 @@ class UniversalSuffix(JointAttacker):
 
     async def search(self, queries: Sequence[Queries], rng: random.Random) -> None:
         """Pass over the positions, again and again, until every row is over or there is nothing new to ask."""
-        asked = zip(queries, await _asked(queries, [BARE]), strict=True)
-        level = {each: values[0] for each, values in asked if values and math.isfinite(values[0])}
+        level = await levels(queries)
         if not level:
             return
         shared = set.intersection(*(set(each.words) for each in level))
@@ -305,18 +311,24 @@ async def _improved(
 ) -> tuple[list[str], float]:
     """Return the suffix with the best token at a place, and the mean rise that it brings; equal ones take turns."""
     left = [each for each in level if not each.over]
-    rows = rng.sample(left, k=min(_ROWS, len(left)))
+    rows = rng.sample(left, k=min(ROWS, len(left)))
     # What stands there now is asked again; where these rows know it already, it costs nothing.
     tried = dict.fromkeys([current[place], *rng.sample(words, k=min(_SHARED_CANDIDATES, len(words)))])
     options = [[*current[:place], token, *current[place + 1 :]] for token in tried]
-    means = _means(rows, await _asked(rows, [suffix(tokens) for tokens in options]), level)
-    if not means:
+    rises = means(rows, await asked(rows, [suffix(tokens) for tokens in options]), level)
+    if not rises:
         return current, 0.0
-    best = max(means)
-    return options[rng.choice([at for at, mean in enumerate(means) if mean == best])], best
+    best = max(rises)
+    return options[rng.choice([at for at, rise in enumerate(rises) if rise == best])], best
 
 
-async def _asked(queries: Sequence[Queries], wraps: Sequence[Wrap]) -> list[list[float] | None]:
+async def levels(queries: Sequence[Queries]) -> dict[Queries, float]:
+    """Return what each row is worth without an attack, where it has a number."""
+    answers = zip(queries, await asked(queries, [BARE]), strict=True)
+    return {each: values[0] for each, values in answers if values and math.isfinite(values[0])}
+
+
+async def asked(queries: Sequence[Queries], wraps: Sequence[Wrap]) -> list[list[float] | None]:
     """Return the values of the same attacks on several rows; None for a row that is over."""
 
     async def one(each: Queries) -> list[float] | None:
@@ -328,7 +340,7 @@ async def _asked(queries: Sequence[Queries], wraps: Sequence[Wrap]) -> list[list
     return list(await asyncio.gather(*(one(each) for each in queries)))
 
 
-def _means(rows: Sequence[Queries], answers: Sequence[list[float] | None], level: dict[Queries, float]) -> list[float]:
+def means(rows: Sequence[Queries], answers: Sequence[list[float] | None], level: dict[Queries, float]) -> list[float]:
     """Return the mean rise that each attack brings the rows that answered; none where no row did."""
     rises = [
         [value - level[row] for value in values]

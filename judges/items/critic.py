@@ -22,7 +22,7 @@ from adjudge.options import Count
 from adjudge.prompts.asking import Answer, Fillable, Reader
 from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Rendered
+from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -128,6 +128,7 @@ class CriticScorer(ModelScorer):
         value: what the number is: "clean", 1 if no step is wrong, else 0; "share", the share of steps that are not
             wrong; "before", the share of steps before the first wrong one.  The last two can be padded with idle steps.
         max_steps: most steps; the last one holds the rest.
+        template: the prompt, as a name or a file; "" for the critic's own.
     """
 
     name: ClassVar[str] = "critic"
@@ -140,6 +141,11 @@ class CriticScorer(ModelScorer):
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
     max_steps: Count = 100
+    template: str = ""
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the prompt that is used with these options."""
+        return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
@@ -184,7 +190,7 @@ class CriticScorer(ModelScorer):
                 "steps": _listed(steps),
                 "request": _REQUESTS[self.ask],
             }
-            return self.render(template, values)
+            return self.filled(template, values)
 
         several = self.ask == "all"
         reads = [_reader(template.form, len(one.steps), several) for one in solutions]

@@ -30,8 +30,8 @@ _UNLIKE = "the two models have different tokens for the response; the reference 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """What both models are asked: the prompt, the text, and for each token of the text its step; and how many steps."""
+class Case:
+    """What models are asked: the prompt, the text, and for each token of the text its step; and how many steps."""
 
     prompt: Prompt
     text: str
@@ -97,37 +97,14 @@ class ImplicitRewardScorer(StepScorer):
         """Return the log-ratios of each solution's steps, in order."""
         policy, reference = engine_of(self.engine), engine_of(self.reference_engine)
         tokens = await asyncio.to_thread(tokens_of, policy, self.tokenizer)
-        cases = await asyncio.to_thread(lambda: [self._case(tokens, solution) for solution in solutions])
+        cases = await asyncio.to_thread(lambda: [case_of(tokens, solution, chat=self.chat) for solution in solutions])
         prompts, texts = [case.prompt for case in cases], [case.text for case in cases]
         trained, base = await asyncio.gather(
             policy.reference_logprobs(prompts, texts), reference.reference_logprobs(prompts, texts)
         )
         return [self._judged_case(*each) for each in zip(cases, trained, base, strict=True)]
 
-    def _case(self, tokens: RowTokens, solution: Solution) -> _Case:
-        problem = solution.sample.prompt
-        prompt: Prompt = chat_before(tokens, problem)
-        if not self.chat:
-            prompt = f"{tokens.begin}{escape(problem_text(problem), special=tokens.special)}\n"
-        # The text is cut where steps begin, so that it stays known where they begin in the harmless text.
-        starts = [0, *(step.start for step in solution.steps[1:]), len(solution.text)]
-        parts = [escape(solution.text[start:end], special=tokens.special) for start, end in itertools.pairwise(starts)]
-        text = "".join(parts)
-        begins = list(itertools.accumulate(map(len, parts[:-1]), initial=0))
-        changed = tuple(
-            number
-            for number, (part, (start, end)) in enumerate(zip(parts, itertools.pairwise(starts), strict=True))
-            if part != solution.text[start:end]
-        )
-        return _Case(
-            prompt=prompt,
-            text=text,
-            owners=tuple(bisect_right(begins, start) - 1 for start in _token_starts(tokens, text)),
-            steps=len(parts),
-            changed=changed,
-        )
-
-    def _judged_case(self, case: _Case, trained: TextLogprobs | Fault, base: TextLogprobs | Fault) -> Judged | Fault:
+    def _judged_case(self, case: Case, trained: TextLogprobs | Fault, base: TextLogprobs | Fault) -> Judged | Fault:
         if isinstance(trained, Fault):
             return doubt(trained)
         if isinstance(base, Fault):
@@ -138,6 +115,31 @@ class ImplicitRewardScorer(StepScorer):
         for owner, one, other in zip(case.owners, trained.logprobs, base.logprobs, strict=True):
             sums[owner] += self.beta * (one - other)
         return Judged(reading=Reading(values=tuple(sums), cost=trained.cost + base.cost), changed=case.changed)
+
+
+def case_of(tokens: RowTokens, solution: Solution, *, chat: bool) -> Case:
+    """Return what models are asked about a solution, whose problem is shown as a chat or as a text."""
+    problem = solution.sample.prompt
+    prompt: Prompt = chat_before(tokens, problem)
+    if not chat:
+        prompt = f"{tokens.begin}{escape(problem_text(problem), special=tokens.special)}\n"
+    # The text is cut where steps begin, so that it stays known where they begin in the harmless text.
+    starts = [0, *(step.start for step in solution.steps[1:]), len(solution.text)]
+    parts = [escape(solution.text[start:end], special=tokens.special) for start, end in itertools.pairwise(starts)]
+    text = "".join(parts)
+    begins = list(itertools.accumulate(map(len, parts[:-1]), initial=0))
+    changed = tuple(
+        number
+        for number, (part, (start, end)) in enumerate(zip(parts, itertools.pairwise(starts), strict=True))
+        if part != solution.text[start:end]
+    )
+    return Case(
+        prompt=prompt,
+        text=text,
+        owners=tuple(bisect_right(begins, start) - 1 for start in _token_starts(tokens, text)),
+        steps=len(parts),
+        changed=changed,
+    )
 
 
 def _token_starts(tokens: RowTokens, text: str) -> list[int]:

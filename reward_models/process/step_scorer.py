@@ -16,7 +16,7 @@ from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, check_options
 from adjudge.prompts.scorer import guard
-from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
+from adjudge.protocol import Message, Provenance, Sample, Score, StepScore, content_text, response_text, split_reasoning
 from adjudge.responses.aggregate import (
     EDGE,
     TEMPERATURE,
@@ -26,7 +26,7 @@ from adjudge.responses.aggregate import (
     needs_probabilities,
 )
 from adjudge.responses.refine import Refinement, refine
-from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
+from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.reward_models.process.rows import Unfit
 from adjudge.reward_models.process.step_format import Reading
 
@@ -88,7 +88,8 @@ class StepScorer(ABC):
     `extra["steps"]` of a sample may hold the steps as texts; else `split` says where a step begins.
 
     Attributes:
-        split: where a step begins: "blank_line", "line", "numbered", "sentence", "list", "whole".
+        split: where a step begins: "blank_line", "line", "numbered", "sentence", "list", "whole"; at each of the
+            assistant's turns ("turn"), which takes `reasoning: keep`, and for which a flat response is one step.
         refine: what is done to the values first: "none", "clip", "delta", "clip_delta", "running_min", "gain",
             "min_form"; see `adjudge.responses.refine`.
         aggregate: how they become one number; see `adjudge.responses.aggregate`.
@@ -112,7 +113,7 @@ class StepScorer(ABC):
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = False
 
-    split: Splitting = "blank_line"
+    split: Literal["blank_line", "line", "numbered", "sentence", "list", "whole", "turn"] = "blank_line"
     refine: Refinement = "none"
     aggregate: Aggregate = "min"
     eta: float = 0.5
@@ -128,6 +129,8 @@ class StepScorer(ABC):
 
     def __post_init__(self) -> None:
         check_options(self, f"{self.name} option")
+        if self.split == "turn" and self.reasoning == "strip":
+            raise ValueError(f"{self.name} option split='turn' reads turns as they are; set reasoning to keep")
 
     @abstractmethod
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
@@ -227,7 +230,10 @@ class StepScorer(ABC):
         if sample.finish_reason == "length" and self.truncated == "floor":
             return self._floored("truncated")
         given = sample.extra.get("steps")
-        steps = split_steps(text, self.split, most=self.max_steps + 1) if given is None else given_steps(text, given)
+        if given is None and self.split == "turn":
+            given = [text] if isinstance(sample.response, str) else _turns(sample.response)
+        how = "whole" if self.split == "turn" else self.split
+        steps = split_steps(text, how, most=self.max_steps + 1) if given is None else given_steps(text, given)
         if steps is None:
             return self._floored("bad_format", error='extra["steps"] are not the response')
         if not steps:
@@ -284,6 +290,10 @@ class StepScorer(ABC):
             evidence=evidence,
             cost=judged.reading.cost,
         )
+
+
+def _turns(response: Sequence[Message]) -> list[str]:
+    return [content_text(turn.get("content")) for turn in response if turn.get("role") == "assistant"]
 
 
 def _with_numbers(result: Judged | Fault) -> Judged | Fault:

@@ -5,9 +5,10 @@ All of them look at the *gap*: how much more the policy prefers the chosen respo
     gap = (log π(chosen) - log π(rejected)) - (log π_ref(chosen) - log π_ref(rejected)).
 
 Log-probabilities are sums over the tokens that are compared: those of a response, or, for pairs of steps, those of the
-one step in which two solutions differ (Step-DPO, arXiv 2406.18629: the steps before it belong to the
-prompt).  Functions return the losses of single pairs, (n,), of (n,) gaps; `beta` says how much a gap counts: a number,
-or one for each pair (`scaled_beta`).
+one step in which two solutions differ (Step-DPO, arXiv 2406.18629: the steps before it belong to the prompt).  `orpo`
+and `rrhf` have no reference: the first compares log-odds of means over tokens, the second the means.  Functions return
+the losses of single pairs, (n,), of (n,) gaps; `beta` says how much a gap counts: a number, or one for each pair
+(`scaled_beta`).
 """
 
 from __future__ import annotations
@@ -58,6 +59,25 @@ def reward_aware(gap: Tensor, rewards: Tensor, beta: Tensor | float = 0.1, *, sc
     target = torch.sigmoid(wanted)
     cross = target * softplus(-believed) + (1 - target) * softplus(believed)
     return cross - (target * softplus(-wanted) + (1 - target) * softplus(wanted))
+
+
+def log_odds(logprobs: Tensor) -> Tensor:
+    """Return log(p / (1 - p)) of log-probabilities below 0; where p is 1 in 32 bits, of the next number below."""
+    held = logprobs.clamp_max(-(2.0**-24))
+    return held - torch.log(-torch.expm1(held))
+
+
+def orpo(gap: Tensor, beta: Tensor | float = 0.1) -> Tensor:
+    """Return -β log σ(gap), of the gap in the log-odds of mean log-probabilities: ORPO's odds ratio (arXiv 2403.07691).
+
+    The paper adds it to the chosen responses' negative mean log-probability.
+    """
+    return beta * softplus(-gap)
+
+
+def rrhf(gap: Tensor) -> Tensor:
+    """Return max(0, -gap), of the gap in mean log-probabilities: the ranking loss of RRHF (arXiv 2304.05302)."""
+    return (-gap).clamp_min(0)
 
 
 def with_likelihood(losses: Tensor, chosen: Tensor, tokens: Tensor, *, weight: float = 0.05) -> Tensor:
@@ -142,12 +162,14 @@ class PolicyObjective(SpanModel):
         `reference` are summed log-probabilities under the reference, (2 pairs,), zeros for none; `margins` of rewards
         or advantages, (pairs,), are no numbers where the loss reads none.
         """
-        policy = self.logprobs(input_ids, attention_mask, tokens)
+        policy = said = self.logprobs(input_ids, attention_mask, tokens)
+        if self._loss.per_token:
+            policy = log_odds(said / sizes) if self._loss.name == "orpo" else said / sizes
         chosen, rejected = policy[0::2], policy[1::2]
         gap = chosen - rejected - (reference[0::2] - reference[1::2])
         losses = self._losses(gap, margins)
         if self._likelihood:
-            losses = with_likelihood(losses, chosen, sizes[0::2], weight=self._likelihood)
+            losses = with_likelihood(losses, said[0::2], sizes[0::2], weight=self._likelihood)
         moved = chosen.detach() - reference[0::2]
         return {
             "loss": (losses * weights).sum(),
@@ -172,4 +194,8 @@ class PolicyObjective(SpanModel):
                 return step_apo(gap, margins, beta)
             case "reward_aware":
                 return reward_aware(gap, margins, beta, scale=loss.scale)
+            case "orpo":
+                return orpo(gap, beta)
+            case "rrhf":
+                return rrhf(gap)
         return dpo(gap, beta, smoothing=loss.noise)

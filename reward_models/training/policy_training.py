@@ -123,9 +123,10 @@ class _PolicyTraining(Training[PolicyTraining, Pair]):
         moved = self._said(model, self.held) - self.before[1]
         sizes = np.array([[span.size for span in unit.spans] for unit in self.held], float)
         clusters = [unit.cluster for unit in self.held]
+        rewards = moved / sizes if self.config.loss.per_token else self.config.loss.beta * moved
         rewarded = [
             Rewarded(example=unit.example, rewards=two[:, None], lengths=lengths, cluster=unit.cluster)
-            for unit, two, lengths in zip(self.held, self.config.loss.beta * moved, sizes, strict=True)
+            for unit, two, lengths in zip(self.held, rewards, sizes, strict=True)
         ]
         reached, rules = pair_measures(RewardedPairs.of(rewarded))
         more = {

@@ -7,8 +7,9 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
-from experiments.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
+from experiments.suffix_policy import OBJECTIVE, PPO, SuffixPolicy, UniversalPolicy, suffix_loss
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
 from adjudge.evals.attacks.attacker import Attempt, Limits, Over, Queries, attack
@@ -135,3 +136,50 @@ def test_the_loss_is_reinforce_with_the_mean_of_the_others_and_a_bonus_for_entro
     policy = OBJECTIVE.policy
     assert isinstance(policy, PolicyLoss)
     assert abs(loss.item() - (-gained / 3 - policy.entropy_coef * entropy)) < 1e-5
+
+
+class Levels(PlainScorer):
+    """Rewards on another level for each prompt, and some points for two words on all alike."""
+
+    def value(self, sample: Sample, text: str) -> float | None:
+        told = 10.0 if "c" in text and sample.id == "r0" else 0.0  # of one row alone
+        return 1_000.0 * int(str(sample.id)[1:]) + 5.0 * (" a b" in text) + told
+
+
+def test_one_suffix_is_learnt_for_all_rows_from_what_rises_in_the_mean() -> None:
+    async def run() -> list[Attempt]:
+        target = Target(Levels())
+        rows = [AttackRow(id=f"r{at}", prompt=f"p{at}", base="bad", words=("a", "b", "c", "d")) for at in range(8)]
+        found = await standings(target, rows, Goals(goal="right", right=1e9))
+        return await attack(UniversalPolicy(), target, found, Limits(budget=600), lambda what, done, of: None)
+
+    attempts = asyncio.run(run())
+    assert all(one.best is not None and " a b" in one.best.wrap.after for one in attempts)
+    assert all(1 < one.queries <= 600 for one in attempts)
+
+
+def test_the_universal_loss_is_ppos_with_the_mean_of_the_others() -> None:
+    """Each token by itself: the smaller of ratio * A and of the ratio held between 0.8 and 1.2, times A."""
+    generator = torch.Generator().manual_seed(0)
+    before, logits = (torch.randn((2, 4), generator=generator) for _ in range(2))
+    drawn = torch.tensor([[0, 1], [2, 3], [1, 1]])
+    values = np.array([1.0, 0.0, 0.5])
+    old = torch.stack([before.log_softmax(1)[range(2), row] for row in drawn])
+    loss = suffix_loss(logits, drawn, Groups.of(list(values), [0] * 3), PPO, old)
+
+    def logp(table: torch.Tensor, place: int, word: int) -> float:
+        row = table.double().numpy()[place]
+        return float(row[word] - np.log(np.exp(row).sum()))
+
+    worth = np.array([value - np.delete(values, at).mean() for at, value in enumerate(values)])
+    worth = (worth - worth.mean()) / (worth.std(ddof=1) + 1e-4)
+    gained, clipped = 0.0, 0
+    for advantage, row in zip(worth, drawn.tolist(), strict=True):
+        for place, word in enumerate(row):
+            ratio = np.exp(logp(logits, place, word) - logp(before, place, word))
+            held = min(max(ratio, 0.8), 1.2)
+            clipped += held != ratio
+            gained += min(ratio * advantage, held * advantage)
+    entropy = -np.mean([sum(np.exp(logp(logits, at, w)) * logp(logits, at, w) for w in range(4)) for at in range(2)])
+    assert clipped > 1
+    assert loss.item() == pytest.approx(-gained / 3 - 0.02 * entropy, abs=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.engines.scripted import field_of, key_of, text_of
+from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
 
 from adjudge.engines.interface import Logits, Prompt
@@ -47,6 +48,7 @@ MAT = "the cat sat on the mat"
 ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "adasearch": ({}, "",
         {"response": DECIDES, "reference": "Paris", "extra": {"kind": "decide", "direct": True}}, 1.0),
+    "agent_debug": ({}, "Wrong KEY: 2", {"response": STEPS}, 0.0),
     "arena_hard": ({}, "[[A=B]]", {"reference": "the other"}, 0.5),
     "atom_searcher": ({}, "",
         {"response": "Paris", "reference": "Paris", "extra": {"progress": 0.5, "tool_spans": []}}, -1.0),
@@ -58,6 +60,9 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "creative_writing": ({}, "Verdict KEY: good", {}, 1.0),
     "conciser": ({}, "",
         {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 4096}}, 1.75),
+    "cos_mos": (
+        {"judge": ScriptedEngine(lambda prompt, at: f"Verdict {key_of(prompt)}: 10"), "center": 1.0, "width": 0.5},
+        "", {}, 0.5 + 0.5 * math.exp(-4 * (1 - math.log(2)) ** 2)),
     "crinn": ({}, "", {"reference": {"entry_point": "f"}}, None),
     "critic_search": ({}, "KEY 1: good\nKEY 2: bad", {"response": PARIS, "reference": "Paris"}, 0.75),
     "deep_theorem": ({}, "", {"response": PROVED, "reference": "proved"}, 1.0),
@@ -85,10 +90,14 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "mt_bench": ({}, "Rating: [[7]]", {}, 7.0),
     "mt_bench_pair": ({}, "[[A]]", {"reference": "the other"}, 0.5),
     "mt_r1_zero": ({}, "", {"response": f"<think>hm</think><translate>{MAT}</translate>", "reference": MAT}, 2.0),
-    "muldimif": ({}, "KEY 1: yes", {"reference": ["a", "b"]}, 2.0),
+    "muldimif": ({}, "",
+        {"response": "ok",
+         "reference": [{"kind": "no_commas"}, {"kind": "json"}, {"kind": "words", "args": {"min": 1}}]}, 2.0),
     "nuggetizer": ({}, "KEY 1: support\nKEY 2: not_support", {"reference": {"nuggets": ["a", "b"]}}, 0.5),
     "o2_searcher": ({}, "",
         {"response": "<answer>mars\ntin</answer>", "reference": "mars tin", "extra": {"kind": "closed"}}, 1.0),
+    "optima": ({}, "",  # what cannot be read has a loss of 1000
+        {"response": "", "reference": "Paris", "group": "g", "extra": {"completion_tokens": 9}}, -0.4 + 0.9 / 1000),
     "portool": ({}, "", {"response": PARIS, "reference": "Paris", "group": "g"}, None),
     "processbench": ({}, "Wrong KEY: 2", {"response": STEPS}, 0.0),
     "prometheus": ({"rubric": "care"}, "[RESULT] 4", {}, 4.0),
@@ -106,6 +115,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "rubrics_as_rewards_implicit": ({}, "Rating KEY: 7", {"reference": ["a"]}, 0.7),
     "salu": ({}, "",
         {"response": "I don't know", "reference": {"answer": "Paris"}, "extra": {"confidence": 0.5}}, -0.5),
+    "search_r1": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "self_rewarding": ({}, "Score: 3", {}, 3.0),
     "sem": ({}, "", {"response": PARIS, "reference": "Paris", "extra": {"direct": "Rome"}}, 0.8),
     "stepsearch": ({}, "",

@@ -11,8 +11,12 @@ With len the length of a response, min and max those of its group, and right wha
 
       term = 1 - len / max_length, at least 0, where every response of the group is right, else 0
 
-The value is what `scorer` pays + weight * term.  Neither paper says the weight; 1 is ours.  Kimi k1.5 turns its term on
-late in training, which is a second run with this scorer here.
+- "optima" (Optima, `thunlp/Optima` at f9dd9be, `reward/reward.py`):
+
+      term = -len / max;  0 for all where max is 0
+
+The value is what `scorer` pays + weight * term.  The first two do not say the weight; 1 is ours.  Kimi k1.5 turns its
+term on late in training, which is a second run with this scorer here.
 
 A response without a number from `scorer`, or without a length, has none here, and the others are compared without it.
 A right answer, however long, should beat a wrong one: with 0 and 1 it does at a weight below 2 ("kimi_k15").
@@ -37,7 +41,7 @@ class GroupLength(Composite):
 
     Attributes:
         scorer: what says how good the response is.
-        rule: "kimi_k15" or "conciser"; formulas in the module's description.
+        rule: "kimi_k15", "conciser" or "optima"; formulas in the module's description.
         weight: what the term is multiplied by, above 0.
         right: the least value of `scorer` that means a right answer.
         max_length: of "conciser", the length at which the term is 0, in units.
@@ -51,7 +55,7 @@ class GroupLength(Composite):
     example: ClassVar[str] = "{group_length: {scorer: math, rule: kimi_k15}}"
 
     scorer: Scorer | Verifier
-    rule: Literal["kimi_k15", "conciser"] = "kimi_k15"
+    rule: Literal["kimi_k15", "conciser", "optima"] = "kimi_k15"
     weight: Annotated[float, Range(gt=0)] = 1.0
     right: float = 1.0
     max_length: Count = 16_384
@@ -98,6 +102,8 @@ class GroupLength(Composite):
         if self.rule == "conciser":
             return [max(0.0, 1 - length / self.max_length) if all(right) else 0.0 for length in lengths]
         low, high = min(lengths), max(lengths)
+        if self.rule == "optima":
+            return [-length / (high or 1) for length in lengths]
         if low == high:
             return [0.0] * len(lengths)
         shares = [0.5 - (length - low) / (high - low) for length in lengths]

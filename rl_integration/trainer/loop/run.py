@@ -44,11 +44,13 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
+from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.scoring import registry
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
 
@@ -222,6 +224,10 @@ class Run:
             around=None if tools is None or tools.style == "chat" else (tools.before, tools.after),
         )
         self._engine = PolicyEngine(policy, prompts)
+        tree = config.rollouts.tree
+        if isinstance(self._writer, Dialogue) and tree is not None and tree.scorer is not None:
+            with lent(self._engine):
+                self._writer.worth = registry.load(tree.scorer)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
                 check_tasks(side)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.protocol import Message, Sample
+from adjudge.protocol import Message, Sample, Scorer
 from adjudge.rl_integration.trainer.data.task import SESSION, FinishReason, Rollout, Task
 from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.chat_turns import Turns
@@ -28,6 +28,8 @@ from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConf
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown
 from adjudge.rl_integration.trainer.rollouts.user import Reply, User, hearing
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer, alike
+from adjudge.runtime.contract import score_checked
+from adjudge.runtime.loop import run_blocking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,13 @@ class Dialogue(Writer):
 
     The user, where there is one, hears each turn that ends without a call, and the last one however it ends.
 
-    "segments" forks after every turn; "random" and "uncertain" fork finished answers before some of their later turns.
+    "segments" forks after every turn; the others fork finished answers before some of their later turns.
+
+    Attributes:
+        worth: the scorer of turns that "scored" forks behind; set before it writes.
     """
+
+    worth: Scorer | None = None
 
     def __init__(
         self,
@@ -132,9 +139,24 @@ class Dialogue(Writer):
         else:
             answers = self._talked([replace(answer, leaves=1) for answer in started], talk)
             draw = random.Random(f"{seed}:nodes")
-            answers += self._talked([one for answer in answers for one in answer.forked(tree, size - 1, draw)], talk)
+            worths = self._worths(answers) if tree.kind == "scored" else [()] * len(answers)
+            forks = [
+                one
+                for answer, worth in zip(answers, worths, strict=True)
+                for one in answer.forked(tree, size - 1, draw, worth)
+            ]
+            answers += self._talked(forks, talk)
         rollouts = {answer.place: answer.done for answer in answers}
         return [done for place in range(len(tasks) * num_generations) if (done := rollouts[place]) is not None]
+
+    def _worths(self, answers: Sequence[_Answer]) -> list[list[float | None]]:
+        """What each turn of each answer is worth; an answer that the scorer cannot judge forks nowhere."""
+        if self.worth is None:
+            raise ValueError("rollouts.tree.kind is 'scored', and the scorer of turns is not open")
+        scores = run_blocking(score_checked(self.worth, [answer.sample() for answer in answers]))
+        if all(score.status == "failed" for score in scores):
+            raise RuntimeError(f"rollouts.tree.scorer judged none of {len(scores)} answers: {scores[0].reason}")
+        return [[step.value for step in score.steps] for score in scores]
 
     def _talked(self, going: list[_Answer], talk: _Talk) -> list[_Answer]:
         """Write answers to their ends, and those that they branch into."""
@@ -326,12 +348,20 @@ class _Answer:
         """Return answers that begin at the prompt, for the places that it did not become."""
         return [self._copy(place, 1, 0) for place in range(self.place + 1, self.place + self.leaves)]
 
-    def forked(self, tree: TreeConfig, count: int, draw: random.Random) -> list[_Answer]:
-        """Return so many answers that begin as this one did, before the turns that the tree's kind picks."""
+    def forked(
+        self, tree: TreeConfig, count: int, draw: random.Random, worth: Sequence[float | None] = ()
+    ) -> list[_Answer]:
+        """Return so many answers that begin as this one did, before the turns that the tree's kind picks.
+
+        `worth` are the values of its turns, for "scored"; what has none is not forked behind.
+        """
         nodes = self.nodes or ()
         later = list(range(1, len(nodes)))
         if tree.kind == "random":
             draw.shuffle(later)
+        elif tree.kind == "scored":
+            gains = {turn: -gain for turn in later[: len(worth)] if (gain := worth[turn - 1]) is not None}
+            later = sorted(gains, key=lambda turn: (gains[turn], turn))
         else:
             later.sort(key=lambda turn: (nodes[turn].logprob, turn))
         kept = [turn for turn in sorted(later[: tree.forks]) for _ in range(tree.copies)]

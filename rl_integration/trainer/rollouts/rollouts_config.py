@@ -6,7 +6,7 @@ Not covered: top-k sampling and `min_p`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.io.source import DatasetChoice
 from adjudge.options import Count, Options, Range
@@ -46,7 +46,7 @@ class SamplingConfig(Options, what="sampling option"):
             )
 
 
-Kind: TypeAlias = Literal["segments", "uncertain", "random"]
+Kind: TypeAlias = Literal["segments", "uncertain", "random", "scored"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +57,15 @@ class TreeConfig(Options, what="rollouts.tree option"):
         kind: "segments" forks after every so many tokens (TreePO, arXiv 2508.17445); "uncertain" forks finished answers
             at the tokens that were least likely (TreeRL, arXiv 2506.11902), "random" at any.  Of answers that call
             tools, turns are forked in the place of tokens: all, those of the least mean log-probability (AT2PO, arXiv
-            2601.04767), or any (Tree-GRPO, arXiv 2509.21240).
+            2601.04767), or any (Tree-GRPO, arXiv 2509.21240); "scored" those behind the turns that `scorer` gives most.
         trees: answers that begin at the prompt.
         segment: tokens between two forks; of "segments" without tools.
         width: most branches of a fork; of "segments".
         forks: tokens or turns at which each of the first answers is forked; not of "segments".
         copies: answers that go on from each of those; not of "segments".
+        scorer: a name or spec, as of a reward, of one whose score has the turns in its steps; of "scored".  With
+            {information_gain: {engine: policy}} answers fork where the right one has become likelier (SIGHT, arXiv
+            2602.11551).
     """
 
     shorthand: ClassVar[str] = "kind"
@@ -73,6 +76,15 @@ class TreeConfig(Options, what="rollouts.tree option"):
     width: Annotated[int, Range(ge=2)] = 2
     forks: Count = 2
     copies: Count = 2
+    scorer: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.kind == "scored") != (self.scorer is not None):
+            raise ValueError(
+                f"rollouts.tree.kind is {self.kind!r} and scorer {self.scorer!r}; kind: scored wants a scorer of "
+                "turns, and no other kind has one"
+            )
 
     def check(self, num_generations: int) -> None:
         """Raise `ValueError` if groups of that size cannot branch so."""
@@ -153,6 +165,10 @@ class RolloutsConfig(Options, what="rollouts option"):
             )
         if self.tree is not None:
             self.tree.check(self.num_generations)
+            if self.tree.kind == "scored" and self.tools is None and self.user is None:
+                raise ValueError(
+                    "rollouts.tree.kind is 'scored', which forks turns; set rollouts.tools or rollouts.user"
+                )
 
 
 PLACE = "{prompt}"

@@ -78,6 +78,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "decontaminate": _hygiene("decontaminate", "rows that no benchmark holds"),
     "difficulty": _hygiene("difficulty", "how often each prompt is solved"),
     "filter": _hygiene("filter", "rows and groups that teach something"),
+    "mixture": _kind("hygiene", "MixtureConfig", "mixture:find_mixture", "the shares of sources to train on"),
     "card": Kind(f"{_CARD}CardConfig", f"{_CARD}run_card", "a card for files that have none"),
 }
 """Each kind, in the order in which `adjudge data --help` lists them."""

@@ -41,6 +41,7 @@ from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
 from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_jobs import Done, Job, Jobs
+from adjudge.engines.transformers_network import Network
 from adjudge.engines.transformers_weights import Task, configuration, may_be_lowered, needed, notes_of, tokenizer
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
@@ -272,6 +273,13 @@ class TransformersEngine:
             return TokenLogits(token_ids=cast("Tokens", work.key), values=values, cost=done.cost)
 
         return await self._asked(prepare, result)
+
+    def opened(self, task: Task) -> tuple[PromptTokens, Network]:
+        """Return the tokenizer and the model itself, for what no call does, such as a gradient.
+
+        Not while calls run: a model is not to be called from two threads at once.
+        """
+        return self._prepared(), self._loaded().network(task)
 
     async def close(self) -> None:
         """Finish the batch that runs, fail what waits, and free the model."""

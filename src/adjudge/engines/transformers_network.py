@@ -113,11 +113,15 @@ class Network:
         return "shared prefixes" if self.sharing and self.shares else "padded"
 
     @property
+    def embeddings(self) -> torch.nn.Embedding:
+        """The layer by which tokens enter the model."""
+        layer: torch.nn.Embedding = (self._model if self._body is None else self._body).get_input_embeddings()
+        return layer
+
+    @property
     def vocabulary(self) -> int:
         """How many tokens the model knows."""
-        model = self._model if self._body is None else self._body
-        count: int = model.get_input_embeddings().weight.shape[0]
-        return count
+        return self.embeddings.weight.shape[0]
 
     def end_tokens(self) -> frozenset[int]:
         """Return the tokens that end a completion, as the model's own generation settings name them."""

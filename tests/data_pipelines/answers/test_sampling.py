@@ -114,6 +114,12 @@ def test_an_engine_that_is_gone_stops_the_job_which_goes_on_to_the_same_bytes(tm
         ({"text": "?"}, {}, "no column looks like a prompt"),
         ({"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]}, {}, "gone on with"),
         ({"question": "?"}, {"prompt_column": "qestion"}, "Did you mean 'question'"),
+        ({"question": "?"}, {"template": ("{{hint}}",)}, "field 'hint', and there is no such column"),
+        ({"question": "?"}, {"template": ("judges/pairwise",)}, "trusted fields"),
+        ({"question": "?"}, {"template": ("Solve it",)}, "names no template"),
+        ({"question": "?"}, {"template": ("data_pipelines/answers/chain",), "chat": False}, "does not fit"),
+        ({"question": "?"}, {"again": ("{{previous}}",)}, "name who says so with --scorer"),
+        ({"question": "?"}, {"scorer": "math", "n": 2}, "add --rows"),
     ],
 )
 def test_a_call_that_would_lose_or_mistake_something_is_refused(
@@ -206,17 +212,35 @@ def test_tasks_that_a_model_proposes_stay_where_they_are_of_medium_difficulty(tm
 
 
 def test_a_text_with_columns_in_it_is_asked(tmp_path: Path) -> None:
-    rows = [
-        {"question": "1+1?", "hint": "Count.", "nested": {"n": 3}},
-        {"question": "", "hint": "x", "nested": {"n": 4}},
-    ]
-    ask = "Into \\boxed{}: {question} {nested.n} {hint}"
-    report, made, engine = sampled(tmp_path, rows, lambda prompt, index: "2", ask=ask)
-    assert engine.asked == [[{"role": "user", "content": "Into \\boxed{}: 1+1? 3 Count."}]]
+    rows = [{"question": "1+1?", "hint": "Count {{fingers}}.", "at": 3}, {"question": "", "hint": "x", "at": 4}]
+    report, made, engine = sampled(
+        tmp_path, rows, lambda *_: "2", template=("Into \\boxed{}: {{question}} {{at}} {{hint}}",)
+    )
+    assert engine.asked == [[{"role": "user", "content": "Into \\boxed{}: 1+1? 3 Count {{fingers}}."}]]
     assert [row["question"] for row in made] == ["1+1?"]
     assert report.dropped == {"bad_prompt": 1}
-    (tmp_path / "out.jsonl").unlink()
-    with pytest.raises(ValueError, match="--ask"):
-        sampled(tmp_path, rows, ask="{questoin}")
-    with pytest.raises(ValueError, match="leave one out"):
-        SampleConfig(input="a", output="b", ask="x", prompt_column="question")
+    _, _, engine = sampled(tmp_path, rows[:1], lambda *_: "2", template=("{{at}}",), chat=False, overwrite=True)
+    assert engine.asked == ["3"]
+
+
+def test_answers_that_a_scorer_fails_are_left_out_or_gone_on_from(tmp_path: Path) -> None:
+    """The second row cannot be judged, so nobody tells the model that it is wrong."""
+    rows = [
+        {"question": "1+1?", "answer": "2"},
+        {"question": "2+2?", "answer": "["},
+        {"question": "3+3?", "answer": "6"},
+    ]
+
+    def says(prompt: Prompt, index: int) -> Said:
+        text = prompt if isinstance(prompt, str) else str(prompt[-1]["content"])
+        return "\\boxed{2}" if "1+1?" in text else "\\boxed{6}" if text == "No: \\boxed{7}" else "\\boxed{7}"
+
+    options: dict[str, Any] = {"scorer": "math", "overwrite": True}
+    report, made, _ = sampled(tmp_path, rows, says, **options)
+    assert [(row["question"], row["response"]) for row in made] == [("1+1?", "\\boxed{2}")]
+    assert report.dropped == {"not_passed": 1, "unjudged": 1}
+    report, made, engine = sampled(tmp_path, rows, says, **options, again=("No: {{previous}}",))
+    assert [row["response"] for row in made] == ["\\boxed{2}", "\\boxed{7}\n\n\\boxed{6}"]
+    assert (report.counts["further_rounds"], len(engine.asked)) == (1, 4)
+    _, made, _ = sampled(tmp_path, rows, says, **options, n=2, rows=True)
+    assert [row["id"] for row in made] == ["0/0", "0/1"]

@@ -223,5 +223,8 @@ def test_responses_that_passed_stay_and_an_unknown_score_is_no_pass(tmp_path: Pa
     assert report.dropped == {"not_passed": 1, "unknown_score": 1}
     rows, _ = run(tmp_path, scored(a=[1.0, 0.5]), rule="passed", pass_score=1.0)
     assert [row["score"] for row in rows] == [1.0]
+    rows, report = run(tmp_path, scored(a=[-0.01, -0.5, -3.0, -3.1]), rule="passed", pass_score=-3.0, max_score=-0.05)
+    assert [row["score"] for row in rows] == [-0.5, -3.0]
+    assert report.dropped == {"too_high": 1, "not_passed": 1}
     with pytest.raises(ValueError, match="holds lists; --rule passed"):
         run(tmp_path, [{"group": "a", "score": [1.0, 0.0]}], rule="passed")

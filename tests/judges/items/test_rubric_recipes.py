@@ -53,7 +53,6 @@ def value(name: str, engine: Any, reference: Any, response: str, **more: Any) ->
             0.75 + 0.25 * 0.5,
         ),
         ("verif", [RULE, COLOURS["red"], COLOURS["green"]], 0.5),
-        ("muldimif", [RULE, COLOURS["red"], COLOURS["green"]], 2.0),
     ],
 )
 def test_a_rubric_recipe_is_its_formula(
@@ -113,3 +112,19 @@ def test_critics_vote(scripted: Any, name: str, answers: list[str], expected: fl
     (score,) = scored(name, engine, Sample(prompt="p", response="1 = 1.\n\n1 = 2.\n\nSo 2 = 1."))
     assert score.value == expected
     assert [at for at, step in enumerate(score.steps, start=1) if step.label == "wrong"] == wrong
+
+
+def test_a_run_is_debugged_step_module_kind_and_advice(scripted: Any) -> None:
+    said = "It forgot the knife.\nModule: memory\nKind: memory_retrieval_failure\nAdvice: go back to the kitchen."
+    engine = scripted.ScriptedEngine(lambda prompt, index: f"{said}\nWrong {scripted.key_of(prompt)}: 2")
+    run = [
+        "Step 1: go to the kitchen. I see a knife.",
+        "Step 2: look for a knife upstairs. Nothing.",
+        "Step 3: give up.",
+    ]
+    (score,) = scored("agent_debug", engine, Sample(prompt="Cut it.", response="\n\n".join(run), extra={"steps": run}))
+    assert [step.label for step in score.steps] == ["right", "wrong", "unjudged"]
+    assert score.evidence["text"].startswith(said)
+    (asked,) = engine.asked
+    assert "2: Step 2: look for a knife upstairs" in scripted.text_of(asked)
+    assert "outcome_misinterpretation" in scripted.text_of(asked)

@@ -16,7 +16,7 @@ from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
-from adjudge.engines.interface import Fault, TokenLogits
+from adjudge.engines.interface import Fault, TextLogprobs, TokenLogits
 from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_engine import TransformersEngine
 from adjudge.protocol import Sample, Score
@@ -25,6 +25,7 @@ from adjudge.responses.refine import Refinement
 from adjudge.reward_models.process.formats import MarkerFormat
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.step_likelihood import StepLikelihoodScorer
 from adjudge.scoring.conformance import check_scorer
 
 CHANCES = {"good": 0.9, "fair": 0.6, "bad": 0.2, "filler": 0.95}
@@ -86,6 +87,22 @@ def test_reasoning_is_left_out_and_places_stay_those_of_the_response(scripted: S
     kept = one(scorer_of(scripted, reasoning="keep"), whole)
     assert kept.evidence["steps"] == 3
     assert "changed_steps" in kept.evidence  # the tag is broken up
+
+
+def test_turns_are_steps_and_what_others_say_is_none(scripted: ScriptedSteps) -> None:
+    turns = [
+        {"role": "assistant", "content": "<think>Is it?</think>\nThis is good.\n\nThis is bad."},
+        {"role": "tool", "content": "This is fair."},
+        {"role": "assistant", "content": "This is good."},
+    ]
+    scorer = scorer_of(scripted, split="turn", reasoning="keep", refine="gain", aggregate="sum")
+    score = one(scorer, turns)
+    assert score.evidence["raw"] == pytest.approx([0.2, 0.9])
+    assert [step.value for step in score.steps] == pytest.approx([0.2, 0.7])
+    assert score.value == pytest.approx(0.9)
+    assert one(scorer, RESPONSE).evidence["raw"] == pytest.approx([0.6]), "a flat response is one turn"
+    with pytest.raises(ValueError, match="set reasoning to keep"):
+        scorer_of(scripted, split="turn")
 
 
 def test_given_steps(scripted: ScriptedSteps) -> None:
@@ -344,3 +361,24 @@ def test_conformance_of_log_ratios(language_model: Path, base_model: Path) -> No
         replace(scorer, floor=None)
     with pytest.raises(ValueError, match="beta"):
         replace(scorer, beta=0.0)
+
+
+def test_a_step_is_worth_the_mean_log_probability_of_its_tokens(language_model: Path) -> None:
+    engine = TransformersEngine(TransformersConfig(model=str(language_model), device="cpu"))
+    scorer = StepLikelihoodScorer(engine=engine, floor=-1000.0)
+    check_scorer(scorer, SAMPLES, tolerance=1e-5).raise_for_failures()
+    first, second = f"{STEPS[0]}\n\n", STEPS[1]
+    asked = [{"role": "user", "content": PROBLEM}]
+    whole, begun = asyncio.run(engine.reference_logprobs([asked, asked], [first + second, first]))
+    assert isinstance(whole, TextLogprobs)
+    assert isinstance(begun, TextLogprobs)
+    parts = whole.logprobs[: len(begun.logprobs)], whole.logprobs[len(begun.logprobs) :]
+    assert parts[0] == pytest.approx(begun.logprobs, abs=1e-4)
+    means = [sum(part) / len(part) for part in parts]
+    score = one(scorer, first + second)
+    assert [step.value for step in score.steps] == pytest.approx(means, abs=1e-4)
+    assert score.value == pytest.approx(sum(means), abs=1e-4)
+    flat = one(replace(scorer, split="whole"), first + second)
+    assert flat.value == pytest.approx(sum(whole.logprobs) / len(whole.logprobs), abs=1e-4)
+    with pytest.raises(ValueError, match="floor is not given"):
+        replace(scorer, floor=None)

@@ -41,6 +41,23 @@ def test_dpo_and_its_kin_are_their_formulas(gap: float, beta: float, noise: floa
         assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12), name
 
 
+@given(st.floats(-8, -0.01), st.floats(-8, -0.01))
+def test_losses_without_a_reference_compare_odds_or_means(chosen: float, rejected: float) -> None:
+    odds = [math.exp(mean) / (1 - math.exp(mean)) for mean in (chosen, rejected)]
+    found = policy_objective.log_odds(tensor([chosen, rejected]))
+    ratio = 0.2 * math.log(1 + odds[1] / odds[0])  # -log σ(log a - log b) = log(1 + b / a)
+    assert policy_objective.orpo(found[0] - found[1], 0.2).item() == pytest.approx(ratio, rel=1e-7)
+    assert policy_objective.rrhf(tensor(chosen - rejected)).item() == max(0.0, rejected - chosen)
+
+
+def test_odds_of_what_is_certain_are_finite() -> None:
+    at = torch.tensor([0.0, -1e-9, -1e-3], requires_grad=True)
+    found = policy_objective.log_odds(at)
+    (gradient,) = torch.autograd.grad(found.sum(), at)
+    assert torch.isfinite(found).all()
+    assert torch.isfinite(gradient).all()
+
+
 @given(GAPS, st.floats(-10, 10))
 def test_the_reward_aware_loss_is_a_distance_of_beliefs(gap: float, reward: float) -> None:
     q = math.exp(log_sigmoid(reward))
@@ -100,6 +117,9 @@ def test_gradients_are_those_of_the_losses() -> None:
         lambda h: policy_objective.ipo(h, 0.3),
         lambda h: policy_objective.step_apo(h, more),
         lambda h: policy_objective.reward_aware(h, more),
+        lambda h: policy_objective.orpo(h, beta),
+        lambda h: policy_objective.rrhf(h),
+        lambda h: policy_objective.log_odds(-h * h),
         lambda h: policy_objective.with_likelihood(policy_objective.dpo(h), h, tensor([1.0, 2.0, 3.0])),
     ]
     for loss in losses:

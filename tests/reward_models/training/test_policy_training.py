@@ -72,6 +72,8 @@ LOSSES: dict[str, dict[str, Any]] = {
         "schedule": {"epochs": 3, "learning_rate": 1e-3, "batch_size": 6, "precision": "bf16", "checkpointing": True},
     },
     "no reference": {"reference": False},
+    "odds": {"loss": {"name": "orpo", "beta": 1.0}, "reference": False, "likelihood": 1.0},
+    "ranks": {"loss": "rrhf", "reference": False},
 }
 
 
@@ -176,6 +178,26 @@ def test_the_objective_is_the_weighted_sum_of_its_losses(tmp_path: Path) -> None
     assert found["loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["orpo", "rrhf"])
+def test_without_a_reference_means_over_tokens_are_compared(name: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model: Any = AutoModelForCausalLM.from_pretrained(write_model(tmp_path / "m"))
+    objective = PolicyObjective(model, PolicyLossChoice(name=name), likelihood=0.5)  # type: ignore[arg-type]
+    spans = [Span(tokens=(3, 4, 5, *rest), start=2) for rest in ((6, 7), (8,), (9, 10, 11), (12, 13))]
+    batch = padded([span.tokens for span in spans]) | {"tokens": response_tokens(spans)}
+    sizes, none = torch.tensor([span.size for span in spans]), torch.full((2,), torch.nan)
+    found = objective(**batch, sizes=sizes, reference=torch.zeros(4), margins=none, weights=torch.tensor([0.25, 0.75]))
+    said = logprobs_of(objective, spans, budget=10**6, device="cpu")
+    expected = 0.0
+    for weight, at in ((0.25, 0), (0.75, 2)):
+        good, bad = said[at] / (len(spans[at].tokens) - 2), said[at + 1] / (len(spans[at + 1].tokens) - 2)
+        odds = [np.exp(one) / (1 - np.exp(one)) for one in (good, bad)]
+        loss = -0.1 * np.log(odds[0] / (odds[0] + odds[1])) if name == "orpo" else max(0.0, bad - good)
+        expected += weight * (loss - 0.5 * good)
+    assert found["loss"].item() == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_model_that_says_no_numbers_is_not_measured(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
@@ -206,6 +228,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a scale for dpo": ({"loss": {"scale": 2.0}}, "does not read loss.scale"),
     "a beta of 0": ({"loss": {"beta": 0.0}}, "loss option beta=0"),
     "no beta for ipo": ({"loss": {"name": "ipo"}, "scaling": {}}, "ipo divides by beta"),
+    "a reference for odds": ({"loss": "orpo"}, "set reference to false"),
+    "a beta for ranks": ({"loss": {"name": "rrhf", "beta": 0.5}}, "does not read loss.beta"),
     "a rate of 0": ({"scaling": {"rate": 0.0}}, "scaling option rate=0"),
     "nothing fits": ({"max_length": 4}, "no training"),
 }

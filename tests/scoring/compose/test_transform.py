@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.compose import Affine, Clip, Part, Rank, Step, Transform, Weighted, ZScore
-from adjudge.scoring.compose.transform import Threshold, step_of
+from adjudge.scoring.compose.transform import Reciprocal, Threshold, step_of
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -66,6 +66,14 @@ def test_uncertainty_is_scaled_by_affine_and_unknown_after_anything_else() -> No
     assert run([Affine(scale=-4.0)], [1.0])[0].uncertainty == 2.0
     for step in (Clip(low=0.0), Rank(), ZScore()):
         assert run([step], [1.0, 2.0])[0].uncertainty is None
+
+
+def test_a_reciprocal_is_bounded_by_the_least_value() -> None:
+    scores = run([Affine(scale=-1.0), Reciprocal(least=0.5)], [-4.0, -0.1, 2.0], "abc")
+    assert [score.value for score in scores] == [0.25, 2.0, 2.0]
+    assert step_of({"reciprocal": {"least": 0.5}}) == Reciprocal(least=0.5)
+    with pytest.raises(ValueError, match="least=0"):
+        Reciprocal(least=0.0)
 
 
 def test_a_threshold_is_passed_by_what_is_above_it() -> None:
@@ -186,7 +194,7 @@ def test_before_or_after_mixing_is_where_the_transform_stands() -> None:
         (lambda: ZScore(ddof=2), r"ZScore option ddof"),  # type: ignore[arg-type]
         (lambda: ZScore(eps=-1.0), r"ZScore option eps"),
         (lambda: Transform(scorer=Reads(), steps=()), "has no steps"),
-        (lambda: Transform(scorer=Reads(), steps=("rank",)), "use Affine, Clip, Threshold, Rank or ZScore"),  # type: ignore[arg-type]
+        (lambda: Transform(scorer=Reads(), steps=("rank",)), "use Affine, Clip, Threshold, Reciprocal, Rank or ZScore"),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_are_refused(build: Any, complaint: str) -> None:

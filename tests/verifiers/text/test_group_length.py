@@ -38,6 +38,15 @@ def test_conciser_pays_only_where_all_are_right() -> None:
     assert values([("4", 10), ("3", 50)], rule="conciser", max_length=100) == [1.0, 0.0]
 
 
+def test_optima_pays_for_every_token_beside_the_longest() -> None:
+    assert values([("4", 10), ("4", 40), ("3", 20)], rule="optima", weight=0.4) == pytest.approx([0.9, 0.6, -0.2])
+    assert values([("4", 0), ("3", 0)], rule="optima") == [1.0, 0.0]
+    padded, honest, empty = values([("4", 10_000), ("4", 100), ("", 0)], rule="optima", weight=0.4)
+    assert honest == pytest.approx(0.996)
+    assert padded == pytest.approx(0.6)
+    assert empty == 0.0, "less than the longest right one"
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 1000)), min_size=1, max_size=8))
 def test_kimi_k15_equals_its_formula(rows: list[tuple[bool, int]]) -> None:
     lengths = [length for _, length in rows]

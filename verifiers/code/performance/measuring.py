@@ -8,6 +8,7 @@ From repeated times to a speed-up, its noise, and the number that it is worth.
 
     case:     log2 (median of the baseline's times / median of the program's times)
     speed-up: mean of the cases (the geometric mean of the ratios)
+    area:     of searches at several settings, the area under runs per second over recall takes the place of the times
     noise:    sqrt (pi / 2) * deviation of the paired log2 ratios / sqrt (repeats), over all cases in quadrature
     grain:    the speed-up rounded to whole steps of log2, then clipped to the range
     value:    "unit" puts the range's ends at 0 and 1, evenly in log2; "raw" is the speed-up itself
@@ -109,6 +110,25 @@ def estimated(cases: Sequence[Times]) -> Estimate:
     return Estimate(statistics.fmean(means), math.sqrt(math.fsum(squares)) / len(cases))
 
 
+def area(recalls: Sequence[float], seconds: Sequence[float], least: float, most: float) -> float:
+    """Return the area under runs per second over recall, from one recall to another (CRINN, arXiv 2508.02091).
+
+    At a recall the fastest setting counts that has at least so much, so more settings never cost anything.
+
+    Args:
+        recalls: of each setting.
+        seconds: that a run with each takes, above 0.
+        least: where the area begins.
+        most: where it ends.
+    """
+    points = sorted(zip(recalls, seconds, strict=True), reverse=True)
+    total = fastest = 0.0
+    for (recall, took), below in zip(points, [*(recall for recall, _ in points[1:]), least], strict=True):
+        fastest = max(fastest, 1 / took)
+        total += max(0.0, min(recall, most) - max(below, least)) * fastest
+    return total
+
+
 class NoListError(ValueError):
     """A result that is no list of found items."""
 
@@ -120,10 +140,12 @@ class Gate:
     Attributes:
         rules: what counts as equal, where results must be equal.
         recall: the least recall, where results are lists of items found; None where they must be equal.
+        most: where cases are settings of one search, the recall up to which speed counts; one must be above the least.
     """
 
     rules: Rules
     recall: float | None = None
+    most: float | None = None
 
     def passes(self, expected: Sequence[Any], got: Sequence[Any]) -> bool:
         """Return whether the results of all cases are good enough.
@@ -133,7 +155,14 @@ class Gate:
         """
         if self.recall is None:
             return all(same_value(one, other, self.rules) for one, other in zip(expected, got, strict=True))
+        if self.most is not None:
+            return max(recalls_of(expected, got)) > self.recall
         return mean_recall(expected, got) >= self.recall
+
+
+def recalls_of(expected: Sequence[Any], results: Sequence[Any]) -> list[float]:
+    """Return the recall of each case; see `mean_recall`."""
+    return [mean_recall([right], [given]) for right, given in zip(expected, results, strict=True)]
 
 
 def mean_recall(expected: Sequence[Any], results: Sequence[Any]) -> float:
@@ -275,6 +304,7 @@ class Measuring:
     expected: list[Any] = field(default_factory=list)
     waits: list[RunLimits] = field(default_factory=list)
     times: list[tuple[list[float], list[float]]] = field(default_factory=list)
+    recalls: list[list[float]] = field(default_factory=list)
     _spent: float = 0.0
     _waited: float = 0.0
     _began: float = 0.0
@@ -299,12 +329,14 @@ class Measuring:
             self.waits.append(self._patience(done.seconds))
             self.expected.append(done.value)
             self.times.append(([], []))
+        baseline = self.expected
         if self.task.truth is not self.task.baseline:
-            baseline = self.expected
             self.expected = [self._reference("the exact program", self.task.truth, case).value for case in self.cases]
             if not self._passes(baseline):
                 raise ReferenceFaultError("gold_unparsable", "the baseline does not have the recall that is asked for")
         self._judge([self._program(number) for number in range(len(self.cases))])
+        if self.gate.most is not None:
+            self.recalls.append(recalls_of(self.expected, baseline))
 
     def round(self, odd: bool) -> None:
         """Time both on each case; in odd rounds the program goes first.
@@ -324,7 +356,23 @@ class Measuring:
                 if ours:
                     results.append(done)
         self._judge(results)
+        if self.gate.most is not None:  # of this round, for a program may be right once and then pretend
+            self.recalls.append(recalls_of(self.expected, [done.value for done in results]))
         self._look_at_the_machine()
+
+    def estimate(self) -> Estimate:
+        """Return the speed-up of the rounds so far: of all cases, or of the areas under both curves."""
+        if self.gate.recall is None or self.gate.most is None:
+            return estimated(self.times)
+        (known, *found), ends = self.recalls, (self.gate.recall, self.gate.most)
+        areas = [
+            (
+                area(known, [one[at] for one, _ in self.times], *ends),
+                area(row, [one[at] for _, one in self.times], *ends),
+            )
+            for at, row in enumerate(found)
+        ]
+        return estimated([([1 / one for one, _ in areas], [1 / one for _, one in areas])])
 
     def _patience(self, seconds: float) -> RunLimits:
         """Return how long a program is waited for where the baseline takes so many seconds.
@@ -379,7 +427,8 @@ class Measuring:
         if self._passes(values):
             return
         if self.gate.recall is not None:
-            raise ProgramFaultError("wrong", error=f"its recall is below {self.gate.recall:g}")
+            wanted = "below" if self.gate.most is None else "nowhere above"
+            raise ProgramFaultError("wrong", error=f"its recall is {wanted} {self.gate.recall:g}")
         plain = Gate(rules=self.gate.rules)
         for number, (right, value) in enumerate(zip(self.expected, values, strict=True)):
             if not plain.passes([right], [value]):

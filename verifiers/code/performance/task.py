@@ -18,7 +18,7 @@ from adjudge.verifiers.code.suite import read_suite
 
 GENERATOR: Final = "inputs"
 _FIELDS: Final = frozenset({"entry_point", "baseline", "inputs", "tests", "recall", "memory_mb"})
-_GATE: Final = frozenset({"least", "truth"})
+_GATE: Final = frozenset({"least", "most", "truth"})
 _MAX_SOURCE: Final = 1 << 20
 _MAX_CASES: Final = 100
 _MAX_BYTES: Final = 32 << 20  # of all cases together
@@ -34,6 +34,7 @@ class Task:
         generator: the program that makes cases, with a function `inputs(seed)`; None where the cases are given.
         cases: those given, packed.
         recall: the least recall; None where results must be equal.
+        most: the recall up to which speed counts, where cases are settings of one search; None for one recall.
     """
 
     baseline: Callee
@@ -42,6 +43,7 @@ class Task:
     cases: tuple[bytes, ...]
     tests: Mapping[str, Any] | None
     recall: float | None
+    most: float | None
     memory_mb: int | None
 
 
@@ -63,7 +65,7 @@ def read_task(reference: Any) -> Task:
     if memory is not None and (type(memory) is not int or memory < 32):
         raise ReferenceFormError(f"memory_mb is {memory!r}; it must be a whole number from 32")
     baseline = Callee(_source(reference["baseline"], "baseline"), name)
-    recall, truth = _recall(reference.get("recall"), baseline)
+    recall, most, truth = _recall(reference.get("recall"), baseline)
     inputs = reference["inputs"]
     generated = isinstance(inputs, str)
     return Task(
@@ -73,6 +75,7 @@ def read_task(reference: Any) -> Task:
         cases=() if generated else read_cases(inputs),
         tests=_tests(reference.get("tests"), name),
         recall=recall,
+        most=most,
         memory_mb=memory,
     )
 
@@ -106,20 +109,23 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
     return tuple(cases)
 
 
-def _recall(given: Any, baseline: Callee) -> tuple[float | None, Callee]:
-    """Return the least recall and the program whose results are right."""
+def _recall(given: Any, baseline: Callee) -> tuple[float | None, float | None, Callee]:
+    """Return the least recall, the one up to which speed counts, and the program whose results are right."""
     if given is None:
-        return None, baseline
+        return None, None, baseline
     if not isinstance(given, Mapping) or not {"least"} <= set(given) <= _GATE:
         raise ReferenceFormError(
-            f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, and "truth" where there is one'
+            f'recall is {shorten(repr(given), 60)}; give {{"least": 0.9}}, with "most" for the area under a curve, and '
+            '"truth" where there is one'
         )
     least: Any = given["least"]
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least <= 1:
         raise ReferenceFormError(f"the least recall is {least!r}; it must be above 0 and at most 1")
-    if "truth" not in given:
-        return float(least), baseline
-    return float(least), Callee(_source(given["truth"], "truth"), baseline.name)
+    most: Any = given.get("most")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int | float) or not least < most <= 1):
+        raise ReferenceFormError(f"recall goes from {least!r} to {most!r}; most must be above least and at most 1")
+    truth = Callee(_source(given["truth"], "truth"), baseline.name) if "truth" in given else baseline
+    return float(least), None if most is None else float(most), truth
 
 
 def _tests(tests: Any, name: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,8 @@
 """A reward in the manner of CRINN: how much faster than a baseline a program is, if its results are right.
 
     gate:  its tests pass, and its results on fresh inputs equal the baseline's, or have enough recall; else 0
-    value: the geometric mean of the speed-ups over the inputs, rounded to a grain and clipped to a range
+    value: the geometric mean of the speed-ups over the inputs, or how much more area is under the curve of queries per
+           second over recall where inputs are settings of one search; rounded to a grain and clipped to a range
 
 Both run in turns in fresh sandboxed processes that a clock outside of them times (`timed_run`).  Inputs come from a
 generator that runs apart, seeded by the program, the reference and an option, so nobody can have seen them before.
@@ -44,7 +45,6 @@ from adjudge.verifiers.code.performance.measuring import (
     ReferenceFaultError,
     Ruler,
     Scale,
-    estimated,
     made_cases,
 )
 from adjudge.verifiers.code.performance.task import Task, read_task
@@ -77,7 +77,8 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     """Measured speed of a program beside a baseline, behind a gate of right results (CRINN).
 
     The reference is `{"entry_point": "f", "baseline": source, "inputs": source of inputs(seed) or a list of cases}`,
-    and where wanted "tests" (as for `code`), "recall": {"least": 0.9, "truth": source} and "memory_mb".
+    and where wanted "tests" (as for `code`), "recall": {"least": 0.9, "truth": source} and "memory_mb".  A recall from
+    "least" to "most" takes the cases for settings of one search, and the areas under both curves for the speed.
 
     Attributes:
         scale: "unit" puts `slowest` at 0 and `fastest` at 1, evenly in log2; "raw" is the speed-up itself.
@@ -194,7 +195,8 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     def _measured(self, source: str, task: Task) -> Score:
         conditions = self._conditions(source, task)
         cases = made_cases(conditions, task, self._seed(source, task))
-        gate = Gate(rules=Rules(tolerance=self.tolerance, unordered=self.unordered), recall=task.recall)
+        rules = Rules(tolerance=self.tolerance, unordered=self.unordered)
+        gate = Gate(rules=rules, recall=task.recall, most=task.most)
         measuring = Measuring(task, Callee(source, task.baseline.name), cases, gate, conditions)
         estimate = None
         try:
@@ -202,7 +204,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
             for number in range(self.max_repeats):
                 measuring.round(odd=number % 2 == 1)
                 if number + 1 >= self.repeats:
-                    estimate = estimated(measuring.times)
+                    estimate = measuring.estimate()
                     if self._ruler.settled(estimate):
                         break
         except BudgetSpentError as spent:

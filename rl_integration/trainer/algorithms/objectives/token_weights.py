@@ -153,9 +153,8 @@ class RelativeEntropy(Options):
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) weights, one throughout a response; 0 outside the mask."""
         entropy = tokens.needs("entropy", "the relative entropy").detach()
-        _, group = tokens.needs("group", "the relative entropy").unique(return_inverse=True)
+        group = tokens.needs("group", "the relative entropy")
         own = entropy.sum(dim=1) / tokens.mask.sum(dim=1).clamp(min=1)
-        nothing = torch.zeros_like(own)
-        members = nothing.scatter_add(0, group, tokens.mask.any(dim=1).to(own.dtype)).clamp(min=1)
-        mean = (nothing.scatter_add(0, group, own) / members)[group]
+        together = (group.unsqueeze(1) == group).to(own.dtype)  # and not unique(), which waits for a GPU
+        mean = together @ own / (together @ tokens.mask.any(dim=1).to(own.dtype)).clamp(min=1)
         return torch.where(mean > 0, 2 - own / mean, 1.0).unsqueeze(1) * tokens.mask

@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     RefinementsRule,
 )
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
-from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Prioritized, Sec
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mixture, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
         "prioritized": Prioritized(),
         "sec": Sec(),
         "dump": Dump(),
+        "mixture": Mixture(),
         "adcl": Adcl(),
         # How many answers.
         "dars": Dars(),
@@ -112,6 +113,13 @@ ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | Demo
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
         "critique_grpo": RefinementsRule(),
+        "cog_rethinker": RefinementsRule(
+            critique="verdict",
+            decompose="\n\nBreak this into smaller problems, solve them one by one, and answer it from their answers.",
+            keep=1_000,
+            only_right=True,
+            only_unsolved=True,
+        ),
         "luffy": DemonstrationsRule(),
         "ghpo": HintsRule(),
         "seele": AdaptiveHintsRule(),
@@ -125,7 +133,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: critique_grpo, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, cog_rethinker, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 

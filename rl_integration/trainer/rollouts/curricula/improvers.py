@@ -6,6 +6,7 @@ Scorers see every task as it stands in the data, and evaluations are never helpe
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -73,11 +74,7 @@ def with_more(prompt: str | Sequence[Message], text: str) -> str | list[Message]
 
 
 def probe(policy: Policy, tasks: Sequence[Task], shown: Callable[[Task], str | Sequence[Message]]) -> None:
-    """Write one prompt of each kind that a run may come to, so that a chat template's refusal comes before any work.
-
-    Raises:
-        ValueError: the template refuses the turns.
-    """
+    """Write one prompt of each kind that a run may come to; `ValueError` where the chat template refuses the turns."""
     kinds: set[tuple[str, ...]] = set()
     for task in tasks:
         kind = () if isinstance(task.prompt, str) else tuple(str(turn.get("role")) for turn in task.prompt)
@@ -142,6 +139,8 @@ class RefinementsRule(Options):
         column: field of a task's `extra` that "gold" tells in the place of the reference, such as a whole solution.
         critic: a scorer whose evidence criticises, such as a judge; None for the reward's own.
         request: what the policy is asked after the critique.
+        decompose: a request at the end of the plain prompt, which wrong answers are written anew to before any critique
+            (Cog-Rethinker, arXiv 2510.15979); "" for none.
         keep: refinements that join a group.
         only_right: whether wrong refinements stay out; the paper takes the best one even so, to learn from as wrong.
         replace: whether a refinement takes the place of the answer that it refines, instead of being added.
@@ -153,6 +152,7 @@ class RefinementsRule(Options):
     column: str = ""
     critic: RewardConfig | None = None
     request: str = "Answer the question again, and answer it right."
+    decompose: str = ""
     keep: Count = 1
     only_right: bool = False
     replace: bool = False
@@ -176,11 +176,8 @@ class RefinementsRule(Options):
         if self.critique == "gold":
             for task in tasks:
                 if _told(task, self.column) is None:
-                    where, held = (
-                        (f"extra[{self.column!r}]", task.extra.get(self.column))
-                        if self.column
-                        else ("reference", task.reference)
-                    )
+                    where = f"extra[{self.column!r}]" if self.column else "reference"
+                    held = task.extra.get(self.column) if self.column else task.reference
                     raise ValueError(
                         f"the task {task.id!r} has no right answer that a critique could tell: its {where} is "
                         f"{str(held)[:80]!r}; set critique to verdict or evidence"
@@ -205,26 +202,30 @@ class Refinements:
 
     def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
         """Return the groups, each with its best refinements, if it has any."""
+        improved, counts = list(groups), Counter[str]()
+        for request in (self._rule.decompose, "") if self._rule.decompose else ("",):
+            counts.update(self._written_again(improved, answering, request))
+        return Improved(groups=improved, counts=dict(counts))
+
+    def _written_again(self, groups: list[Answered], answering: Answering, request: str) -> dict[str, int]:
+        """Let refinements join the groups, to a request or else to critiques; return what was done."""
         wrong = [(at, place) for at, group in enumerate(groups) for place in self._wrong(group)]
         asked: list[tuple[int, int, Ask]] = []
-        for (at, place), score in zip(wrong, self._criticised(groups, wrong), strict=True):
-            ask = self._ask(groups[at].rollouts[place], score, answering.max_new_tokens)
+        for (at, place), score in zip(wrong, self._heard(groups, wrong, request), strict=True):
+            ask = self._ask(groups[at].rollouts[place], score, request, answering.max_new_tokens)
             if ask is not None:
                 asked.append((at, place, ask))
         refined: dict[int, list[tuple[int, Rollout, Score]]] = {}
         for (at, place, _), one in zip(asked, answering.scored([ask for _, _, ask in asked]), strict=True):
             refined.setdefault(at, []).append((place, one.rollouts[0], one.scores[0]))
-        improved = list(groups)
         joined = right = 0
         for at, refinements in refined.items():
             chosen = self._chosen(refinements)
             if chosen:
-                improved[at] = self._with(groups[at], chosen, answering)
+                groups[at] = self._with(groups[at], chosen, answering)
             joined += len(chosen)
             right += sum(score.value is not None and score.value > self._rule.right_above for _, _, score in chosen)
-        return Improved(
-            groups=improved, counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
-        )
+        return {"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
 
     def close(self) -> None:
         """End the critic."""
@@ -236,23 +237,25 @@ class Refinements:
             return []
         return [at for at, value in enumerate(group.values) if value is not None and value <= self._rule.right_above]
 
-    def _criticised(self, groups: Sequence[Answered], wrong: Sequence[tuple[int, int]]) -> list[Score]:
-        if self._critic is None:
+    def _heard(self, groups: Sequence[Answered], wrong: Sequence[tuple[int, int]], request: str) -> list[Score]:
+        if self._critic is None or request:
             return [groups[at].scores[place] for at, place in wrong]
         futures = [self._critic.ask([groups[at].rollouts[place].sample()]) for at, place in wrong]
         return [future.result()[0] for future in futures]
 
-    def _ask(self, answer: Rollout, score: Score, max_new_tokens: int) -> Ask | None:
+    def _ask(self, answer: Rollout, score: Score, request: str, max_new_tokens: int) -> Ask | None:
         """What the policy is shown; None where there is no critique, or no room for it."""
         task = answer.task
-        said = critique(self._rule.critique, task, score, self._rule.column)
-        if said is None:
-            return None
-        text = quoted(self._policy, answer.text)
-        turns = answer.turns or ({"role": "assistant", "content": text},)
-        prompt = self._rule.prompt(task, text, turns, quoted(self._policy, said))
-        shown = Task(id=task.id, prompt=prompt)
-        if not fits(self._policy, shown, max_new_tokens):
+        if request:
+            prompt = with_more(task.prompt, request)
+        else:
+            said = critique(self._rule.critique, task, score, self._rule.column)
+            if said is None:
+                return None
+            text = quoted(self._policy, answer.text)
+            turns = answer.turns or ({"role": "assistant", "content": text},)
+            prompt = self._rule.prompt(task, text, turns, quoted(self._policy, said))
+        if not fits(self._policy, Task(id=task.id, prompt=prompt), max_new_tokens):
             return None
         return Ask(task=task, count=1, prompt=prompt, origin="refined", learnt_after=answer.prompt_ids)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -388,6 +388,40 @@ class Dump(Options):
         return _softmax(scores, self.temperature)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Mixture(Options):
+    """Sources by fixed chances, such as `adjudge data mixture` finds (MoDoMoDo, arXiv 2505.24871).
+
+    Attributes:
+        weights: the share of each source; they need not sum to 1.  None for equal ones.
+        column: the field of a task's `extra` that names its source.
+    """
+
+    parts: ClassVar[frozenset[str]] = _SOURCE
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    column: str = "source"
+
+    def made(self, setting: Setting) -> Curriculum:
+        """Return the source.
+
+        Raises:
+            ValueError: a source has no weight above 0, or a weight no source.
+        """
+        source = MixedSource(self, setting, Record())
+        if self.weights and source.names != sorted(name for name, weight in self.weights.items() if weight > 0):
+            raise ValueError(
+                f"mixture.weights is {dict(self.weights)}, and the tasks are from {', '.join(source.names)}; give each "
+                "of these a weight above 0, and no other (tasks that are not wanted belong out of the data)"
+            )
+        return Curriculum(source=source)
+
+    def chances(self, record: Record, sources: Sequence[str]) -> Floats:
+        """Return (k,) chances that sum to 1."""
+        shares = [self.weights.get(name, 1.0) for name in sources]  # `made` lets all be named, or none
+        return floats("weights", shares) / math.fsum(shares)
+
+
 def _softmax(scores: Sequence[float], temperature: float) -> Floats:
     if not len(scores):
         raise ValueError("there are no sources to choose from; give at least one")
@@ -403,7 +437,7 @@ class MixedSource:
         ValueError: a task names no source, there are no tasks, or two have one id.
     """
 
-    def __init__(self, rule: Sec | Dump, setting: Setting, record: Record) -> None:
+    def __init__(self, rule: Sec | Dump | Mixture, setting: Setting, record: Record) -> None:
         check_tasks(setting.tasks)
         self._rule = rule
         self._record = record
@@ -415,6 +449,11 @@ class MixedSource:
             parted.setdefault(self._source_of(task), []).append(task)
         self._sizes = {name: len(parted[name]) for name in sorted(parted)}
         self._orders = {name: TaskOrder(parted[name], seed=setting.seed) for name in self._sizes}
+
+    @property
+    def names(self) -> list[str]:
+        """The sources, sorted."""
+        return list(self._sizes)
 
     def draw(self, count: int) -> list[Task]:
         """Return the next tasks, those of a source side by side."""

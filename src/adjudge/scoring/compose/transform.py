@@ -3,9 +3,9 @@
 Where the transform stands decides when the change happens.  Around a part of a `Weighted` it normalises *before*
 mixing; around the whole `Weighted` it normalises *after*.
 
-`Affine`, `Clip` and `Threshold` look at one value; `Rank` and `ZScore` at the scored members of the samples that share
-a group in one call: a transform with one of these says `groupwise = True` and must be given whole groups.  Failed and
-abstained members keep their status: they neither vote nor get a number.
+`Affine`, `Clip`, `Threshold` and `Reciprocal` look at one value; `Rank` and `ZScore` at the scored members of the
+samples that share a group in one call: a transform with one of these says `groupwise = True` and must be given whole
+groups.  Failed and abstained members keep their status: they neither vote nor get a number.
 
 Not covered: statistics across groups or batches, which would make a score depend on the batch.
 """
@@ -96,6 +96,17 @@ class Threshold(Options, Step, what="Threshold option"):
 
 
 @dataclass(frozen=True)
+class Reciprocal(Options, Step, what="Reciprocal option"):
+    """`1 / max(value, least)`, of numbers such as losses."""
+
+    least: Annotated[float, Range(gt=0)] = 1e-3
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return the reciprocals."""
+        return [1 / max(value, self.least) for value in values]
+
+
+@dataclass(frozen=True)
 class Rank(Step):
     """The rank in the group, from 0 (lowest) to 1 (highest); equal values share the mean of their ranks.
 
@@ -145,6 +156,7 @@ STEPS: dict[str, type[Step]] = {
     "affine": Affine,
     "clip": Clip,
     "threshold": Threshold,
+    "reciprocal": Reciprocal,
     "rank": Rank,
     "zscore": ZScore,
 }
@@ -194,7 +206,9 @@ class Transform(Composite):
             raise ValueError(f"{self.name!r} has no steps; try {self.example}")
         for step in self.steps:
             if not isinstance(step, Step):
-                raise ValueError(f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Rank or ZScore")
+                raise ValueError(
+                    f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Reciprocal, Rank or ZScore"
+                )
 
     @classmethod
     def read(cls, given: dict[str, Any], loader: Loader) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from adjudge.data_pipelines.steps.growth import GROWTHS, Growth, Rule
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.data_pipelines.steps.tree_search import ROOT, Account, Finished, Guide, Valuing, Writer, tree
-from adjudge.engines.interface import Fault, Sampling
+from adjudge.engines.interface import Completion, Fault, Generation, Prompt, Sampling
 from adjudge.evals.best_of_n.candidates import Said
 from adjudge.evals.best_of_n.config import SearchConfig
 from adjudge.evals.best_of_n.searches import MethodRun, Searched, beam, whole_solutions
@@ -163,6 +163,27 @@ def test_draws_never_repeat_and_depend_on_the_seed_alone() -> None:
         texts.append([one.path.text for one in asyncio.run(whole_solutions(writer, guide, at_once=4))])
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 6
+
+
+def test_a_step_may_be_a_token_even_a_blank_one() -> None:
+    class Tokens(TreeEngine):
+        async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
+            (prompt,) = prompts
+            begun = str(prompt[-1]["content"]) if prompt[-1]["role"] == "assistant" else ""  # type: ignore[index]
+            left = "so\n\n4"[len(begun) :][:1]
+            one = Completion(text=left, finish_reason="length" if left else "stop", tokens=1)
+            return [Generation(completions=(one,) * sampling.n)]
+
+    writer, guide = tools(Tokens(1), lambda letters: 0.0, budget=100)
+    asked: list[str] = []
+
+    async def ask(samples: Sequence[Sample]) -> list[tuple[float | None, Cost]]:
+        asked.extend(str(one.response) for one in samples)
+        return [(0.0, NO_COST) for _ in samples]
+
+    guide = Guide(PROBLEM, ask=ask, writer=writer, rollouts=0)
+    found = asyncio.run(tree(writer, guide, growing(expand=1), rounds=6))
+    assert [one.path.text for one in found] == ["so\n\n4"]
 
 
 def test_rollouts_value_prefixes_by_their_ends_and_give_solutions() -> None:

@@ -115,6 +115,19 @@ def vm_mcts(rounds: int, growth: Growth) -> list[str]:
     return root.asked
 
 
+def best_first(rounds: int, growth: Growth) -> list[str]:
+    """What is drawn behind is what has the largest value of all that was not drawn behind yet (a priority queue)."""
+    root = ByHand()
+    waiting: list[tuple[float, ByHand]] = [(0.0, root)]
+    for _ in range(rounds):
+        place = max(range(len(waiting)), key=lambda at: waiting[at][0])
+        _, node = waiting.pop(place)
+        root.grow(node, growth.expand)
+        waiting += [(child.value, child) for child in node.children]
+    return root.asked
+
+
+BY_HAND = {"uct": rest_mcts, "vm_mcts": vm_mcts, "best_first": best_first}
 CASES = {
     "published": ("uct", {}),
     "no look ahead": ("uct", {"roll_weight": 0.0}),
@@ -124,6 +137,8 @@ CASES = {
     "vm narrow": ("vm_mcts", {"keep": 1, "c": 1.0}),
     "vm close": ("vm_mcts", {"keep": 3, "c": 0.7, "expand": 5}),
     "vm wander": ("vm_mcts", {"keep": 2, "c": 4.0, "expand": 4}),
+    "best first": ("best_first", {}),
+    "best first of two": ("best_first", {"expand": 2}),
 }
 
 
@@ -139,7 +154,7 @@ def test_a_tree_goes_where_the_released_code_goes(rule: Rule, numbers: dict[str,
     writer, guide = tools(TreeEngine(DEPTH, cycle=True), value, budget=10_000)
     asyncio.run(rounds_of(Tree(writer=writer, guide=guide, growth=growth), ROUNDS))
     assert max(map(len, asked)) < DEPTH, "nothing has ended, where ours goes on otherwise"
-    assert asked == (rest_mcts if rule == "uct" else vm_mcts)(ROUNDS, growth)
+    assert asked == BY_HAND[rule](ROUNDS, growth)
 
 
 async def rounds_of(grown: Tree, count: int) -> Sequence[object]:

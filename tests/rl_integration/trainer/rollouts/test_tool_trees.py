@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tests.rl_integration.trainer.rollouts.scripted_generator import ScriptedGen
 from tests.rl_integration.trainer.rollouts.small_tools import Doing, Lookup
 from tests.rl_integration.trainer.rollouts.test_dialogue import TASKS, policy  # noqa: F401
 
+from adjudge.protocol import Sample, Score, StepScore
 from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig, RunFile
@@ -94,6 +95,40 @@ def test_answers_are_whole_and_share_what_their_paths_say(policy: Policy, name: 
     assert [one.path for one in found] == [
         Rollout.from_dict(one.to_dict(), {task.id: task for task in TASKS}).path for one in found
     ]
+
+
+class Turns:
+    """Gives the turns of an answer these values; fails where it is told to."""
+
+    name, fingerprint = "turns", "turns:1"
+
+    def __init__(self, values: Sequence[float | None]) -> None:
+        self.values = values
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        steps = tuple(StepScore(value=one, start=at, end=at + 1) for at, one in enumerate(self.values))
+        failed = Score.failed("engine_unavailable")
+        return [Score(value=1.0, steps=steps) if steps else failed for _ in samples]
+
+
+def test_answers_fork_behind_the_turns_that_a_scorer_gives_most(
+    policy: Policy,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = TreeConfig(kind="scored", trees=2, forks=1, copies=3, scorer="math")
+    shared = {}
+    for values in ((0.1, 0.7, None), (0.7, 0.1, 0.9), (None, 0.1, 0.9), (None, None, 0.9)):
+        monkeypatch.setattr(Dialogue, "worth", Turns(values))
+        found = grown(policy, tree)
+        shared[values] = {
+            len(set(found[root].path) & set(found[root + copy].path))
+            for root in range(0, 2 * GROUP, GROUP // 2)
+            for copy in range(1, 4)
+        }
+    assert list(shared.values()) == [{2}, {1}, {2}, {0}], "the last turn is the answer, behind which nothing is"
+    monkeypatch.setattr(Dialogue, "worth", Turns(()))
+    with pytest.raises(RuntimeError, match="judged none of 4 answers: engine_unavailable"):
+        grown(policy, tree)
 
 
 def test_a_tool_is_asked_once_for_all_who_share_its_call(policy: Policy) -> None:  # noqa: F811

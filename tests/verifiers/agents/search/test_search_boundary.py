@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score
 from adjudge.reasons import CANDIDATE
+from adjudge.runtime.loop import run_blocking
+from adjudge.scoring import registry
 from adjudge.scoring.attacks import shipped_cases
 from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.boundary import SearchBoundaryVerifier, decision_f1
@@ -47,6 +49,23 @@ def verdict(response: Any, reference: Any = "Paris", *, extra: Any = None, **opt
 )
 def test_ikea_pays_what_its_released_code_pays(times: int, answer: str, value: float) -> None:
     assert verdict(searched(times, answer)).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("response", "value"),
+    [
+        ("<think>hm</think><answer>Paris</answer>", 1.0),
+        ("<think>hm</think><answer>Rome</answer>", 0.2),
+        ("<answer>Paris</answer>", 0.0),  # no thought
+        ("<think>hm</think>Paris", 0.0),
+        ("<think>hm</think><answer>Rome</answer><answer>Paris</answer>", 0.0),
+        (f"<think>hm</think>{SEARCH}<information>{FOUND}</information><answer>Paris</answer>", 0.0),  # its own result
+    ],
+)
+def test_search_r1_pays_for_form_but_never_for_a_wrong_one(response: str, value: float) -> None:
+    scorer = registry.load("search_r1")
+    sample = Sample(prompt="Capital?", response=turns(response), reference="Paris")
+    assert run_blocking(scorer.score([sample]))[0].value == value
 
 
 def test_ikea_without_an_answer_or_a_thought_is_malformed() -> None:

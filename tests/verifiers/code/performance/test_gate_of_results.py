@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.verifiers.code.comparison import Rules
-from adjudge.verifiers.code.performance.measuring import Gate, NoListError, mean_recall
+from adjudge.verifiers.code.performance.measuring import Gate, NoListError, area, mean_recall
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,26 @@ PLAIN = st.recursive(
 @given(st.lists(st.integers(), min_size=1, max_size=5), PLAIN)
 def test_any_result_has_a_recall(right: list[int], found: Any) -> None:
     assert 0 <= mean_recall([right], [found]) <= 1
+
+
+def test_at_least_one_setting_is_above_the_least_recall_where_an_area_is_asked_for() -> None:
+    gate = Gate(rules=Rules(), recall=0.5, most=0.9)
+    assert gate.passes([[1, 2, 3], [1, 2, 3]], [[1], [1, 2]])
+    assert not gate.passes([[1, 2], [1, 2]], [[1], [2]])
+
+
+SETTINGS = st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 10)), min_size=1, max_size=6)
+
+
+@given(SETTINGS)
+@settings(deadline=None)
+def test_the_area_is_the_mean_speed_of_the_fastest_setting_that_finds_enough(points: list[tuple[float, float]]) -> None:
+    """Against a sum over many recalls, each looked at by itself."""
+    steps, least, most = 2000, 0.85, 0.95
+    width = (most - least) / steps
+    slow = 0.0
+    for step in range(steps):
+        at = least + (step + 0.5) * width
+        slow += width * max((1 / took for recall, took in points if recall >= at), default=0.0)
+    recalls, seconds = zip(*points, strict=True)
+    assert area(recalls, seconds, least, most) == pytest.approx(slow, abs=10 * width * len(points))

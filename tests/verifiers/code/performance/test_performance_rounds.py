@@ -225,6 +225,33 @@ class TestRounds:
         results["program"] = [*range(8), 77, 78]
         assert judged(script, reference, **options)[0].value == 0.0
 
+    def test_crinns_area_is_of_each_rounds_recall(self, judged: Any) -> None:
+        """Two settings.  The baseline finds 0.9 in 0.1 s and all in 0.4 s: an area of .05 * 10 + .05 * 2.5 = 0.625.
+
+        The program finds 0.9 in 0.02 s and 0.95 in 0.04 s: .05 * 50 + .05 * 25 = 3.75, which is 6 times as much; log2
+        is 2.58, the nearest quarter 2.5.  Where it finds only 0.9 after the warm-up, it is 2.5 / 0.625 = 4 times.
+        """
+        loaded = load("crinn")
+        options = {item.name: getattr(loaded.verifier, item.name) for item in fields(loaded.verifier)}  # type: ignore[attr-defined]
+        recall = {"least": 0.85, "most": 0.95, "truth": "def f(x): return exact(x)"}
+        found = {"truth": (20, 20), "baseline": (18, 20), "program": (18, 19)}
+        took = {"truth": (1.0, 1.0), "baseline": (0.1, 0.4), "program": (0.02, 0.04)}
+        warm = 2
+
+        def script(name: str, at: int) -> Timed:
+            some = found[name][at % 2] if name != "program" or at < warm else found[name][0]
+            return Timed(value=[*range(some), *range(100, 120 - some)], seconds=took[name][at % 2])
+
+        options |= {"isolation": "none"}
+        reference = {**REFERENCE, "recall": recall}
+        assert judged(script, reference, **options)[0].value == 4.0
+        warm = 1000
+        assert judged(script, reference, **options)[0].value == pytest.approx(2**2.5)
+        found["program"] = (17, 17)
+        assert judged(script, reference, **options)[0].reason == "wrong"
+        found["baseline"] = (17, 16)
+        assert judged(script, reference, **options)[0].reason == "gold_unparsable"
+
     def test_the_fingerprint_knows_options_and_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from adjudge.verifiers.code.performance import verifier
 

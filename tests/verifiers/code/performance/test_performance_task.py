@@ -50,6 +50,7 @@ def test_the_forms_of_cases() -> None:
         ({"recall": 0.9}, True, "recall is 0.9"),
         ({"recall": {"least": 2}}, True, "least recall"),
         ({"recall": {"least": float("nan")}}, True, "least recall"),
+        ({"recall": {"least": 0.9, "most": 0.9}}, True, "from 0.9 to 0.9"),
         ({"recall": {"least": 0.9, "truth": "def"}}, False, "truth is not Python"),
         ({"tests": []}, True, "tests"),
         ({"speed": 3}, True, "the reference is"),

@@ -1,14 +1,16 @@
-"""Groups of rewards that hypothesis makes, and the plain loops that the rules are compared with."""
+"""Random groups of rewards, random tokens, and the plain loops that the rules are compared with."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 from hypothesis import strategies as st
 
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Formula: TypeAlias = Callable[[list[float]], list[float]]
@@ -58,3 +60,25 @@ def spread(values: list[float]) -> float:
     if len(values) < 2:
         return 0.0
     return math.sqrt(math.fsum((value - mean(values)) ** 2 for value in values) / (len(values) - 1))
+
+
+def token_batch(seed: int, rows: int = 6, width: int = 5, **more: Any) -> TokenBatch:
+    """Random responses with gaps, as tools leave them, in groups of three; the second of them does not count."""
+    draw = torch.Generator().manual_seed(seed)
+    noise = [torch.randn(rows, width, generator=draw, dtype=torch.float64) for _ in range(6)]
+    mask = torch.rand(rows, width, generator=draw) < 0.8
+    counted = torch.tensor([place != 1 for place in range(rows)])
+    logp = -noise[0].abs() - 0.1
+    given: dict[str, Any] = {
+        "logp": logp,
+        "mask": mask,
+        "advantages": noise[1][:, 0],
+        "counted": counted,
+        "old_logp": logp + 0.3 * noise[2],
+        "sampler_logp": logp + 0.3 * noise[2] + 0.3 * noise[3],
+        "reference_logp": logp + 0.5 * noise[4],
+        "entropy": 2 * noise[5].abs(),
+        "next_value": noise[3] / 5,
+        "group": torch.arange(rows) // 3,
+    }
+    return TokenBatch(**{**given, **more})

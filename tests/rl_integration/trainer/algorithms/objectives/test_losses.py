@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.rl_integration.trainer.algorithms.objectives.batches import token_batch
 from torch import Tensor
 
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import ValueLoss
@@ -25,12 +24,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
-    ImportanceSampling,
-    RelativeEntropy,
-    Steer,
-    TopEntropy,
-)
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 
 Loss = Callable[[TokenBatch], LossValue]
@@ -51,28 +45,6 @@ LOSSES: dict[str, Loss] = {
 }
 WEIGHED = ("top_entropy", "steer", "linear steer", "ettrl")
 PIECEWISE = [name for name in LOSSES if name not in WEIGHED]
-
-
-def batch(seed: int, rows: int = 6, width: int = 5, **more: Any) -> TokenBatch:
-    """Random responses with gaps, as tools leave them, in groups of three; the second of them does not count."""
-    draw = torch.Generator().manual_seed(seed)
-    noise = [torch.randn(rows, width, generator=draw, dtype=torch.float64) for _ in range(6)]
-    mask = torch.rand(rows, width, generator=draw) < 0.8
-    counted = torch.tensor([place != 1 for place in range(rows)])
-    logp = -noise[0].abs() - 0.1
-    given: dict[str, Any] = {
-        "logp": logp,
-        "mask": mask,
-        "advantages": noise[1][:, 0],
-        "counted": counted,
-        "old_logp": logp + 0.3 * noise[2],
-        "sampler_logp": logp + 0.3 * noise[2] + 0.3 * noise[3],
-        "reference_logp": logp + 0.5 * noise[4],
-        "entropy": 2 * noise[5].abs(),
-        "next_value": noise[3] / 5,
-        "group": torch.arange(rows) // 3,
-    }
-    return TokenBatch(**{**given, **more})
 
 
 def slope(loss: Loss, tokens: TokenBatch, name: str = "logp") -> Tensor:
@@ -178,13 +150,13 @@ def test_a_policy_loss_equals_its_formula(name: str) -> None:
     options = LOSSES[name]
     assert isinstance(options, PolicyLoss)
     for seed in range(5):
-        tokens = batch(seed)
+        tokens = token_batch(seed)
         np.testing.assert_allclose(options(tokens).loss, Numbers.of(tokens).loss(options), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", PIECEWISE)
 def test_gradients_equal_finite_differences(name: str) -> None:
-    tokens = batch(7, rows=3, width=4)
+    tokens = token_batch(7, rows=3, width=4)
     loss = LOSSES[name]
     found = slope(loss, tokens)
     assert found.abs().sum() > 0
@@ -209,7 +181,7 @@ def _held(loss: Loss, moved: TokenBatch, start: TokenBatch) -> float:
 
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_have_no_gradient(name: str) -> None:
-    tokens = batch(3)
+    tokens = token_batch(3)
     loss = LOSSES[name]
     assert isinstance(loss, PolicyLoss)
     assert loss.weighting is not None
@@ -226,7 +198,7 @@ def test_weights_have_no_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_what_is_given_to_a_loss_has_no_gradient(name: str) -> None:
-    tokens = batch(15)
+    tokens = token_batch(15)
     fields = ("advantages", "old_logp", "sampler_logp", "reference_logp", "next_value")
     points: dict[str, Any] = {field: getattr(tokens, field).clone().requires_grad_() for field in fields}
     logp = tokens.logp.clone().requires_grad_()
@@ -238,7 +210,7 @@ def test_what_is_given_to_a_loss_has_no_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_what_the_mask_hides_is_read_by_nothing(name: str) -> None:
-    tokens = batch(1)
+    tokens = token_batch(1)
     spoilt: dict[str, Any] = {
         field: torch.where(tokens.mask, getattr(tokens, field), math.nan)
         for field in ("logp", "old_logp", "sampler_logp", "reference_logp", "entropy", "next_value", "advantages")
@@ -252,7 +224,7 @@ def test_what_the_mask_hides_is_read_by_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_samples_that_do_not_count_change_nothing(name: str) -> None:
-    tokens = batch(2)
+    tokens = token_batch(2)
     assert tokens.counted is not None
     rows = torch.nonzero(tokens.counted).flatten()
     fields = ("logp", "mask", "advantages", "old_logp", "sampler_logp", "reference_logp", "entropy", "next_value")
@@ -263,7 +235,7 @@ def test_samples_that_do_not_count_change_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_parts_of_an_update_sum_up_to_it(name: str) -> None:
-    tokens, loss = batch(4), LOSSES[name]
+    tokens, loss = token_batch(4), LOSSES[name]
     whole = loss(tokens)
     if isinstance(loss, PolicyLoss) and loss.weighting is not None:
         tokens = replace(tokens, weight=loss.weighting(tokens))
@@ -276,7 +248,7 @@ def test_parts_of_an_update_sum_up_to_it(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in LOSSES if not isinstance(LOSSES[name], Preference)])
 def test_a_part_of_an_update_never_waits_for_the_gpu(name: str) -> None:
     """Tensors on "meta" have no values: what wanted one would raise."""
-    given = dict(vars(batch(4)))
+    given = dict(vars(token_batch(4)))
     given |= {"weight": torch.ones_like(given["logp"]), "totals": Totals(sequences=6, tokens=20, groups=2)}
     names = [item.name for item in fields(TokenBatch) if item.init]
     tokens = {key: given[key].to("meta") if isinstance(given[key], Tensor) else given[key] for key in names}
@@ -287,7 +259,7 @@ def test_a_part_of_an_update_never_waits_for_the_gpu(name: str) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("rows", [0, 4])
 def test_without_a_sample_that_counts_the_loss_and_its_gradient_are_zero(name: str, rows: int) -> None:
-    tokens = batch(5, rows=rows, counted=torch.zeros(rows, dtype=torch.bool))
+    tokens = token_batch(5, rows=rows, counted=torch.zeros(rows, dtype=torch.bool))
     point = tokens.logp.clone().requires_grad_()
     loss = LOSSES[name](replace(tokens, logp=point)).loss
     loss.backward()  # type: ignore[no-untyped-call]
@@ -297,7 +269,7 @@ def test_without_a_sample_that_counts_the_loss_and_its_gradient_are_zero(name: s
 
 
 def test_advantages_of_tokens_are_read_token_by_token() -> None:
-    tokens = batch(6)
+    tokens = token_batch(6)
     spread = tokens.advantages.clone()
     torch.testing.assert_close(PolicyLoss()(replace(tokens, advantages=spread)).loss, PolicyLoss()(tokens).loss)
     spread[0, 0] += 1
@@ -306,7 +278,7 @@ def test_advantages_of_tokens_are_read_token_by_token() -> None:
 
 
 def test_on_the_policy_that_sampled_a_ratio_is_one_and_clips_nothing() -> None:
-    tokens = replace(batch(8), old_logp=None, sampler_logp=None)
+    tokens = replace(token_batch(8), old_logp=None, sampler_logp=None)
     value = PolicyLoss()(tokens)
     assert value.metrics["ratio"] == 1
     assert value.metrics["clip_ratio_high"] == value.metrics["clip_ratio_low"] == 0
@@ -323,7 +295,7 @@ def test_a_clipped_token_has_no_gradient_for_ppo_and_keeps_it_for_cispo() -> Non
 
 
 def test_ratios_out_of_all_proportion_stay_finite() -> None:
-    tokens = replace(batch(9), old_logp=torch.full((6, 5), -1e4, dtype=torch.float64))
+    tokens = replace(token_batch(9), old_logp=torch.full((6, 5), -1e4, dtype=torch.float64))
     for name in PIECEWISE:
         assert torch.isfinite(LOSSES[name](tokens).loss), name
         assert torch.isfinite(slope(LOSSES[name], tokens)).all(), name
@@ -361,79 +333,13 @@ def test_the_forward_divergence_is_its_mean_over_the_policy() -> None:
 
 
 def test_the_entropy_bonus_raises_the_entropy() -> None:
-    tokens = batch(10)
+    tokens = token_batch(10)
     found = slope(PolicyLoss(entropy_coef=0.5), tokens, "entropy")
     torch.testing.assert_close(found[tokens.mask], torch.full_like(found[tokens.mask], -0.5 / int(tokens.mask.sum())))
 
 
-@settings(max_examples=30)
-@given(seed=st.integers(0, 1000), share=st.sampled_from([0.05, 0.2, 0.5, 1.0]))
-def test_the_tokens_of_highest_entropy(seed: int, share: float) -> None:
-    tokens = batch(seed)
-    assert tokens.entropy is not None
-    kept = TopEntropy(share=share)(tokens).bool()
-    values = tokens.entropy[tokens.mask].numpy()
-    np.testing.assert_array_equal(kept[tokens.mask].numpy(), values >= np.quantile(values, 1 - share, method="linear"))
-    assert not kept[~tokens.mask].any()
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 1000))
-def test_steer_equals_its_formula(seed: int) -> None:
-    tokens = batch(seed)
-    rows = Numbers.of(tokens).rows
-    omegas = []
-    for token in (token for row in rows for token in row):
-        p = math.exp(token["logp"])
-        change = token["advantages"] / min(1.0, math.exp(token["old_logp"])) * p * (1 - p)
-        omegas.append(abs(change * (math.log(p) + token["entropy"])))
-    k = -math.log(0.8) / max(max(omegas), 0.02)
-    np.testing.assert_allclose(Steer()(tokens)[tokens.mask], [math.exp(-k * omega) for omega in omegas], rtol=1e-6)
-    low, high = min(omegas), max(omegas)
-    wanted = [1.2 - 0.4 * (omega - low) / (high - low) for omega in omegas]
-    np.testing.assert_allclose(Steer(max_weight=1.2)(tokens)[tokens.mask], wanted, rtol=1e-6)
-
-
-def test_steer_weighs_equal_changes_alike() -> None:
-    tokens = replace(batch(0), advantages=torch.zeros(6))
-    assert (Steer()(tokens)[tokens.mask] == 1).all()
-    torch.testing.assert_close(Steer(max_weight=1.2)(tokens)[tokens.mask], torch.ones(int(tokens.mask.sum())).double())
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 1000))
-def test_the_relative_entropy_equals_its_formula(seed: int) -> None:
-    tokens = batch(seed)
-    assert tokens.entropy is not None
-    assert tokens.counted is not None
-    found = RelativeEntropy()(tokens)
-    for members in (range(3), range(3, 6)):
-        own = {}
-        for row in members:
-            values = [float(tokens.entropy[row, place]) for place in range(5) if tokens.mask[row, place]]
-            if tokens.counted[row] and values:
-                own[row] = sum(values) / len(values)
-        average = sum(own.values()) / len(own)
-        for row, value in own.items():
-            wanted = 1 + (average - value) / average
-            np.testing.assert_allclose(found[row][tokens.mask[row]], wanted, rtol=1e-10)
-    assert not found[~tokens.mask].any()
-    certain = replace(tokens, entropy=torch.zeros_like(tokens.entropy))
-    assert (RelativeEntropy()(certain)[tokens.mask] == 1).all(), "where all are certain, none is surer"
-
-
-def test_a_token_whose_sampler_did_not_say_is_not_reweighed() -> None:
-    tokens = batch(11)
-    assert tokens.sampler_logp is not None
-    gone = tokens.sampler_logp.clone()
-    gone[:, 0] = math.nan
-    weights = ImportanceSampling(high=1.2)(replace(tokens, sampler_logp=gone))
-    assert (weights[:, 0] == 1).all()
-    torch.testing.assert_close(weights[:, 1:], ImportanceSampling(high=1.2)(tokens)[:, 1:])
-
-
 def test_a_value_loss_equals_its_formula_and_its_gradient() -> None:
-    tokens = batch(12)
+    tokens = token_batch(12)
     values, old, returns = tokens.logp, tokens.old, tokens.advantages * 2
     total = 0.0
     for row, place in torch.nonzero(tokens.mask).tolist():
@@ -457,7 +363,7 @@ def test_a_value_loss_equals_its_formula_and_its_gradient() -> None:
 
 
 def test_rover_equals_its_formula() -> None:
-    tokens = batch(13)
+    tokens = token_batch(13)
     rows = Numbers.of(tokens).rows
     squares = [
         [(2 * (t["logp"] - t["old_logp"]) - t["advantages"] - 2 * t["next_value"]) ** 2 for t in row] for row in rows
@@ -477,7 +383,7 @@ def test_the_next_value_is_that_of_the_next_token_of_the_policy() -> None:
 
 
 def test_preferences_are_between_a_groups_best_and_worst() -> None:
-    tokens = batch(14)
+    tokens = token_batch(14)
     chosen, rejected = pairs(tokens)
     worth = tokens.advantages.amax(dim=1).where(tokens.advantages.amax(dim=1) > 0, tokens.advantages.amin(dim=1))
     assert tokens.group is not None
@@ -501,13 +407,16 @@ def test_preferences_are_between_a_groups_best_and_worst() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: PolicyLoss(beta=0.1)(replace(batch(0), reference_logp=None)), r"beta=0.1 needs TokenBatch\(reference"),
-        (lambda: PolicyLoss(entropy_coef=1.0)(replace(batch(0), entropy=None)), "entropy_coef=1.0 needs"),
-        (lambda: Rover()(replace(batch(0), next_value=None)), "ROVER needs"),
-        (lambda: Preference()(replace(batch(0), group=None)), "a preference loss needs"),
-        (lambda: batch(0, advantages=torch.ones(5)), r"advantages has the shape \(5,\); it must be \(6,\)"),
-        (lambda: batch(0, mask=torch.ones(6, 4)), "mask has the shape"),
-        (lambda: batch(0, logp=torch.ones(6)), "responses, tokens"),
+        (
+            lambda: PolicyLoss(beta=0.1)(replace(token_batch(0), reference_logp=None)),
+            r"beta=0.1 needs TokenBatch\(reference",
+        ),
+        (lambda: PolicyLoss(entropy_coef=1.0)(replace(token_batch(0), entropy=None)), "entropy_coef=1.0 needs"),
+        (lambda: Rover()(replace(token_batch(0), next_value=None)), "ROVER needs"),
+        (lambda: Preference()(replace(token_batch(0), group=None)), "a preference loss needs"),
+        (lambda: token_batch(0, advantages=torch.ones(5)), r"advantages has the shape \(5,\); it must be \(6,\)"),
+        (lambda: token_batch(0, mask=torch.ones(6, 4)), "mask has the shape"),
+        (lambda: token_batch(0, logp=torch.ones(6)), "responses, tokens"),
         (lambda: PolicyLoss(surrogate="detached"), "needs clip_ratio_c"),
         (lambda: PolicyLoss(clip_ratio_c=1.1), "clip_ratio_c=1.1; it must be a finite number, at least 1.2"),
         (lambda: PolicyLoss(clip_ratio_low=1.5), "clip_ratio_low=1.5"),

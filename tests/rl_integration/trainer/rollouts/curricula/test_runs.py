@@ -25,7 +25,9 @@ from adjudge.rl_integration.trainer.rollouts.curricula.choice import (
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import TreeConfig
 
 FULL = [
-    replace(one, extra={"source": "ab"[place % 2], "solution": "9 9 9 9", "hint": "0 0"})
+    replace(
+        one, extra={"source": "ab"[place % 2], "solution": "9 9 9 9", "hint": "0 0", "pass_rate": place / len(TASKS)}
+    )
     for place, one in enumerate(TASKS)
 ]
 
@@ -53,9 +55,9 @@ RUNS: dict[str, dict[str, Any]] = {
         "curriculum": CurriculumChoice(names=("dump", "pf_ppo")),
         "improver": ImproverChoice(name="nurl", set={"lead": " ", "learnt_with": "plain", **STRICT}),
     },
-    "reinforce_ada_positive, dapo": {
+    "adcl, reinforce_ada_positive, dapo": {
         "curriculum": CurriculumChoice(
-            names=("reinforce_ada_positive",), set={"reinforce_ada_positive.right_above": 0.9}
+            names=("adcl", "reinforce_ada_positive"), set={"reinforce_ada_positive.right_above": 0.9}
         ),
         "objective": "dapo",
     },
@@ -64,6 +66,10 @@ RUNS: dict[str, dict[str, Any]] = {
         "improver": ImproverChoice(name="luffy", set={"column": "hint"}),
     },
     "rest_grpo, ppo": {"curriculum": CurriculumChoice(names=("rest_grpo",)), "objective": "ppo"},
+    "mixture, cog_rethinker": {
+        "curriculum": CurriculumChoice(names=("mixture",), set={"mixture.weights": {"a": 0.7, "b": 0.3}}),
+        "improver": ImproverChoice(name="cog_rethinker", set={"decompose": "=", "request": "=", **STRICT}),
+    },
     "rest_grpo, seele": {
         "curriculum": CurriculumChoice(names=("rest_grpo",)),
         "improver": ImproverChoice(name="seele", set={"lead": " ", **STRICT}),

@@ -25,7 +25,7 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource
 
-SOURCES = ["mopps", "pcl", "prioritized", "sec", "dump", "adcl"]
+SOURCES = ["mopps", "pcl", "prioritized", "sec", "dump", "mixture", "adcl"]
 
 
 def source(name: str, tasks: Sequence[Task], **options: object) -> TaskSource:
@@ -140,6 +140,15 @@ def test_sources_that_teach_are_drawn_most() -> None:
         late = Counter(one.extra["source"] for step in drawn[20:] for one in step)
         assert set(first) == set(rates), "each is tried"
         assert late["middle"] > 0.6 * late.total(), (name, late)
+
+
+def test_a_mixture_is_drawn_as_it_was_given() -> None:
+    tasks = [task(f"{name}{place}", source=name) for name in "ab" for place in range(400)]
+    drawn = Counter(one.extra["source"] for one in source("mixture", tasks, weights={"a": 3, "b": 1}).draw(400))
+    assert drawn["a"] == pytest.approx(300, abs=35)  # four standard deviations
+    for weights in ({"a": 1.0}, {"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}):
+        with pytest.raises(ValueError, match="the tasks are from a, b"):
+            source("mixture", tasks, weights=weights)
 
 
 def test_a_source_that_has_no_more_tasks_leaves_its_places_to_others() -> None:

@@ -15,7 +15,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import ImproverChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import IMPROVERS, ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     Improved,
     Refinements,
@@ -111,6 +111,34 @@ def test_only_unsolved_groups_are_refined_if_so_asked(policy: Policy) -> None:
     writer = scripted(["4", "5", "5", "1", "1", "1"], ["6", "6", "6"])
     _, found = improved(policy, [CHAT, TEXT], writer, only_unsolved=True)
     assert [len(group.rollouts) for group in found.groups] == [3, 4]
+
+
+def test_unsolved_tasks_are_decomposed_and_what_stays_unsolved_is_refined(policy: Policy) -> None:
+    published = IMPROVERS["cog_rethinker"]
+    assert isinstance(published, RefinementsRule)
+    hard, three = Task(id="hard", prompt="4+4=", reference="8"), Task(id="three", prompt="1+2=", reference="3")
+    said: dict[str, list[str]] = {
+        "3+3=": ["6", "0", "1"],
+        "4+4=": ["0", "1", "2"],
+        "1+2=": ["0", "1", "2"],
+        f"{hard.prompt}{published.decompose}": ["8", "7", "8"],
+        f"{three.prompt}{published.decompose}": ["0", "?", "4"],
+        **{f"1+2={one}\n\nThe answer above is wrong.\n\n{published.request}\n\n": ["3"] for one in "12"},
+    }
+    writer = Scripted(lambda task, dice: said[str(task.prompt)].pop(0) if said.get(str(task.prompt)) else "9")
+    refinements = Refinements(published, policy)
+    with answering_of(writer) as answering:
+        groups = answering.scored([Ask(task=task, count=3) for task in (TEXT, hard, three)])
+        found = refinements.improve(groups, answering)
+    assert [group.values for group in found.groups] == [
+        [1.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0, 1.0],
+        [0.0, 0.0, 0.0, 1.0, 1.0],
+    ], "right ones alone join; what was decomposed and solved is not refined"
+    assert found.counts == {"refined": 9, "refinements_joined": 4, "refinements_right": 4}
+    for group, before in zip(found.groups[1:], groups[1:], strict=True):
+        for one in group.rollouts[3:]:
+            assert one.prompt_ids == before.rollouts[0].prompt_ids, "it is learnt after the direct prompt"
 
 
 def test_what_a_judge_says_is_the_critique(policy: Policy) -> None:

@@ -1,0 +1,210 @@
+"""The commands of recipes that make data with a model, run as the recipes have them; a script is the model."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples.training import exemplars, judge_tasks
+from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
+
+from adjudge.cli import main
+from adjudge.cli.recipes import recipes
+from adjudge.data_pipelines.answers import sampling
+from adjudge.engines.interface import Prompt
+from adjudge.protocol import Sample, Score
+
+Rows = list[dict[str, Any]]
+
+
+class Ends:
+    """Pays what ends with the reference, and where there is none, what is long."""
+
+    name, fingerprint = "ends", "ends:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [
+            Score.scored(float(str(one.response).endswith(f"\n{one.reference}")))
+            if one.reference is not None
+            else Score.scored(float(len(str(one.response)) > 10))
+            for one in samples
+        ]
+
+
+ENDS = Ends()
+
+
+def run_data(
+    recipe: str, rows: Sequence[Mapping[str, Any]], say: Callable[[Prompt, int], Said], monkeypatch: pytest.MonkeyPatch
+) -> ScriptedEngine:
+    """Run the recipe's commands that make data, in the current folder, with a scorer that needs no model."""
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(sampling, "engine_named", lambda text: engine)
+    first = True
+    for step in recipes()[recipe]["steps"]:
+        words = shlex.split(step, comments=True)
+        if words[1] not in ("data", "label"):
+            continue
+        if first:
+            given = words[2 if words[1] == "label" else 3]
+            Path(given).write_text("".join(json.dumps(row) + "\n" for row in rows))
+            first = False
+        if "--scorer" in words and "model" in words[words.index("--scorer") + 1].lower():
+            words[words.index("--scorer") + 1] = f"{__name__}:ENDS"
+        assert main.main(words[1:]) == 0, step
+    return engine
+
+
+def lines(name: str) -> Rows:
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_an_answer_to_a_noised_prompt_is_the_worse_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(prompt: Prompt, index: int) -> str:
+        asked = field_of(prompt, "question")
+        return f"not {asked}" if asked else f"answer to: {text_of(prompt)}"
+
+    run_data("j1", [{"prompt": "Name a prime."}, {"prompt": "Spell cat."}], say, monkeypatch)
+    made = lines("pairs.jsonl")
+    assert [(row["prompt"], row["chosen"], row["rejected"]) for row in made] == [
+        (one, f"answer to: {one}", f"answer to: not {one}") for one in ("Name a prime.", "Spell cat.")
+    ]
+    judge_tasks.main("pairs.jsonl", "data.jsonl")
+    tasks = lines("data.jsonl")
+    assert [(one["reference"], one["order"]) for one in tasks] == [
+        ("A", "given"), ("B", "swapped"), ("B", "given"), ("A", "swapped"),
+    ]  # fmt: skip
+    assert all("answer to: not" in str(one["prompt"]) for one in tasks)
+
+
+def strategy(prompt: Prompt) -> str:
+    told = {
+        "have not tried": "explore",
+        "each step": "verify",
+        "putting that right": "correct",
+        "Go back": "backtrack",
+        "never that you": "told",
+    }
+    return next((name for words, name in told.items() if words in text_of(prompt)), "chain")
+
+
+def test_a_chain_goes_on_by_strategies_until_its_conclusion_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"question": f"q{need}.{at}", "answer": str(need)} for need in range(4) for at in range(12)]
+
+    def say(prompt: Prompt, index: int) -> str:
+        """Conclude with the round that it is, so that a question needs as many further rounds as its answer says."""
+        if chain := field_of(prompt, "chain"):
+            return f"## Thinking\n\n{chain}\n\n## Final Response\n\ndone"
+        at = field_of(prompt, "reference") or len([one for one in ("earlier", "previous") if field_of(prompt, one)])
+        return f"### {strategy(prompt)}\n## Conclusion\n\n{at}"
+
+    engine = run_data("huatuo_gpt_o1", rows, say, monkeypatch)
+    kept = lines("kept.jsonl")
+    assert [row["question"] for row in kept] == [row["question"] for row in rows]
+    rounds = {need: [row["chain"].count("### ") for row in kept if row["answer"] == str(need)] for need in range(4)}
+    assert rounds == {0: [1] * 12, 1: [2] * 12, 2: [3] * 12, 3: [4] * 12}
+    assert kept[-1]["response"].startswith("## Thinking\n\n### chain\n## Conclusion\n\n0\n\n### ")
+    second = [strategy(one) for one in engine.asked if field_of(one, "previous") and not field_of(one, "earlier")]
+    third = [strategy(one) for one in engine.asked if field_of(one, "earlier")]
+    assert (len(second), set(second)) == (36, {"explore", "verify", "correct"})
+    assert (len(third), set(third)) == (36, {"explore", "verify", "correct", "backtrack", "told"})
+    assert third.count("told") == 12
+
+
+def test_debaters_a_judge_and_a_reflector_make_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(prompt: Prompt, index: int) -> str:
+        if judgement := field_of(prompt, "judgement"):
+            return {"0": " Good\n", "1": "Bad", "2": "I cannot say."}[judgement[-1]]
+        if text := field_of(prompt, "response"):
+            whole = all(field_of(prompt, name) for name in ("positive", "negative")) or "sentence" in text_of(prompt)
+            return f"seen {text[-1]}" if whole else ""
+        return f"text {index % 3}"
+
+    run_data("creative_writing", [{"prompt": "A greeting."}], say, monkeypatch)
+    pairs = lines("pairs.jsonl")
+    assert {(row["prompt"], row["chosen"], row["rejected"]) for row in pairs} == {("A greeting.", "text 0", "text 1")}
+
+
+def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four variants of a safe seed, the guard takes a short one for unsafe, and one is no longer safe."""
+    texts = ["a long and safe one", "short", "another long one", "changed"]
+
+    def say(prompt: Prompt, index: int) -> str:
+        said = field_of(prompt, "response")
+        return str(int(said != "changed")) if said else texts[index % 4]
+
+    run_data("duoguard", [{"prompt": "Write a message.", "label": 1}], say, monkeypatch)
+    pairs = lines("pairs.jsonl")
+    assert {(row["chosen"], row["rejected"]) for row in pairs} == {("short", texts[0]), ("short", texts[2])}
+    assert {row["margin"] for row in pairs} == {1.0}
+    assert all(row["kept"] == "1" and row["label"] == 1 for row in lines("kept.jsonl"))
+
+
+def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer shown is always taken, and where it is wrong, the other one in the second thought."""
+    pairs = [{"prompt": f"Name {one}.", "chosen": one, "rejected": "no"} for one in ("a prime", "a cat")]
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    judge_tasks.main("pairs.jsonl", "given.jsonl")
+    tasks = lines("given.jsonl")
+
+    def say(prompt: Prompt, index: int) -> str:
+        return f"Hm.\n<answer>{'B' if 'You answered:' in text_of(prompt) else 'A'}</answer>"
+
+    engine = run_data("j1_7b", tasks, say, monkeypatch)
+    first, second = "Hm.\n<answer>A</answer>", "Hm.\n<answer>B</answer>"
+    assert [row["response"] for row in lines("kept.jsonl")] == [
+        first if task["reference"] == "A" else f"{first}\n\n{second}" for task in tasks
+    ]
+    again = [text_of(one) for one in engine.asked if "You answered:" in text_of(one)]
+    assert len(again) == 2
+    assert all(first in one and "That verdict is wrong" in one for one in again)
+
+
+def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_path: Path) -> None:
+    """Of three that are right, of which one is 64 times as fast as the others, that one is nearly always shown."""
+    values = [0.5, 32.0, 0.0, None, 0.5]
+    rows = [
+        {"prompt": f"task {task}", "response": f"program {at}", "reference": {"of": task}, "value": value}
+        for task in range(100)
+        for at, value in enumerate(values)
+    ]
+    Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    exemplars.main("scores.jsonl", "data.jsonl")
+    made = lines("data.jsonl")
+    assert [row["reference"] for row in made] == [{"of": task} for task in range(100)]
+    both = {"0": 0, "4": 0}
+    for task, row in enumerate(made):
+        asked, *told = row["prompt"].split("\n\n")
+        assert asked == f"task {task}"
+        assert not {"program 2", "program 3"} & set(told)
+        if told[1::2][1:] == ["program 1"]:
+            assert told[0::2][1] == "An earlier program, 32 times as fast as the baseline:"
+            both[told[1][-1]] += 1
+    assert sum(both.values()) > 95
+    assert min(both.values()) > 25
+
+
+def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"State": "There is a sum.", "Write": "theorem t : ∃ x, x = 1 + 1", "Answer": "x = 2", "Which": "\\boxed{2}"}
+    engine = run_data(
+        "nl_fl",
+        [{"question": "1 + 1?", "answer": "2"}],
+        lambda prompt, index: said[text_of(prompt).split()[0]],
+        monkeypatch,
+    )
+    _, second, third, last = map(text_of, engine.asked)
+    assert second.endswith("There is a sum.")
+    assert "1 + 1?" in third
+    assert "1 + 1?" in last
+    assert "theorem t" in third
+    assert last.endswith("x = 2")
+    assert [row["value"] for row in lines("scores.jsonl")] == [1.0]
