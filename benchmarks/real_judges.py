@@ -178,7 +178,7 @@ def line(found: Mapping[str, Any]) -> list[str]:
     scores, labels = found["scores"], found["labels"]
     known = [(score, label) for score, label in zip(scores, labels, strict=True) if score["value"] is not None]
     masses = [[mass for mass in masses_of(score["evidence"]) if mass is not None] for score, _ in known]
-    by_mass = found["name"].endswith("probabilities") or found["name"] in ("yes_no", "rlbff", "genrm")
+    by_mass = found["name"].endswith("probabilities") or found["name"] in ("yes_no", "rlbff", "genrm", "pair_model")
     free = sum(not some for some in masses)
     counted = sum(all(mass >= 0.5 for mass in some) for some in masses)
     agreement = Interval(value=None)
