@@ -36,7 +36,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "length": "verifiers.text.length:LengthPenalty",
         "repetition": "verifiers.text.repetition:RepetitionPenalty",
     },
-    "puzzles, tables, graphs": {
+    "puzzles, tables": {
         "reasoning_gym": "verifiers.logic.gym:ReasoningGymVerifier",
         "grid": "verifiers.logic.grid:GridVerifier",
         "puzzle": "verifiers.logic.puzzle:PuzzleVerifier",
@@ -54,7 +54,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "theorem_variants": "verifiers.proofs.theorem_verdict:TheoremVerdictVerifier",
         "theorem_group": "verifiers.proofs.theorem_verdict:TheoremGroupScorer",
     },
-    "translation, abstention": {
+    "texts, abstention": {
         "translation": "verifiers.text.translation.scorer:TranslationScorer",
         "abstention": "verifiers.agents.abstention.scorer:AbstentionScorer",
         "bapo": "verifiers.agents.abstention.bapo:BapoScorer",
@@ -75,7 +75,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "tool_execution": "verifiers.agents.tools.execution_verifier:ToolExecutionVerifier",
         "tool_tree": "verifiers.agents.tools.tree_scorer:ToolTreeScorer",
     },
-    "rubrics, facts, roles": {
+    "rubrics, facts": {
         "rubric": "judges.items.rubric:RubricScorer",
         "nuggets": "judges.items.nuggets:NuggetScorer",
         "principles": "judges.items.principles:PrincipleScorer",
@@ -91,7 +91,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "tries": "verifiers.agents.user.tries:Tries",
         "safety_classifier": "reward_models.safety.scorer:SafetyClassifier",
     },
-    "judges of one response": {
+    "judges of one": {
         "judge": "judges.pointwise:Judge",
         "yes_no": "judges.yes_no:YesNoJudge",
         "answer_judge": "judges.pointwise:AnswerJudge",
