@@ -278,7 +278,7 @@ class StepScorer(ABC):
         refined = refine(raw, self.refine, eta=self.eta, start=self.start, temperature=self.temperature)
         if self.grounding and not isinstance(solution.sample.response, str):
             done = _carried_out(solution.sample.response)
-            refined = [value + self.grounding * one for value, one in zip(refined, done, strict=True)]
+            refined = tuple(value + self.grounding * one for value, one in zip(refined, done, strict=True))
         labels = judged.reading.labels or tuple("good" if value >= self.threshold else "bad" for value in raw)
         evidence: dict[str, Any] = {
             "steps": len(raw),
