@@ -294,11 +294,12 @@ class _Form(Generic[T]):
     @property
     def request(self) -> Rendered:
         line = self.blank.filled(self.words).rpartition("\n")[2].strip()
-        asked = f"What stands behind `{line}`?" if line else "What is your verdict?"
+        named = f"what stands behind `{line}`" if len(self.blank.places) > 1 else "it"
         choices = self.blank.choices(self.words)
-        # A list of a hundred numbers tells nobody more than its ends.
-        listed = ", ".join(choices) if len(choices) <= _LISTED else f"{choices[0]} to {choices[-1]}"
-        request = f"{asked} Answer with one of: {listed}; and with nothing else."
+        one_of = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        if len(choices) > _LISTED:  # a list of a hundred numbers tells nobody more than its ends
+            one_of = f"a number from {choices[0]} to {choices[-1]}"
+        request = f"So is {named} {one_of}? Answer with that alone."
         return self.case.rendered.followed_by(escape(self.said.text), request).continued(_BEGUN)
 
 
