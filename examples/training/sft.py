@@ -20,7 +20,10 @@ def turns(row: Mapping[str, Any]) -> dict[str, Any]:
     given = row.get("input", row)
     prompt, answer = given.get("prompt") or given["question"], given["response"]
     asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    return {"prompt": asked, "completion": [{"role": "assistant", "content": answer}]}
+    return {
+        "prompt": asked,
+        "completion": [{"role": "assistant", "content": answer}] if isinstance(answer, str) else answer,
+    }
 
 
 def main(rows: str, model: str, *flags: str) -> None:

@@ -95,6 +95,8 @@ class StepScorer(ABC):
         aggregate: how they become one number; see `adjudge.responses.aggregate`.
         eta: the threshold of "clip".
         start: the value before the first step, for "gain".
+        grounding: with the split "turn", what a turn earns beside its value if its calls were carried out: tools' turns
+            follow it, none of them with `ok: false` (SPA-RL, arXiv 2505.20732: 0.5).
         temperature: of "soft_min" and "min_form".
         threshold: a step of a lower value counts as bad: labels, and `first_below` in the evidence.
         reasoning: "strip" judges only what follows the last end-of-thinking tag, and a response that ends inside its
@@ -118,6 +120,7 @@ class StepScorer(ABC):
     aggregate: Aggregate = "min"
     eta: float = 0.5
     start: float = 0.0
+    grounding: Annotated[float, Range(ge=0)] = 0.0
     temperature: Annotated[float, Range(gt=0)] = TEMPERATURE
     threshold: float = 0.5
     reasoning: Literal["strip", "keep"] = "strip"
@@ -131,6 +134,8 @@ class StepScorer(ABC):
         check_options(self, f"{self.name} option")
         if self.split == "turn" and self.reasoning == "strip":
             raise ValueError(f"{self.name} option split='turn' reads turns as they are; set reasoning to keep")
+        if self.grounding and self.split != "turn":
+            raise ValueError(f"{self.name} option grounding={self.grounding!r} is for turns; set split to turn")
 
     @abstractmethod
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
@@ -271,6 +276,9 @@ class StepScorer(ABC):
     def _score(self, solution: Solution, judged: Judged) -> Score:
         raw = judged.reading.values
         refined = refine(raw, self.refine, eta=self.eta, start=self.start, temperature=self.temperature)
+        if self.grounding and not isinstance(solution.sample.response, str):
+            done = _carried_out(solution.sample.response)
+            refined = tuple(value + self.grounding * one for value, one in zip(refined, done, strict=True))
         labels = judged.reading.labels or tuple("good" if value >= self.threshold else "bad" for value in raw)
         evidence: dict[str, Any] = {
             "steps": len(raw),
@@ -294,6 +302,17 @@ class StepScorer(ABC):
 
 def _turns(response: Sequence[Message]) -> list[str]:
     return [content_text(turn.get("content")) for turn in response if turn.get("role") == "assistant"]
+
+
+def _carried_out(response: Sequence[Message]) -> list[bool]:
+    """Whether tools answered each of the assistant's turns, and none of them with a fault."""
+    told: list[list[bool]] = []
+    for turn in response:
+        if turn.get("role") == "assistant":
+            told.append([])
+        elif turn.get("role") == "tool" and told:
+            told[-1].append(turn.get("ok", True) is True)
+    return [bool(one) and all(one) for one in told]
 
 
 def _with_numbers(result: Judged | Fault) -> Judged | Fault:

@@ -21,7 +21,7 @@ import numpy as np
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message, Sample, Scorer
 from adjudge.rl_integration.trainer.data.task import SESSION, FinishReason, Rollout, Task
-from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox, plain_tokens
 from adjudge.rl_integration.trainer.rollouts.chat_turns import Turns
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
@@ -145,6 +145,8 @@ class Dialogue(Writer):
                 for answer, worth in zip(answers, worths, strict=True)
                 for one in answer.forked(tree, size - 1, draw, worth)
             ]
+            for fork in forks:
+                self._hint(fork, tree.hints, sampling.max_new_tokens)
             answers += self._talked(forks, talk)
         rollouts = {answer.place: answer.done for answer in answers}
         return [done for place in range(len(tasks) * num_generations) if (done := rollouts[place]) is not None]
@@ -157,6 +159,15 @@ class Dialogue(Writer):
         if all(score.status == "failed" for score in scores):
             raise RuntimeError(f"rollouts.tree.scorer judged none of {len(scores)} answers: {scores[0].reason}")
         return [[step.value for step in score.steps] for score in scores]
+
+    def _hint(self, fork: _Answer, hints: Sequence[str], max_tokens: int) -> None:
+        """Put a hint behind what a fork has heard; one without a turn, or without room, gets none."""
+        if not hints or not fork.turns:
+            return
+        hint = hints[fork.copy % len(hints)]
+        ids = plain_tokens(self._policy, f"{hint}\n")
+        if len(fork.ids) + len(ids) < max_tokens:
+            fork.hinted(hint, ids)
 
     def _talked(self, going: list[_Answer], talk: _Talk) -> list[_Answer]:
         """Write answers to their ends, and those that they branch into."""
@@ -292,6 +303,8 @@ class _Answer:
         group: the place of its task.
         leaves: how many answers it is to become.
         nodes: its turns, in a tree; None for an answer that shares none.
+        copy: which of those it is that go on from one turn.
+        hint: what it was told where it went on, since its last piece.
     """
 
     place: int
@@ -309,6 +322,8 @@ class _Answer:
     turns: list[Message] = field(default_factory=list)
     pieces: int = 0
     session: Mapping[str, Any] = field(default_factory=dict)
+    copy: int = 0
+    hint: str = ""
     done: Rollout | None = None
 
     @property
@@ -334,7 +349,7 @@ class _Answer:
         if not self.ids:
             return (self.group, self.leaves > 1)
         shared = self.nodes[-1].name if self.nodes else self.place
-        return (shared, self.leaves > 1)
+        return (shared, self.hint, self.leaves > 1)
 
     def split(self, width: int) -> list[_Answer]:
         """Return the branches that it goes on with, which share its places evenly."""
@@ -364,9 +379,10 @@ class _Answer:
             later = sorted(gains, key=lambda turn: (gains[turn], turn))
         else:
             later.sort(key=lambda turn: (nodes[turn].logprob, turn))
-        kept = [turn for turn in sorted(later[: tree.forks]) for _ in range(tree.copies)]
-        kept += [0] * (count - len(kept))
-        return [self._copy(self.place + 1 + at, 1, turn) for at, turn in enumerate(kept)]
+        kept = [(turn, copy) for turn in sorted(later[: tree.forks]) for copy in range(tree.copies)]
+        kept += [(0, 0)] * (count - len(kept))
+        forks = [self._copy(self.place + 1 + at, 1, turn) for at, (turn, _) in enumerate(kept)]
+        return [replace(fork, copy=copy) for fork, (_, copy) in zip(forks, kept, strict=True)]
 
     def _copy(self, place: int, leaves: int, turns: int) -> _Answer:
         """An open answer with its first turns."""
@@ -406,6 +422,14 @@ class _Answer:
         self.own += [False] * len(ids)
         self.turns += turns
         self._closed()
+
+    def hinted(self, hint: str, ids: Sequence[int]) -> None:
+        """Take what is told to this answer alone: it belongs to the piece that it writes next."""
+        self.hint = hint
+        self.ids += ids
+        self.logprobs += [0.0] * len(ids)
+        self.own += [False] * len(ids)
+        self.turns[-1] = {**self.turns[-1], "content": f"{self.turns[-1]['content']}\n\n{hint}"}
 
     def _closed(self) -> None:
         """The newest turn ends here."""

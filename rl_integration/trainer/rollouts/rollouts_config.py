@@ -66,6 +66,8 @@ class TreeConfig(Options, what="rollouts.tree option"):
         scorer: a name or spec, as of a reward, of one whose score has the turns in its steps; of "scored".  With
             {information_gain: {engine: policy}} answers fork where the right one has become likelier (SIGHT, arXiv
             2602.11551).
+        hints: what answers that go on from a turn read there first, each of the `copies` the next one (SIGHT: to search
+            for something else, to think again); not of "segments".
     """
 
     shorthand: ClassVar[str] = "kind"
@@ -77,9 +79,12 @@ class TreeConfig(Options, what="rollouts.tree option"):
     forks: Count = 2
     copies: Count = 2
     scorer: Any = None
+    hints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.hints and (self.kind == "segments" or not all(hint.strip() for hint in self.hints)):
+            raise ValueError(f"rollouts.tree.hints is {self.hints!r}; give texts, and another kind than segments")
         if (self.kind == "scored") != (self.scorer is not None):
             raise ValueError(
                 f"rollouts.tree.kind is {self.kind!r} and scorer {self.scorer!r}; kind: scored wants a scorer of "
@@ -165,10 +170,8 @@ class RolloutsConfig(Options, what="rollouts option"):
             )
         if self.tree is not None:
             self.tree.check(self.num_generations)
-            if self.tree.kind == "scored" and self.tools is None and self.user is None:
-                raise ValueError(
-                    "rollouts.tree.kind is 'scored', which forks turns; set rollouts.tools or rollouts.user"
-                )
+            if (self.tree.kind == "scored" or self.tree.hints) and self.tools is None and self.user is None:
+                raise ValueError("rollouts.tree forks turns (kind: scored, hints); set rollouts.tools or rollouts.user")
 
 
 PLACE = "{prompt}"

@@ -38,6 +38,7 @@ def test_right_answers_alone_become_rows_of_trl(kept: str) -> None:
         "completion": [{"role": "assistant", "content": "It is \\boxed{2}."}],
     }
     assert sft.turns({"prompt": rows[0]["prompt"], "response": "It is \\boxed{2}."}) == rows[0]
+    assert sft.turns({"prompt": "1+1?", "response": rows[0]["completion"]}) == rows[0]
 
 
 @pytest.mark.full

@@ -90,7 +90,7 @@ def test_reasoning_is_left_out_and_places_stay_those_of_the_response(scripted: S
 
 
 def test_turns_are_steps_and_what_others_say_is_none(scripted: ScriptedSteps) -> None:
-    turns = [
+    turns: list[dict[str, Any]] = [
         {"role": "assistant", "content": "<think>Is it?</think>\nThis is good.\n\nThis is bad."},
         {"role": "tool", "content": "This is fair."},
         {"role": "assistant", "content": "This is good."},
@@ -101,6 +101,13 @@ def test_turns_are_steps_and_what_others_say_is_none(scripted: ScriptedSteps) ->
     assert [step.value for step in score.steps] == pytest.approx([0.2, 0.7])
     assert score.value == pytest.approx(0.9)
     assert one(scorer, RESPONSE).evidence["raw"] == pytest.approx([0.6]), "a flat response is one turn"
+    grounded = replace(scorer, grounding=0.5)
+    assert [step.value for step in one(grounded, turns).steps] == pytest.approx([0.7, 0.7]), "the last called nothing"
+    turns[1]["ok"] = False
+    assert [step.value for step in one(grounded, turns).steps] == pytest.approx([0.2, 0.7]), "nothing happened"
+    assert one(grounded, RESPONSE).value == one(scorer, RESPONSE).value
+    with pytest.raises(ValueError, match="set split to turn"):
+        scorer_of(scripted, grounding=0.5)
     with pytest.raises(ValueError, match="set reasoning to keep"):
         scorer_of(scripted, split="turn")
 

@@ -23,7 +23,7 @@ from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig, RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox, plain_tokens
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TreeConfig
@@ -129,6 +129,31 @@ def test_answers_fork_behind_the_turns_that_a_scorer_gives_most(
     monkeypatch.setattr(Dialogue, "worth", Turns(()))
     with pytest.raises(RuntimeError, match="judged none of 4 answers: engine_unavailable"):
         grown(policy, tree)
+
+
+@pytest.mark.parametrize("kind", ["random", "uncertain"])
+def test_what_goes_on_from_a_turn_reads_a_hint_there_first(policy: Policy, kind: Any) -> None:  # noqa: F811
+    hints = ("look for ab", "look again")
+    tree = TreeConfig(kind=kind, trees=2, forks=1, copies=3, hints=hints)
+    found = grown(policy, tree, most=300)
+    told = [
+        [hint for turn in rollout.turns for hint in hints if str(turn["content"]).endswith(f"\n\n{hint}")]
+        for rollout in found
+    ]
+    assert told == [[], [hints[0]], [hints[1]], [hints[0]]] * 4
+    nodes: dict[str, tuple[int, ...]] = {}
+    for rollout, hint in zip(found, told, strict=True):
+        end = 0
+        for node, tokens in rollout.path:
+            end += tokens
+            assert nodes.setdefault(node, rollout.ids[:end]) == rollout.ids[:end], "one node, one beginning"
+        if hint:
+            read = tuple(plain_tokens(policy, f"{hint[0]}\n"))
+            (at,) = [at for at in range(len(rollout.ids)) if rollout.ids[at : at + len(read)] == read]
+            assert not rollout.own[at : at + len(read)].any(), "it is not learnt"
+            assert at in {sum(tokens for _, tokens in rollout.path[:turn]) for turn in range(1, len(rollout.path))}
+    long = replace(tree, hints=("x" * 150,))
+    assert plain(grown(policy, long)) == plain(grown(policy, replace(tree, hints=()))), "there is no room for it"
 
 
 def test_a_tool_is_asked_once_for_all_who_share_its_call(policy: Policy) -> None:  # noqa: F811
