@@ -118,7 +118,8 @@ def test_what_could_not_be_judged_is_neither_drawn_again_nor_learnt_from() -> No
 
 
 EVERY = [("mopps", "dars", "rlpr"), ("pcl", "reinforce_ada"), ("sec", "dars_hard", "zero_variance"),
-         ("dump", "rest_grpo"), ("prioritized", "pf_ppo"), ("reinforce_ada_positive",)]  # fmt: skip
+         ("dump", "rest_grpo"), ("prioritized", "pf_ppo"), ("reinforce_ada_positive",),
+         ("adcl",), ("mixture",)]  # fmt: skip
 
 
 def test_every_curriculum_is_tried_below() -> None:
@@ -129,7 +130,11 @@ def test_every_curriculum_is_tried_below() -> None:
 @pytest.mark.parametrize("names", EVERY, ids="+".join)
 def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(names: tuple[str, ...], staleness: int) -> None:
     tasks = [task(f"t{place}", rate=place / 9, source="ab"[place % 2], solution="help") for place in range(10)]
-    options = {"rlpr.first_average": 1, "rlpr.first_filter": 2} if "rlpr" in names else {}
+    all_options: dict[str, dict[str, Any]] = {
+        "rlpr": {"rlpr.first_average": 1, "rlpr.first_filter": 2},
+        "mixture": {"mixture.weights": {"a": 0.7, "b": 0.3}},
+    }
+    options = {name: value for one in names for name, value in all_options.get(one, {}).items()}
     curriculum = CurriculumChoice(names=names, set=options)
     improver = Hints(HintsRule(), Roomy()) if "pf_ppo" in names else None  # type: ignore[arg-type]
     kept: dict[str, Any] = {"curriculum": curriculum, "staleness": staleness, "improver": improver}
