@@ -45,7 +45,8 @@ class Templates:
         Raises:
             ValueError: one cannot be read, has trusted fields, or is a completion where chats are asked or the reverse.
         """
-        first, again = ([_template(one, config.chat) for one in some] for some in (config.template, config.again))
+        first = [_template(one, config.chat) for one in config.template]
+        again = [_template(one, config.chat, plain=True) for one in config.again]
         made = cls(first, again, tuple(getattr(engine, "special_tokens", ())))
         for one in (*made.first, *made.again):
             if one.trusted:
@@ -81,7 +82,13 @@ class Templates:
                     )
 
     def asked(
-        self, row: Mapping[str, Any], mark: str, later: Mapping[str, str | None] | None = None, *, last: bool = False
+        self,
+        row: Mapping[str, Any],
+        mark: str,
+        later: Mapping[str, str | None] | None = None,
+        *,
+        before: Prompt = "",
+        last: bool = False,
     ) -> Prompt:
         """Return a prompt about a row, or about its answer that did not pass.
 
@@ -89,6 +96,7 @@ class Templates:
             row: the row.
             mark: what draws one of several, with the same draw each time.
             later: `previous` and `earlier` of a further round; None asks for the first time.
+            before: what was asked the last time; a text without fields goes on from there.
             last: whether no round follows: then what tells the reference is asked, if anything does.
 
         Raises:
@@ -103,6 +111,8 @@ class Templates:
         if not fit:
             raise DroppedError("bad_prompt")
         template, values = random.Random(mark).choice(fit)
+        if later is not None and not template.untrusted:
+            return _gone_on(before, later["previous"] or "", *template.sections[0])
         return template.render(values, special=self.special).prompt
 
     def _value(self, row: Mapping[str, Any], name: str) -> Value:
@@ -112,9 +122,17 @@ class Templates:
         return value if isinstance(value, str | list) else str(value)
 
 
-def _template(text: str, chat: bool) -> Template:
-    """A prompt file, or a text with fields in it, which is asked in its own words."""
-    if "{{" not in text:
+def _gone_on(before: Prompt, answer: str, role: str, text: str) -> Prompt:
+    """What was asked, what came, and what is said to that."""
+    if role == "completion":
+        return f"{before}{answer}{text}"
+    turns = [{"role": "user", "content": before}] if isinstance(before, str) else before
+    return [*turns, {"role": "assistant", "content": answer}, {"role": "user", "content": text}]
+
+
+def _template(text: str, chat: bool, *, plain: bool = False) -> Template:
+    """A prompt file, or a text with fields in it, and if it may be `plain` with a blank, which is asked as it is."""
+    if "{{" not in text and not (plain and " " in text and not text.endswith(".prompt")):
         return load_template(text)
     fields = tuple(dict.fromkeys(_PLACE.findall(text)))
     turns = (("user" if chat else "completion", text),)

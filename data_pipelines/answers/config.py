@@ -48,8 +48,9 @@ class SampleConfig(JobConfig):
 
     again: tuple[str, ...] = ()
     """The same for an answer that does not pass, with the fields `previous`, that answer, and `earlier`, what came
-    before it; the next one is written below it. Of several, each round draws one of those whose fields are there; one
-    with the field `reference` is for the last round."""
+    before it; the next one is written below it. A text without fields is said to that answer, as the user's next turn.
+    Of several, each round draws one of those whose fields are there; one with the field `reference` is for the last
+    round."""
 
     rounds: Annotated[int, Range(ge=1)] = 2
     """Most rounds of --again."""

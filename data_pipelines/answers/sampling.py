@@ -138,13 +138,13 @@ class _Sampler:
         passed = []
         for at, one in enumerate(said):
             try:
-                passed.append(await self._passed(row, judged, one, f"{mark}/{at}", account))
+                passed.append(await self._passed(row, judged, prompt, one, f"{mark}/{at}", account))
             except DroppedError as error:  # of this answer alone
                 account.drop(error.reason)
         return passed
 
     async def _passed(
-        self, row: Mapping[str, Any], prompt: Text, said: Completion, mark: str, account: Account
+        self, row: Mapping[str, Any], prompt: Text, asked: Prompt, said: Completion, mark: str, account: Account
     ) -> Completion:
         """Return an answer that passes, below all that led to it; `DroppedError` where no round brought one.
 
@@ -157,7 +157,7 @@ class _Sampler:
             if round_:
                 later = {"previous": texts[-1], "earlier": "\n\n".join(texts[:-1]) or None}
                 last = round_ == self._config.rounds
-                asked = self._templates.asked(row, f"{mark}/{round_}", later, last=last)
+                asked = self._templates.asked(row, f"{mark}/{round_}", later, before=asked, last=last)
                 (said,) = await self._drawn(asked, 1, account)
                 account.counts["further_rounds"] += 1
             texts.append(said.text)

@@ -119,7 +119,7 @@ def best_mixture(runs: Sequence[tuple[Mapping[str, float], float]]) -> Mixture:
     curved = np.zeros((len(names), len(names)))
     for (i, j), value in zip(pairs, fitted[len(names) :], strict=True):
         curved[i, j] = curved[j, i] = value
-    found = np.array(list(_stationary(fitted[: len(names)], curved)))
+    found = np.array(_stationary(np.asarray(fitted[: len(names)], dtype=np.float64), curved))
     expected = terms(found) @ fitted
     best = int(expected.argmax())
     spare = 1 - np.einsum("ij,ji->i", design, np.linalg.pinv(design))

@@ -13,7 +13,8 @@ _HEAD: Final = """# Published systems
 What each pays, what runs it, where its numbers are from, where released code differs, and what is not here; made of the
 files in `src/adjudge/recipes`. `adjudge recipes WORD` finds by title, arXiv number or mechanism, and
 `adjudge recipes NAME --write DIR` writes the run file with rows to try it on. A number is the paper's, its code's, from
-memory (confirm it before you quote it) or ours; a test is named from `tests/`.
+memory (confirm it before you quote it) or ours; a test is named from `tests/`. Commands with `examples/` are run in a
+clone of the source.
 """
 
 

@@ -67,6 +67,8 @@ def test_a_word_finds_and_a_name_writes(tmp_path: Path, capsys: pytest.CaptureFi
     assert "did you mean" in capsys.readouterr().err
     assert main(["recipes", "heron", "--write", str(tmp_path / "more")]) == 2
     assert "has no run file" in capsys.readouterr().err
+    assert main(["recipes", "kimi_k15_length", "--write", str(tmp_path / "k")]) == 2
+    assert "no run file (kimi_k15 has one with it)" in capsys.readouterr().err
 
 
 def test_a_paper_that_cannot_be_run_is_found_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,6 +182,11 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("both kinds", {"loss": "dpo"}, ("`reward`", "`loss`", "leave out the one or the other")),
     ("unknown option", {"rollout": {}}, ("'rollout'", "did you mean 'rollouts'?")),
     (
+        "a scorer in the place of a reward",
+        {"measured_by": {"rlpr": {}}},
+        ("'measured_by.scorer'", "{scorer: {rlpr: ..}}"),
+    ),
+    (
         "unknown nested option",
         {"rollouts": {"num_generation": 4}},
         ("'rollouts.num_generation'", "did you mean 'rollouts.num_generations'?"),

@@ -213,7 +213,7 @@ def _read(
         try:
             accept(made.sample("", id=made.id, finish_reason="stop"))
         except ValueError as error:
-            if sampler.columns.reference is None and made.reference is None:
+            if sampler.columns.reference is None and made.reference is None and "reference" in str(error):
                 missing = no_column("reference", list(row.data or {}), _option("reference"))
                 raise ValueError(f"{path}: {error}. {missing}") from error
             left_out.add("the reward cannot judge it", f"{where}: {error}")

@@ -9,7 +9,7 @@ test: the test that holds the formula
 steps: [commands, in order]                                  # with a `run`, those that come before it
 run: {reward: stepsearch, ...}                               # what `adjudge train policy` reads
 numbers: {code: [rollouts.num_generations], ...}             # where each number of `run` is from
-rows: search                                                 # three rows, `rows/search.jsonl`
+rows: search                                                 # a few rows, `rows/search.jsonl`
 
 `not_here.yaml` names systems that cannot be run, each with its title, source and why.
 """
@@ -133,7 +133,7 @@ class RecipesCommand:
     """A recipe. Or a word: those with it in title, source (an arXiv number), formula or run; and what is not here."""
 
     write: Annotated[str, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = ""
-    """Write run.yaml and three rows of data, data.jsonl, into this new folder."""
+    """Write run.yaml and some rows of data, data.jsonl, into this new folder."""
 
     as_json: JsonFlag = False
 
@@ -173,7 +173,10 @@ def shown(name: str) -> str:
     lines = [f"{recipe['title']}  ({recipe['source']})", "", recipe["formula"].strip()]
     lines += [f"{key}: {recipe[key].strip()}" for key in ("differs", "lacks") if key in recipe]
     lines += [f"numbers from {origin}: {', '.join(told)}" for origin, told in told_numbers(name).items()]
-    return "\n".join([*lines, "", *(f"  {command}" for command in commands(name))])
+    told = commands(name)
+    if any(" examples/" in command for command in told):
+        lines.append("examples/ is a folder of the source, beside which these commands are run")
+    return "\n".join([*lines, "", *(f"  {command}" for command in told)])
 
 
 def _written(name: str, folder: Path) -> str:
@@ -182,7 +185,9 @@ def _written(name: str, folder: Path) -> str:
 
     recipe = recipes()[name]
     if "run" not in recipe:
-        raise ValueError(f"the recipe {name!r} has no run file; it is: {'; '.join(commands(name))}")
+        users = [one for one, other in recipes().items() if f'"{name}"' in json.dumps(other.get("run"))]
+        also = f" ({', '.join(users)} {'have' if len(users) > 1 else 'has'} one with it)" if users else ""
+        raise ValueError(f"the recipe {name!r} has no run file{also}; it is: {'; '.join(commands(name))}")
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"--write is {str(folder)!r}, which is not empty; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)

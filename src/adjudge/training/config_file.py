@@ -69,6 +69,12 @@ def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = 
             near = meant(whole, _joined(where, key), value) if whole else meant(kind, str(key), value)
             ours = ", ".join(repr(path if whole else _joined(where, path)) for path in near[:_NEAR])
             other = " or ".join(map(repr, WORDS.get(str(key).lower(), ())))
+            short = getattr(kind, "shorthand", "")
+            if short == "scorer" and len(record) == 1 and isinstance(value, Mapping):
+                raise ValueError(
+                    f"unknown option {_joined(where, key)!r}; a scorer with options goes into "
+                    f"{_joined(where, short)!r}, as {{scorer: {{{key}: ..}}}}"
+                )
             hint = f" (did you mean {ours}?)" if ours else f" (it is {other} in another kind of training)" * bool(other)
             raise ValueError(f"unknown option {_joined(where, key)!r}{hint}; there are {', '.join(known)}")
     for name, item in known.items():

@@ -157,16 +157,21 @@ def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) ->
     tasks = lines("given.jsonl")
 
     def say(prompt: Prompt, index: int) -> str:
-        return f"Hm.\n<answer>{'B' if 'You answered:' in text_of(prompt) else 'A'}</answer>"
+        return f"Hm.\n<answer>{'B' if 'That verdict is wrong' in text_of(prompt) else 'A'}</answer>"
 
     engine = run_data("j1_7b", tasks, say, monkeypatch)
     first, second = "Hm.\n<answer>A</answer>", "Hm.\n<answer>B</answer>"
     assert [row["response"] for row in lines("kept.jsonl")] == [
         first if task["reference"] == "A" else f"{first}\n\n{second}" for task in tasks
     ]
-    again = [text_of(one) for one in engine.asked if "You answered:" in text_of(one)]
+    again = [one for one in engine.asked if "That verdict is wrong" in text_of(one)]
     assert len(again) == 2
-    assert all(first in one and "That verdict is wrong" in one for one in again)
+    for one in again:
+        assert not isinstance(one, str)
+        *asked, answer, user = one
+        assert asked in [task["prompt"] for task in tasks], "its own turns, in their roles"
+        assert answer == {"role": "assistant", "content": first}
+        assert user["role"] == "user"
 
 
 def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_path: Path) -> None:

@@ -17,10 +17,13 @@ from tests.rl_integration.trainer.rollouts.chat_policy import chat_policy
 from adjudge.cli.recipes import ROWS, recipes, run_file
 from adjudge.engines import loading
 from adjudge.engines.interface import Logits, Prompt
+from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
+from adjudge.runtime.loop import run_blocking
+from adjudge.scoring import registry
 from adjudge.training.config_file import config_of
 
 RUNS = [name for name, recipe in recipes().items() if "run" in recipe]
@@ -101,3 +104,50 @@ def test_rows_are_tried_with_turns_where_answers_call_tools(
     tools = replace(config.rollouts.tools, style=style)  # type: ignore[type-var]
     tasks = _tasks(replace(config, rollouts=replace(config.rollouts, tools=tools)))
     assert len(tasks.train) == tasks.rows >= 3
+
+
+OFFLINE = [name for name in RUNS if "system" in run_file(name)["data"] and "engine" not in json.dumps(recipes()[name])]
+
+
+def answer_of(reference: Any) -> str:
+    """A right answer to a row, as a text."""
+    if isinstance(reference, dict) and "findings" in reference:
+        return "\n".join(f"- {one}" for one in reference["findings"])
+    while isinstance(reference, dict | list):
+        first = next(iter(reference if isinstance(reference, list) else reference.values()))
+        reference = reference.get("answer", first) if isinstance(reference, dict) else first
+    return str(reference)
+
+
+def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]:
+    """An answer in the form that the recipe's system prompt asks for."""
+    body = f"\\boxed{{{answer}}}" if "\\boxed{}" in system else answer
+    body = f"<answer>{body}</answer>" if "<answer>" in system else f"It is {body}."
+    body = f"<think>Let me see.</think>{body}" if "<think>" in system else body
+    if not searches:
+        return body
+    search = {"role": "assistant", "content": "<think>I look it up.</think><search>what is asked</search>"}
+    return [search, {"role": "tool", "content": "Doc 1: so it is said."}, {"role": "assistant", "content": body}]
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one(name: str) -> None:
+    run, row = run_file(name), json.loads((ROWS / f"{recipes()[name]['rows']}.jsonl").read_text().splitlines()[0])
+    facts = {"completion_tokens": 20, "progress": 0.5, "abstention_rate": 0.1, "stale_evals": 0, "direct": False}
+    samples = [
+        Sample(
+            prompt=row["prompt"],
+            response=obedient(run["data"]["system"], said, searches="tools" in run["rollouts"]),
+            reference=row.get("reference"),
+            extra={**row, **facts},
+            group="g",
+            id=str(at),
+            finish_reason="stop",
+        )
+        for at, said in enumerate((answer_of(row["reference"]), "a fish", answer_of(row["reference"])))
+    ]
+    reward = run["reward"]
+    scores = run_blocking(registry.load(reward if isinstance(reward, str) else reward["scorer"]).score(samples))
+    right, wrong = scores[0].value, scores[1].value
+    assert right is not None, scores[0]
+    assert wrong is None or right > wrong, scores
