@@ -213,3 +213,16 @@ def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.Mon
     assert "theorem t" in third
     assert last.endswith("x = 2")
     assert [row["value"] for row in lines("scores.jsonl")] == [1.0]
+
+
+def test_the_shortest_right_answer_is_learnt_and_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        "It is \\boxed{2}.",
+        "Let me see; one and one make it \\boxed{2}.",
+        "It may be, at some length, \\boxed{3}.",
+    ]
+    rows = [{"question": "1 + 1?", "answer": "2"}]
+    run_data("kimi_long2short", rows, lambda prompt, index: texts[index % 3], monkeypatch)
+    assert {row["input"]["response"] for row in lines("kept.jsonl")} == {texts[0]}
+    (pair,) = lines("pairs.jsonl")
+    assert (pair["chosen"], pair["rejected"]) == (texts[0], texts[2])

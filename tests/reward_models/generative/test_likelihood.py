@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.training import agreed_example
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 from tests.evals.best_of_n.decoding.tree_engine import TreeEngine, letters_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
@@ -140,11 +141,20 @@ def test_what_judge_and_policy_rank_alike_trains_the_policy(tmp_path: Path, monk
     answers, scores, pairs = (tmp_path / name for name in ("answers.jsonl", "ranked.jsonl", "pairs.jsonl"))
     write(answers, [{"prompt": "Count", "response": text, "group": "g", "id": text} for text in likely])
     steps = recipes()["cycle_align"]["steps"]
-    _, label, pair, _ = (shlex.split(step.replace("JUDGE", "openai:a").replace("MODEL", "vllm:b")) for step in steps)
+    _, label, pair, *_ = (shlex.split(step.replace("MODEL", "vllm:b"), comments=True) for step in steps)
     monkeypatch.chdir(tmp_path)
+    Path("judge.yaml").write_text("{listwise_judge: {engine: 'openai:a'}}")
     assert main([*label[1:], "--workers", "1"]) == 0
     assert main(pair[1:]) == 0
     made = {(pair["chosen"], pair["rejected"]) for pair in lines(pairs)}
     agreed = ("is one", "is two", "is four"), ("is one", "is three", "is four")
     assert made in [{(a, b), (a, c), (b, c)} for a, b, c in agreed]
     assert [row["scores"]["policy"]["value"] for row in lines(scores)] == pytest.approx(list(likely.values()))
+    agreed_example.main("pairs.jsonl", "judge.yaml", "openai:a")
+    assert main([*label[1:], "--workers", "1", "--overwrite"]) == 0
+    (best,) = {a for a, b in made} - {b for a, b in made}
+    shown = [text_of(one) for one in both.asked if "An example: asked" in text_of(one)]
+    assert shown
+    assert all(
+        f"asked\nCount\nthese answers stand in the right order, the best first:\n1. {best}\n2. " in one for one in shown
+    )
