@@ -226,3 +226,17 @@ def test_the_shortest_right_answer_is_learnt_and_preferred(monkeypatch: pytest.M
     assert {row["input"]["response"] for row in lines("kept.jsonl")} == {texts[0]}
     (pair,) = lines("pairs.jsonl")
     assert (pair["chosen"], pair["rejected"]) == (texts[0], texts[2])
+
+
+def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(prompt: Prompt, index: int) -> str:
+        if "begins like this" in text_of(prompt):
+            return "so \\boxed{2}"
+        return f"First I count.\nThen I add.\nIt is \\boxed{{{2 + index % 2}}}."
+
+    engine = run_data("rlgf_imitation", [{"question": "1 + 1?", "answer": "2"}], say, monkeypatch)
+    made = lines("data.jsonl")
+    assert made
+    assert all(row["begun"] and row["demonstration"] == "so \\boxed{2}" and row["question"] for row in made)
+    asked = [text_of(one) for one in engine.asked if "begins like this" in text_of(one)]
+    assert all("1 + 1?" in one and "First I count." in one for one in asked)

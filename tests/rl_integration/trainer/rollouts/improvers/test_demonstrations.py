@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ def test_a_demonstration_is_a_member_that_is_judged_and_has_no_probabilities(pol
     assert np.isnan(one.logprobs).all()
     assert one.prompt_ids == before[0].rollouts[0].prompt_ids
     assert len({rollout.id for rollout in found.groups[0].rollouts}) == 3
+
+
+def test_a_demonstration_ends_what_was_begun(policy: Policy) -> None:
+    whole = Task(id="w", prompt="6*7=", reference="42", extra={"demonstration": "2"}, begun="4")
+    other = replace(whole, id="o", extra={"demonstration": "42"})
+    before, found = shown(policy, whole, other)
+    assert [group.values[-1] for group in found.groups] == [1.0, 0.0], "442 is not right"
+    assert [group.rollouts[-1].text for group in found.groups] == ["2", "42"]
+    assert found.groups[0].rollouts[-1].prompt_ids == before[0].rollouts[0].prompt_ids, "which hold what was begun"
 
 
 def test_only_unsolved_groups_may_be_helped(policy: Policy) -> None:
