@@ -216,16 +216,21 @@ def test_a_prover_answers_a_question_by_way_of_a_theorem(monkeypatch: pytest.Mon
 
 
 def test_the_shortest_right_answer_is_learnt_and_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [
-        "It is \\boxed{2}.",
-        "Let me see; one and one make it \\boxed{2}.",
-        "It may be, at some length, \\boxed{3}.",
-    ]
-    rows = [{"question": "1 + 1?", "answer": "2"}]
-    run_data("kimi_long2short", rows, lambda prompt, index: texts[index % 3], monkeypatch)
-    assert {row["input"]["response"] for row in lines("kept.jsonl")} == {texts[0]}
-    (pair,) = lines("pairs.jsonl")
-    assert (pair["chosen"], pair["rejected"]) == (texts[0], texts[2])
+    """Of a prompt with both, one with right ones alone, one whose right one is the longest, and one without any."""
+    texts = {
+        "both": ["It is \\boxed{2}.", "Let me see; they make it \\boxed{2}.", "It may be, at some length, \\boxed{3}."],
+        "all": ["\\boxed{2}", "Two: \\boxed{2}", "I count: one, two, \\boxed{2}"],
+        "late": ["\\boxed{3}", "Four: \\boxed{4}", "I count with care: \\boxed{2}"],
+        "none": ["\\boxed{3}", "Four: \\boxed{4}", "It is, at length, \\boxed{5}"],
+    }
+    rows = [{"question": name, "answer": "2"} for name in texts]
+    run_data("kimi_long2short", rows, lambda prompt, index: texts[text_of(prompt)][index % 3], monkeypatch)
+    learnt = {"both": 0, "all": 0, "late": 2}
+    kept = {(row["input"]["question"], row["input"]["response"]) for row in lines("kept.jsonl")}
+    assert kept == {(name, texts[name][at]) for name, at in learnt.items()}
+    pairs = {row["prompt"]: (row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")}
+    rejected = {"both": 2, "all": 2, "late": 1}
+    assert pairs == {name: (texts[name][at], texts[name][rejected[name]]) for name, at in learnt.items()}
 
 
 def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> None:
