@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -62,7 +61,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
         {"response": "\\boxed{4}", "reference": "4", "group": "g", "extra": {"completion_tokens": 4096}}, 1.75),
     "cos_mos": (
         {"judge": ScriptedEngine(lambda prompt, at: f"Verdict {key_of(prompt)}: 10"), "center": 1.0, "width": 0.5},
-        "", {}, 0.5 + 0.5 * math.exp(-4 * (1 - math.log(2)) ** 2)),
+        "", {"response": ""}, 0.0),  # the formula: reward_models/process/test_likelihood.py
     "crinn": ({}, "", {"reference": {"entry_point": "f"}}, None),
     "critic_search": ({}, "KEY 1: good\nKEY 2: bad", {"response": PARIS, "reference": "Paris"}, 0.75),
     "deep_theorem": ({}, "", {"response": PROVED, "reference": "proved"}, 1.0),

@@ -21,7 +21,6 @@ from adjudge.reward_models.generative.chain_scorer import YES_NO
 from adjudge.reward_models.generative.gen_prm import GenPrm
 from adjudge.reward_models.generative.genrm import GenRm
 from adjudge.reward_models.generative.information_gain import InformationGain
-from adjudge.reward_models.generative.likelihood import Likelihood
 from adjudge.reward_models.generative.reference_probability import ReferenceProbability
 from adjudge.reward_models.generative.think_prm import ThinkPrm
 from adjudge.scoring import registry
@@ -72,7 +71,6 @@ CASES: dict[str, tuple[Any, Sequence[Any]]] = {
     "think_prm": (ThinkPrm(engine=ScriptedEngine(critique, labels=labels)), ANSWERS),
     "gen_prm": (GenPrm(engine=ScriptedEngine(boxed, labels=labels)), ANSWERS),
     "reference_probability": (ReferenceProbability(engine=ForcedEngine(forced)), TAGGED),
-    "likelihood": (Likelihood(engine=ForcedEngine(forced), center=1.0), ANSWERS),
     "information_gain": (
         InformationGain(engine=ForcedEngine(forced), terminal=registry.load({"token_f1": {"where": "tag"}})),
         TURNS,

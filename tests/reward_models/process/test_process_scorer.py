@@ -24,8 +24,8 @@ from adjudge.responses.aggregate import aggregate
 from adjudge.responses.refine import Refinement
 from adjudge.reward_models.process.formats import MarkerFormat
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
+from adjudge.reward_models.process.likelihood import LikelihoodScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
-from adjudge.reward_models.process.step_likelihood import StepLikelihoodScorer
 from adjudge.scoring.conformance import check_scorer
 
 CHANCES = {"good": 0.9, "fair": 0.6, "bad": 0.2, "filler": 0.95}
@@ -372,7 +372,7 @@ def test_conformance_of_log_ratios(language_model: Path, base_model: Path) -> No
 
 def test_a_step_is_worth_the_mean_log_probability_of_its_tokens(language_model: Path) -> None:
     engine = TransformersEngine(TransformersConfig(model=str(language_model), device="cpu"))
-    scorer = StepLikelihoodScorer(engine=engine, floor=-1000.0)
+    scorer = LikelihoodScorer(engine=engine, floor=-1000.0)
     check_scorer(scorer, SAMPLES, tolerance=1e-5).raise_for_failures()
     first, second = f"{STEPS[0]}\n\n", STEPS[1]
     asked = [{"role": "user", "content": PROBLEM}]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.compose import Affine, Clip, Part, Rank, Step, Transform, Weighted, ZScore
-from adjudge.scoring.compose.transform import Reciprocal, Threshold, step_of
+from adjudge.scoring.compose.transform import Gaussian, Reciprocal, Threshold, step_of
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -74,6 +74,14 @@ def test_a_reciprocal_is_bounded_by_the_least_value() -> None:
     assert step_of({"reciprocal": {"least": 0.5}}) == Reciprocal(least=0.5)
     with pytest.raises(ValueError, match="least=0"):
         Reciprocal(least=0.0)
+
+
+def test_a_gaussian_is_1_at_its_centre_and_falls_to_both_sides() -> None:
+    scores = run([Gaussian(center=2.0, width=0.5)], [2.0, 2.5, 1.0, 1e200], "abcd")
+    assert [score.value for score in scores] == pytest.approx([1.0, math.exp(-1), math.exp(-4), 0.0])
+    assert step_of({"gaussian": {"center": 2}}) == Gaussian(center=2)
+    with pytest.raises(ValueError, match="width=0"):
+        Gaussian(width=0.0)
 
 
 def test_a_threshold_is_passed_by_what_is_above_it() -> None:
@@ -194,7 +202,7 @@ def test_before_or_after_mixing_is_where_the_transform_stands() -> None:
         (lambda: ZScore(ddof=2), r"ZScore option ddof"),  # type: ignore[arg-type]
         (lambda: ZScore(eps=-1.0), r"ZScore option eps"),
         (lambda: Transform(scorer=Reads(), steps=()), "has no steps"),
-        (lambda: Transform(scorer=Reads(), steps=("rank",)), "use Affine, Clip, Threshold, Reciprocal, Rank or ZScore"),  # type: ignore[arg-type]
+        (lambda: Transform(scorer=Reads(), steps=("rank",)), "use Affine, Clip, Threshold, Reciprocal, Gaussian"),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_are_refused(build: Any, complaint: str) -> None:

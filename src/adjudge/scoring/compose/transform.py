@@ -3,9 +3,9 @@
 Where the transform stands decides when the change happens.  Around a part of a `Weighted` it normalises *before*
 mixing; around the whole `Weighted` it normalises *after*.
 
-`Affine`, `Clip`, `Threshold` and `Reciprocal` look at one value; `Rank` and `ZScore` at the scored members of the
-samples that share a group in one call: a transform with one of these says `groupwise = True` and must be given whole
-groups.  Failed and abstained members keep their status: they neither vote nor get a number.
+`Rank` and `ZScore` look at the scored members of the samples that share a group in one call, the others at one value:
+a transform with one of the two says `groupwise = True` and must be given whole groups.  Failed and abstained members
+keep their status: they neither vote nor get a number.
 
 Not covered: statistics across groups or batches, which would make a score depend on the batch.
 """
@@ -107,6 +107,19 @@ class Reciprocal(Options, Step, what="Reciprocal option"):
 
 
 @dataclass(frozen=True)
+class Gaussian(Options, Step, what="Gaussian option"):
+    """`exp(-((value - center) / width)^2)`, in [0, 1]: 1 at the centre, 1 / e at the distance `width`."""
+
+    center: float = 0.0
+    width: Annotated[float, Range(gt=0)] = 1.0
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """Return how near each value is to the centre."""
+        distances = [(value - self.center) / self.width for value in values]
+        return [math.exp(-distance * distance) for distance in distances]
+
+
+@dataclass(frozen=True)
 class Rank(Step):
     """The rank in the group, from 0 (lowest) to 1 (highest); equal values share the mean of their ranks.
 
@@ -157,6 +170,7 @@ STEPS: dict[str, type[Step]] = {
     "clip": Clip,
     "threshold": Threshold,
     "reciprocal": Reciprocal,
+    "gaussian": Gaussian,
     "rank": Rank,
     "zscore": ZScore,
 }
@@ -207,7 +221,7 @@ class Transform(Composite):
         for step in self.steps:
             if not isinstance(step, Step):
                 raise ValueError(
-                    f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Reciprocal, Rank or ZScore"
+                    f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Reciprocal, Gaussian, Rank or ZScore"
                 )
 
     @classmethod

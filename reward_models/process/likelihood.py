@@ -26,7 +26,7 @@ from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScor
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepLikelihoodScorer(StepScorer):
+class LikelihoodScorer(StepScorer):
     """The mean log-probability of each step's tokens by a language model, behind the problem and the steps before.
 
     Values have no lowest one, so `floor` must be given.  The end token is not part of a response.
@@ -39,7 +39,7 @@ class StepLikelihoodScorer(StepScorer):
         tokenizer: the folder or name of the model's tokenizer; "" for its own.
     """
 
-    name: ClassVar[str] = "step_likelihood"
+    name: ClassVar[str] = "likelihood"
 
     engine: Any
     aggregate: Aggregate = "sum"

@@ -1,4 +1,4 @@
-"""How likely a response is, whether it surprises as much as it should, and the systems that are made of it."""
+"""The systems that are made of how likely a language model finds a response."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import json
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.training import agreed_example
-from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
+from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.evals.best_of_n.decoding.tree_engine import TreeEngine, letters_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
 
@@ -24,65 +24,25 @@ from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.engines import loading
 from adjudge.engines.interface import Fault, Prompt
-from adjudge.protocol import Sample, Score
-from adjudge.reward_models.generative.likelihood import Likelihood
+from adjudge.protocol import Sample
+from adjudge.reward_models.process import likelihood
+from adjudge.reward_models.process.implicit_scorer import Case
+from adjudge.reward_models.process.step_scorer import Solution
 from adjudge.scoring import registry
 
-CHANCES = {"plain": (0.8, 0.9), "odd": (0.2, 0.05), "noise": (1e-4, 1e-3, 1e-2)}
 
+@pytest.fixture(autouse=True)
+def tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text has as many tokens as the script of the engine says, all of one step."""
 
-def chances(prompt: Prompt, text: str) -> Sequence[float]:
-    return CHANCES.get(text, (0.5,))
+    def case(tokens: ForcedEngine, solution: Solution, *, chat: bool) -> Case:
+        found = tokens.chances(solution.sample.prompt, solution.text)
+        assert not isinstance(found, Fault)
+        owners = (0,) * len(found)
+        return Case(prompt=solution.sample.prompt, text=solution.text, owners=owners, steps=1, changed=())
 
-
-def score(
-    response: Any, engine: Callable[[Prompt, str], Sequence[float] | Fault] = chances, **options: Any
-) -> tuple[Score, ForcedEngine]:
-    made = ForcedEngine(engine)
-    sample = Sample(prompt="Once", response=response)
-    return asyncio.run(Likelihood(engine=made, **options).score([sample]))[0], made
-
-
-@pytest.mark.parametrize("text", CHANCES)
-def test_it_is_the_geometric_mean_of_the_tokens_or_a_bell_around_a_surprisal(text: str) -> None:
-    product, surprisal = 1.0, 0.0
-    for chance in CHANCES[text]:
-        product *= chance
-        surprisal -= math.log(chance) / len(CHANCES[text])
-    assert score(text)[0].value == pytest.approx(product ** (1 / len(CHANCES[text])))
-    distance = (surprisal - 2.0) / 0.7
-    assert score(text, center=2.0, width=0.7)[0].value == pytest.approx(math.exp(-distance * distance))
-    assert score(text, pooling="min")[0].value == pytest.approx(min(CHANCES[text]))
-
-
-def test_the_response_is_forced_behind_its_prompt_alone() -> None:
-    _, engine = score([{"role": "assistant", "content": "a <|end|> b"}])
-    ((prompt, text),) = engine.forced
-    assert text_of(prompt) == "Once"
-    assert text == "a <|end|> b"
-    special = ForcedEngine(chances, special_tokens=("<|end|>",))
-    asyncio.run(Likelihood(engine=special).score([Sample(prompt="Once", response="a <|end|> b")]))
-    assert "<|end|>" not in special.forced[0][1]
-
-
-def test_what_is_empty_or_refused_for_its_own_sake_scores_0() -> None:
-    assert [(one.value, one.reason) for one in (score(" ")[0], score("a" * 9, max_characters=8)[0])] == [
-        (0.0, "no_answer"),
-        (0.0, "too_complex"),
-    ]
-
-    def refuses(prompt: Prompt, text: str) -> Sequence[float] | Fault:
-        return (0.5,) if text == "-" else fault("engine_error")
-
-    refused, _ = score("bad", refuses, center=1.0)
-    assert (refused.value, refused.reason) == (0.0, "bad_format")
-    down, _ = score("bad", lambda prompt, text: fault("engine_error"))
-    assert (down.value, down.status) == (None, "failed")
-
-
-def test_a_width_without_a_center_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="no center beside it"):
-        Likelihood(engine=ForcedEngine(chances), width=2.0)
+    monkeypatch.setattr(likelihood, "tokens_of", lambda engine, name: engine)
+    monkeypatch.setattr(likelihood, "case_of", case)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -149,7 +109,9 @@ def test_what_judge_and_policy_rank_alike_trains_the_policy(tmp_path: Path, monk
     made = {(pair["chosen"], pair["rejected"]) for pair in lines(pairs)}
     agreed = ("is one", "is two", "is four"), ("is one", "is three", "is four")
     assert made in [{(a, b), (a, c), (b, c)} for a, b, c in agreed]
-    assert [row["scores"]["policy"]["value"] for row in lines(scores)] == pytest.approx(list(likely.values()))
+    assert [row["scores"]["policy"]["value"] for row in lines(scores)] == pytest.approx(
+        list(map(math.log, likely.values()))
+    )
     agreed_example.main("pairs.jsonl", "judge.yaml", "openai:a")
     assert main([*label[1:], "--workers", "1", "--overwrite"]) == 0
     (best,) = {a for a, b in made} - {b for a, b in made}
