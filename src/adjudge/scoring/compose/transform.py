@@ -221,7 +221,8 @@ class Transform(Composite):
         for step in self.steps:
             if not isinstance(step, Step):
                 raise ValueError(
-                    f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Reciprocal, Gaussian, Rank or ZScore"
+                    f"{self.name!r} has the step {step!r}; use Affine, Clip, Threshold, Reciprocal, Gaussian, Rank or "
+                    "ZScore"
                 )
 
     @classmethod
