@@ -174,7 +174,10 @@ def _clear_before(tokens: list[_Token], at: int, *, glued: bool, crossed: bool) 
     if token.kind in _OPERANDS:
         return crossed or not (glued or _in_formula(reversed(tokens[:at]))) or (not glued and _label(tokens[: at + 1]))
     if token.text == "." or token.kind == "comma":
-        return not (glued and previous and previous.kind == "number")
+        if crossed or not (glued and previous and previous.kind == "number"):
+            return True
+        # "Step 4.\boxed{5}" ends a sentence and lacks a blank; "= 4.\boxed{5}" and "is 0.\boxed{5}" are decimals.
+        return token.text == "." and previous.text != "0" and at > 1 and tokens[at - 2].kind == "word"
     if token.text in (":", "：") and previous and (previous.kind == "number" or previous.text.islower()):
         if glued and not _spaced(token):
             return previous.kind == "word"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.engines import smollm2
 from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
 from adjudge.options import Options, Range
@@ -117,7 +118,8 @@ class ModelChoice:
     """Which model is trained.
 
     Attributes:
-        name: a folder, a name on the Hugging Face hub, or "ngrams" for the scikit-learn model, which needs no PyTorch.
+        name: a folder, a name on the Hugging Face hub, "smollm2" for the small one that comes as a package, or "ngrams"
+            for the scikit-learn model, which needs no PyTorch.
         from_scratch: a new small transformer in its place.
         revision: branch, tag or commit on the hub.
         chat_template: a file with a template for models that have none, or "plain"; "" for the model's own.
@@ -223,6 +225,8 @@ def open_backbone(
             shutil.rmtree(draft, ignore_errors=True)
             new_backbone(texts, draft, size=model.from_scratch.size, seed=seed).rename(folder)
         home, options = str(folder), {}
+    elif home == smollm2.NAME:
+        home, options = smollm2.smollm2_folder(), {}
     elif home.startswith(("/", ".", "~")) and not Path(home).expanduser().is_dir():
         raise ValueError(f"model.name is {home!r}; there is no such folder")
     elif Path(home).expanduser().is_dir():

@@ -16,7 +16,7 @@ ALONE = [
     r"$\$\boxed{5}$", r"$\boxed{5} \approx 5.0$", r"\boxed{5}!", r"$x=\boxed{5}, y=3$", "Step 3: \\boxed{5}",
     # bullets and labels
     "- a\n- \\boxed{5}", r"- $\boxed{5}$", r"* \boxed{5}", r"(a) \boxed{5}", "1. First\n2. \\boxed{5}",
-    "\\boxed{5}\n- 3 is too small", "7\n\\boxed{5}",
+    "\\boxed{5}\n- 3 is too small", "7\n\\boxed{5}", r"That ends step 4.\boxed{5}", r"$x$ is 4.$\boxed{5}$",
     # nouns and what follows them
     r"\boxed{5} \text{ apples}", r"$\boxed{5}$th term", r"$\boxed{5}^{\text{th}}$ term", r"\boxed{5} (mod 7)",
     r"$\boxed{5} \pmod 7$", r"$\boxed{5}$ (since $a > 1$)", r"\boxed{5} more apples", r"\boxed{5} times as many",
@@ -44,7 +44,8 @@ OPENED = [
     (r"x^{\boxed{5}}", "x^{5}"), (r"$|\boxed{-5}|$", "|(-5)|"), (r"$-\boxed{5}$", "-5"), (r"- \boxed{5}", "- 5"),
     (r"$\boxed{5}!$", "5!"),
     (r"\boxed{5}/3", "5/3"), (r"\boxed{5}:3", "5:3"), (r"3:\boxed{5}", "3:5"), (r"\boxed{5},000", "5,000"),
-    (r"\boxed{5}{,}000", "5{,}000"), (r"\boxed{5}.5", "5.5"), (r"\boxed{5}\frac12", r"5\frac12"), (r"2\boxed{5}",
+    (r"\boxed{5}{,}000", "5{,}000"), (r"\boxed{5}.5", "5.5"), (r"It is 0.\boxed{5}", "0.5"), (r"= 4.\boxed{5}", "4.5"),
+    (r"\boxed{5}\frac12", r"5\frac12"), (r"2\boxed{5}",
     "2(5)"),
     (r"\boxed{5}\pm 1", r"5\pm 1"), (r"$x \ne \boxed{5}$", r"x \ne 5"), (r"\(x \le \boxed{5}\)", r"x \le 5"),
     (r"\boxed{5} = 6", "5 = 6"), (r"$\boxed{5}, 6$", "5, 6"), (r"\begin{align*} x &= 2\cdot\boxed{5} \end{align*}",
