@@ -19,8 +19,9 @@ code; RLBFF's values here are ours.
 
 A policy learns whatever pays, so a verdict counts only if it stands behind the reasoning, once, in its whole form, at
 the very end, and with something said before it.  Two verdicts are none, be they equal: a text that names both options,
-repeats the tag in a quote, or hides a second one in full-width or invisible characters commits to nothing.  A letter
-that looks like a label is not the label.
+repeats the tag in a quote, or hides a second one in full-width or invisible characters commits to nothing.  A judge
+that was taught to think again behind its verdict (J1-7B) is read with `several: last`.  A letter that looks like a
+label is not the label.
 
 RM-R1 asks its judge for the kind of task, then a solution or a rubric, then an evaluation; the paper gives no reward
 for this form, and `sections` asks for it:
@@ -40,7 +41,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.options import Range
 from adjudge.prompts.reading import WHOLE, answers, frame, mark
@@ -67,8 +68,11 @@ class Written:
     before: str = ""
 
 
-def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) -> Written:
-    """Return the label that a judge's answer ends with in the first form; the others would be a second verdict."""
+def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str], *, last: bool = False) -> Written:
+    """Return the label that a judge's answer ends with in the first form; the others would be a second verdict.
+
+    With `last`, what comes before it is not looked at.
+    """
     text, thinking, fault = behind_reasoning(sample)
     if fault:
         return Written(answer=None, reason=fault)
@@ -78,7 +82,7 @@ def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) ->
         verdict = whole.replace("{answer}", label).rstrip(_AFTER)
         if ending.endswith(verdict) and (whole != WHOLE or ending.strip() == label):
             before = ending[: -len(verdict)]
-            if _holds_verdict(before, forms, labels):
+            if not last and _holds_verdict(before, forms, labels):
                 return Written(answer=None, reason="several_answers")
             return Written(answer=label, thought=_said(thinking) + _said(before), before=before)
     return Written(answer=None, reason=_missing(text, forms))
@@ -212,6 +216,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         wrong: value of a wrong verdict, and of none; None for that of the style.
         thought: letters and digits that must stand before the verdict; 0 takes a bare verdict, too.
         sections: whether RM-R1's sections must be there.
+        several: of more than one verdict the last counts ("last"), or none does ("refuse"); with "scores", always none.
         low: with "scores", the lowest score.
         high: with "scores", the highest.
     """
@@ -224,6 +229,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     wrong: Annotated[float, Range(lt=1)] | None = None
     thought: Annotated[int, Range(ge=0)] = 1
     sections: bool = False
+    several: Literal["refuse", "last"] = "refuse"
     low: float = 0.0
     high: float = 10.0
 
@@ -277,7 +283,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         if style.scores:
             numbers, written = read_numbers(sample, style.forms, self.low, self.high)
         else:
-            numbers, written = (), read_verdict(sample, style.forms, style.labels)
+            numbers, written = (), read_verdict(sample, style.forms, style.labels, last=self.several == "last")
         if written.answer is None:
             return "", written.reason
         if written.thought < self.thought or (self.sections and not in_sections(written.before)):

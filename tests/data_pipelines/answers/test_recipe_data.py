@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from adjudge.cli.recipes import recipes
 from adjudge.data_pipelines.answers import sampling
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 
 Rows = list[dict[str, Any]]
 
@@ -164,6 +166,10 @@ def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) ->
     assert [row["response"] for row in lines("kept.jsonl")] == [
         first if task["reference"] == "A" else f"{first}\n\n{second}" for task in tasks
     ]
+    reward = registry.load(recipes()["j1_7b"]["run"]["reward"]["scorer"])
+    for row in lines("kept.jsonl"):
+        (score,) = asyncio.run(reward.score([Sample(prompt="", response=row["response"], reference=row["reference"])]))
+        assert score.value == 1.0, "what it is tuned to write pays in the run that follows"
     again = [one for one in engine.asked if "That verdict is wrong" in text_of(one)]
     assert len(again) == 2
     for one in again:
@@ -245,3 +251,16 @@ def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(row["begun"] and row["demonstration"] == "so \\boxed{2}" and row["question"] for row in made)
     asked = [text_of(one) for one in engine.asked if "begins like this" in text_of(one)]
     assert all("1 + 1?" in one and "First I count." in one for one in asked)
+
+
+def test_a_prover_learns_proofs_that_hold_and_are_neither_too_likely_nor_too_odd() -> None:
+    """The two filters as the recipe has them; the likelihood that is labelled between them is written by hand."""
+    likely = {"holds": -1.0, "fails": -1.0, "obvious": -0.01, "odd": -5.0}
+    rows = [{"prompt": "t", "response": name, "outcome": float(name != "fails")} for name in likely]
+    Path("proofs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, second = [shlex.split(one) for one in recipes()["bfs_prover"]["steps"] if "data filter" in one]
+    assert main.main(first[1:]) == 0
+    labelled = [{**row, "value": likely[row["response"]]} for row in lines("proven.jsonl")]
+    Path("likely.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+    assert main.main(second[1:]) == 0
+    assert [row["response"] for row in lines("kept.jsonl")] == ["holds"]

@@ -88,7 +88,7 @@ def known(values: Floats) -> Floats:
     return array
 
 
-Peers: TypeAlias = Literal["group", "place", "none"]
+Peers: TypeAlias = Literal["group", "place", "first", "none"]
 Sum: TypeAlias = Literal["none", "before", "after"]
 
 
@@ -110,12 +110,15 @@ class StepCredit(Options):
     | `GIVEN` | r_ik, advantages already | 1 | PORTool, arXiv 2510.26020 |
     | `PAV` | r_ik, a prover's advantage; A_i for Q | alpha / (1 + alpha), alpha 3 from memory | arXiv 2410.08146 |
 
+    A prover's chance before the first step, which PAV wants, is the mean of what the group's first steps leave.
+
     The steps of a response that takes no part have no vote; one whose steps are not known keeps (1 - a) A_i.  A mean
     needs two votes.
 
     Attributes:
         share: a, in [0, 1].
-        peers: the steps whose mean is subtracted: all of the group, those at the same place in it, or none.
+        peers: the steps whose mean is subtracted: all of the group, those at the same place in it, the first ones
+            alone from each other, or none.
         scale: whether to divide by the peers' standard deviation.
         to_go: whether a step is credited with those after it: not at all, summed before the mean is taken, or after.
         gamma: the discount of that sum.
@@ -175,12 +178,14 @@ class StepCredit(Options):
         normalised = []
         for row, group, valid in zip(rows, ids, taken, strict=True):
             of = [scales.get((group, self._peers(place)), (0.0, np.inf)) for place in range(len(row))]
+            if self.peers == "first":
+                of[1:] = [(0.0, 1.0)] * (len(of) - 1)
             values = [(value - mean) / below for value, (mean, below) in zip(row.tolist(), of, strict=True)]
             normalised.append(np.array(values) * valid)
         return normalised
 
     def _peers(self, place: int) -> int:
-        return place if self.peers == "place" else 0
+        return 0 if self.peers == "group" else place
 
     def _scale(self, values: Floats) -> tuple[float, float]:
         """The mean and what to divide by; infinity where there is nothing to compare."""
@@ -194,7 +199,7 @@ CRITIC_SEARCH = StepCredit(share=0.25, to_go="none")
 IGPO = StepCredit(share=1.0)
 SHAPED = StepCredit(peers="place", scale=False, to_go="before")
 GIVEN = StepCredit(share=1.0, peers="none", scale=False, to_go="none")
-PAV = replace(GIVEN, share=0.75)
+PAV = replace(GIVEN, share=0.75, peers="first")
 
 
 @dataclass(frozen=True, kw_only=True)

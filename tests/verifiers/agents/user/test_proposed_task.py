@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
-from tests.engines.scripted import ScriptedEngine, text_of
+from tests.engines.scripted import ScriptedEngine, key_of, text_of
 
 from adjudge import check_scorer, load
+from adjudge.cli.recipes import recipes
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.user.proposed_task import ProposedTask
@@ -90,3 +92,25 @@ def test_it_is_a_scorer() -> None:
     given = {"proposed_task": {"engine": solver("4", "5"), "scorer": "exact"}}
     samples = [Sample(prompt="Write a task.", response=text, reference="4") for text in (TASK, "", "<question>")]
     check_scorer(load(given), samples).raise_for_failures()
+
+
+def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts() -> None:
+    """Multi-Agent Evolve's run: a word is an answer, and the question is hard where the solver's answers rate low."""
+    said = ["Jupiter", "Mars", "Mars", "Mars"]
+
+    def say(prompt: Any, index: int) -> str:
+        asked = text_of(prompt)
+        if "Verdict" not in asked:
+            return said[index % 4]
+        assert "good answer" not in asked, "nobody knows one"
+        return f"Verdict {key_of(prompt)}: {10 if 'Jupiter' in asked else 5 if 'planet is' in asked else 1}"
+
+    text = json.dumps(recipes()["multi_agent_evolve"]["run"]["reward"]["scorer"])
+    policy = ScriptedEngine(say)
+    scorer = load(json.loads(text, object_hook=lambda spec: spec | ({"engine": policy} if "engine" in spec else {})))
+    asked = "Which planet is the largest?"
+    rows = [("Write a question.", asked, "propose"), (asked, "Jupiter", "solve"), (asked, "Mars", "solve")]
+    samples = [Sample(prompt=prompt, response=given, extra={"kind": kind}) for prompt, given, kind in rows]
+    found = [score.value for score in asyncio.run(scorer.score(samples))]
+    rated = (5 - 1) / 9
+    assert found == pytest.approx([0.5 * rated + 0.5 * (1 - (1.0 + 3 * rated) / 4), 1.0, rated])

@@ -112,6 +112,13 @@ class Loops:
     def as_given(self, row: int, shape: Callable[[list[float]], list[float]] = list) -> list[float]:
         return [value * bool(self.peers(row)) for value in shape(self.values(row))]
 
+    def progress(self, row: int) -> list[float]:
+        """What each step adds to the chance; before the first it is the mean of what first steps leave."""
+        values = self.values(row)
+        firsts = [first for peer in self.peers(row) for first in self.values(peer)[:1]]
+        befores = [mean(firsts) if len(firsts) > 1 else values[0], *values] if values and firsts else []
+        return [value - before for value, before in zip(values, befores, strict=False)] or [0.0] * len(values)
+
     def placed(self, row: int, shape: Callable[[list[float]], list[float]]) -> list[float]:
         """Returns to go less their mean at the same place."""
         found = []
@@ -162,10 +169,6 @@ def delta(values: list[float]) -> list[float]:
     return [0.0 if at == count - 1 else values[at] - (values[at + 1] if at < count - 2 else 0.0) for at in range(count)]
 
 
-def gains(values: list[float]) -> list[float]:
-    return [value - before for value, before in zip(values, [0.0, *values], strict=False)]
-
-
 def min_form(values: list[float]) -> list[float]:
     weights = [math.exp(-value / 0.1) for value in values]
     return [value * weight / math.fsum(weights) for value, weight in zip(values, weights, strict=True)]
@@ -175,7 +178,7 @@ REFERENCES: dict[str, Callable[[Loops], list[list[float]]]] = {
     "tango": lambda of: of.mixed(0.5, lambda row: to_go(of.z(row))),
     "critic_search": lambda of: of.mixed(0.25, of.z),
     "given": lambda of: of.mixed(1.0, of.as_given),
-    "pav": lambda of: of.mixed(0.75, lambda row: of.as_given(row, gains)),
+    "pav": lambda of: of.mixed(0.75, of.progress),
     "igpo": lambda of: of.mixed(1.0, lambda row: to_go(of.z(row))),
     "steps": lambda of: of.mixed(0.5, lambda row: of.placed(row, list)),
     "step_search": lambda of: of.mixed(0.5, lambda row: of.placed(row, list)),
