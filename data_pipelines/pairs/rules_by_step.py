@@ -7,12 +7,11 @@ The steps of a solution are a list of texts, with their labels (numbers, true, f
   is rejected, with what follows; chosen is another solution of the group that begins with the same steps, goes on
   otherwise, and ends right.
 - `sibling_error` (BFS-Prover): a step on the way to the proof against one from the same state that raised an error.
-- `step_apo` (CPL; its form is from memory): the score of a node is its value.  For two steps from one node the
+- `step_apo` (CPL, keesh0410/CPL-Reasoning at 46f1e2f): the score of a node is its value.  For two steps from one node the
   difference of advantages is the difference of values: that is the margin.  The nodes may be rows, or the beginnings
   of solutions in steps with the value of each, which `adjudge data steps --method mcts` writes.
 
-Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` reads them as they are, and what
-both begin with cancels.  What goes on from a node that has a response and cannot be used has no path.
+Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` learns from where they differ.  What goes on from a node that has a response and cannot be used has no path.
 """
 
 from __future__ import annotations
@@ -276,6 +275,8 @@ class StepApo(Rule):
         node: column of a node's name.
         parent: column of the name of the node it goes on from; empty for a first step.
         siblings: "extremes" pairs the best with the worst of each node, "all" any two.
+        middle: a value that the better step must be above and the worse one below, in CPL's code 0, of values from -1 to
+            1; None for none.
         separator: what stands between steps.
         steps: column of the steps of whole solutions, where rows are these and not nodes; "" for nodes.
         values: column of the value of each of these steps.
@@ -289,6 +290,7 @@ class StepApo(Rule):
     node: str = "node"
     parent: str = "parent"
     siblings: Literal["extremes", "all"] = "extremes"
+    middle: float | None = None
     separator: str = "\n\n"
     steps: str = ""
     values: str = "values"
@@ -315,12 +317,15 @@ class StepApo(Rule):
                 continue
             prefix = "".join(one.text + self.separator for one in path[:-1])
             for (better, high), (worse, low) in combinations(ranked, 2):
-                if high > low:
+                if self._apart(high, low):
                     yield _pair(better, worse, high - low, prefix, len(path) - 1)
 
     def _compared(self, ranked: list[_T]) -> list[_T]:
         """Those of a node's steps that are compared, best first."""
         return [ranked[0], ranked[-1]] if self.siblings == "extremes" and len(ranked) > 1 else ranked
+
+    def _apart(self, high: float, low: float) -> bool:
+        return high > low if self.middle is None else high > self.middle > low
 
     def _of_solutions(self, group: ScoredGroup) -> Iterator[Pair]:
         """The pairs of steps that go on from the same beginning in different ways."""
@@ -336,7 +341,7 @@ class StepApo(Rule):
         for _, family in sorted(families.items()):
             ranked = sorted(family.values(), key=lambda one: -one[2])
             for (better, step, high), (worse, _, low) in combinations(self._compared(ranked), 2):
-                if high > low:
+                if self._apart(high, low):
                     texts = [one.answer.text[slice(*one.spans[step])] for one in (better, worse)]
                     prefix = worse.answer.text[: worse.spans[step][0]]
                     yield _pair(better.answer, worse.answer, high - low, prefix, step, texts=texts)

@@ -84,7 +84,7 @@ class PolicyTraining(TrainingOptions):
         reference_model: a folder or hub name of another language model with the same tokens to compare with, such as
             the first model of several rounds; "" for the start.
         whole: whether responses are finished; false for steps of a solution, behind which no turn ends.  A pair of
-            steps is a pair of texts that begin with the steps before: what they share cancels.
+            steps is a pair of texts that begin with the steps before, and what they share is not learnt.
     """
 
     data: DataChoice

@@ -42,7 +42,7 @@ def ipo(gap: Tensor, beta: Tensor | float = 0.1) -> Tensor:
 
 
 def step_apo(gap: Tensor, advantages: Tensor, beta: Tensor | float = 0.1) -> Tensor:
-    """Return -log σ(β gap - (A_chosen - A_rejected)): Step-APO (arXiv 2409.08642), its form from memory.
+    """Return -log σ(β gap - (A_chosen - A_rejected)): Step-APO (arXiv 2409.08642; keesh0410/CPL-Reasoning at 46f1e2f).
 
     Pairs are steps from one prefix; the better step should lead by the difference of their advantages.
     """

@@ -10,9 +10,10 @@ turns.
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,13 +55,16 @@ def _pairs(config: PolicyTraining) -> Split[Pair]:
 def pair_spans(chats: FinishedChats, pair: Pair, *, whole: bool) -> Sequence[Span] | str:
     """Return both responses as rows, or in a few words why there are none.
 
-    Where they are not whole, nothing says that a step is the last one.
+    Where they are not whole, nothing says that a step is the last one, and a row begins where the two differ.
     """
     responses = [pair.chosen, pair.rejected]
     spans = chats.rows(pair.prompt, responses) if whole else chats.open_rows(pair.prompt, responses)
     if not isinstance(spans, str) and min(span.start for span in spans) < 1:
         return "the chat template does not begin a chat as it goes on"
-    return spans
+    if isinstance(spans, str) or whole:
+        return spans
+    shared = len(os.path.commonprefix([list(span.tokens)[:-1] for span in spans]))  # a token of each is left
+    return [replace(span, start=max(span.start, shared)) for span in spans]
 
 
 class _PolicyTraining(Training[PolicyTraining, Pair]):

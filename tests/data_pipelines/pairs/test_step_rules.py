@@ -161,6 +161,11 @@ def test_step_apo_margins_are_differences_of_advantages() -> None:
     everyone = made(StepApo(siblings="all"), rows(*TREE))
     assert len(everyone) == 4
     assert all(pair.margin is not None and pair.margin > 0 for pair in everyone)
+    apart = made(StepApo(siblings="all", middle=0.3), rows(*TREE))
+    assert {pair.texts for pair in apart} == {
+        pair.texts for pair in everyone if (pair.chosen.score or 0) > 0.3 > (pair.rejected.score or 0)
+    }
+    assert 0 < len(apart) < 4
 
 
 def test_step_apo_reads_the_nodes_of_a_search_out_of_solutions() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,16 +133,20 @@ def test_steps_end_without_an_end_of_turn_and_answers_with_one() -> None:
     tokenizer: Any = tiny_tokenizer()
     pair = Pair(prompt="How much?", chosen="First.\n\nyes", rejected="First.\n\nno")
     chats = FinishedChats(tokenizer, model="tiny", max_length=100)
-    seen = []
-    for whole in (True, False):
+    for whole, before, wanted in (
+        (True, "assistant\n", ["First.\n\nyes<|end|>\n", "First.\n\nno<|end|>\n"]),
+        (False, "assistant\nFirst.\n\n", ["yes", "no"]),
+    ):
         spans = pair_spans(chats, pair, whole=whole)
         assert not isinstance(spans, str)
-        seen.append([tokenizer.decode(span.tokens[span.start :]) for span in spans])
-        assert tokenizer.decode(spans[0].tokens[: spans[0].start]).endswith("assistant\n")
-    assert seen == [["First.\n\nyes<|end|>\n", "First.\n\nno<|end|>\n"], ["First.\n\nyes", "First.\n\nno"]]
+        assert [tokenizer.decode(span.tokens[span.start :]) for span in spans] == wanted
+        assert tokenizer.decode(spans[0].tokens[: spans[0].start]).endswith(before)
+    inside = pair_spans(chats, replace(pair, rejected="First."), whole=False)
+    assert not isinstance(inside, str)
+    assert min(span.size for span in inside) == 1, "where one text begins like the other, each keeps a token"
 
 
-def test_what_two_solutions_share_cancels(tmp_path: Path) -> None:
+def test_what_two_solutions_share_cancels_in_sums(tmp_path: Path) -> None:
     """Step-DPO's sums over the step alone give the gap of the whole texts."""
     from transformers import AutoModelForCausalLM
 
