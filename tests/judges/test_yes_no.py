@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
+from adjudge import load
+from adjudge.cli.recipes import recipes
 from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge, principles_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.judge_tasks.pairs import ask_principle
@@ -146,3 +148,16 @@ def test_rlbffs_scalar_model_is_asked_in_the_words_it_was_taught() -> None:
     (score,) = asyncio.run(PrincipleJudge(engine=engine).score([sample]))
     assert score.value == pytest.approx(math.log(3))
     assert engine.asked == [ask_principle("The answer is short.")("Name a sea.", "The North Sea.")]
+
+
+@pytest.mark.parametrize(("yes", "no", "value"), [(0.3, 0.6, 0.0), (0.6, 0.3, 1.0)])
+def test_a_policys_own_copy_says_right_or_not(yes: float, no: float, value: float) -> None:
+    """The reward of Self Rewarding, Self Improving, of a bare answer, too; what is right is not shown."""
+    asked = ScriptedEngine(labels=lambda prompt: {"Yes": yes, "No": no})
+    reward = dict(recipes()["self_rewarding_self_improving"]["run"]["reward"]["scorer"]["transform"])
+    reward["scorer"] = {"yes_no": reward["scorer"]["yes_no"] | {"engine": asked}}
+    (found,) = asyncio.run(
+        load({"transform": reward}).score([Sample(prompt="1 + 3?", response="4", reference="forty")])
+    )
+    assert found.value == value
+    assert "forty" not in text_of(asked.asked[0])
