@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from adjudge.cli import demo_judges
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine, Generation, LabelLogprobs, Sampling
 from adjudge.engines.loading import engine_of
+from adjudge.reward_models.training.scalar_config import ScalarTraining
+from adjudge.reward_models.training.scalar_training import train_scalar
+from adjudge.rl_integration.trainer.demo import subjects
+from adjudge.rl_integration.trainer.demo.lesson import teach
+from adjudge.training.config_file import config_of
 
 QUESTION = [{"role": "user", "content": "What is the capital of France? Answer in one short sentence."}]
 
@@ -97,6 +103,37 @@ def test_the_demo_asks_it(engine: Engine, monkeypatch: pytest.MonkeyPatch, capsy
     assert made["scorers"][0] | {"seconds": 0} == {"scorer": "genrm", "pairs": 1, "above": 1, "seconds": 0}
     assert demo_judges.judge(as_json=False) == 0
     assert "1 of 1" in capsys.readouterr().out
+
+
+def test_it_is_a_policy_that_learns_from_verifiers(engine: Engine, tmp_path: Path) -> None:
+    """A step of the lesson, with a few tasks."""
+    lesson = subjects.instructions(0)
+    rollouts = replace(lesson.rollouts, tasks=2, num_generations=4)
+    few = replace(lesson, tasks=lesson.tasks[:2], held_out=lesson.held_out[:2], rollouts=rollouts)
+    learnt = teach(few, tmp_path / "run", steps=1)
+    assert 0 <= learnt.before <= 1
+    written = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
+    assert all(row["status"] == "scored" for row in written)
+
+
+def test_a_reward_model_is_trained_on_it(engine: Engine, tmp_path: Path) -> None:
+    """A head and low-rank factors on its body; what is written scores as it did when it was measured."""
+    rows = [{"prompt": f"Add {one} and 1.", "chosen": str(one + 1), "rejected": "no"} for one in range(12)]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {
+        "model": "smollm2",
+        "data": {"path": str(data), "held_out": 0.25},
+        "output": str(tmp_path / "rm"),
+        "schedule": {"epochs": 3, "learning_rate": 1e-3, "batch_size": 4, "lora": 4},
+    }
+    report = train_scalar(config_of(ScalarTraining, options))
+    assert report.metrics["accuracy"].value == 1.0
+    scorer = {"reward_model": {"engine": f"transformers:{tmp_path / 'rm'}"}}
+    right, wrong = (adjudge.score("Add 90 and 1.", said, scorer=scorer).value for said in ("91", "no"))
+    assert right is not None
+    assert wrong is not None
+    assert right > wrong
 
 
 @pytest.mark.full

@@ -1,7 +1,7 @@
-"""A policy made from nothing learns from verdicts alone, in minutes on a laptop; and the picture of its runs.
+"""A small policy learns from verdicts alone, in minutes on a laptop; and the picture of its runs.
 
-First it is shown answers until it is right now and then, so that there is something to reward; from there on it is
-told nothing but its rewards.  `subjects` has what it may learn.
+One that is made from nothing is first shown answers until it is right now and then, so that there is something to
+reward; from there on it is told nothing but its rewards.  `subjects` has what it may learn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from adjudge.extras import install_hint
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.policy_run import open_policy
+from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
@@ -92,7 +94,8 @@ class Lesson:
 
     Attributes:
         subject: as it follows "learning", such as "to add".
-        characters: that tasks and answers are written with; each of `words` is a token, too.
+        model: a folder or name of a model that was trained already, and is shown nothing; "" for a new tiny one.
+        characters: that tasks and answers of a new one are written with; each of `words` is a token, too.
         answers: to each task, shown in the warm-up: a right one, or guesses in the right form.
         truth: says whether an answer is right.  Where it is not the reward, the policy never learns what it says.
         enough: share of unseen tasks that the policy has right when the warm-up ends.
@@ -101,10 +104,11 @@ class Lesson:
     """
 
     subject: str
-    characters: str
-    words: Sequence[str]
+    model: str = ""
+    characters: str = ""
+    words: Sequence[str] = ()
     tasks: Sequence[Task]
-    answers: Sequence[Sequence[str]]
+    answers: Sequence[Sequence[str]] = ()
     held_out: Sequence[Task]
     reward: RewardConfig
     truth: RewardConfig
@@ -124,7 +128,7 @@ class Learnt:
     """What came of it; `stopped` and `rolled_back` as in the run's result.
 
     Attributes:
-        before: share of held-out tasks that the policy had right after the warm-up.
+        before: share of held-out tasks that the policy had right after the warm-up, or as it came.
         after: share that it has right at the end.
     """
 
@@ -147,12 +151,14 @@ def teach(
     steps: int | None = None,
     tell: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Learnt:
-    """Make a policy, warm it up, and train it in an empty folder, for the lesson's own steps where none are given.
+    """Make or open a policy, and train it in an empty folder, for the lesson's own steps where none are given.
 
     `tell` takes the numbers of each step.
     """
     began, cpu = time.perf_counter(), time.process_time()
-    policy = tiny_policy(lesson.characters, words=lesson.words, seed=seed)
+    policy = (
+        _opened(lesson, folder, seed) if lesson.model else tiny_policy(lesson.characters, words=lesson.words, seed=seed)
+    )
     published = _OBJECTIVES[method]
     config = RunConfig(
         reward=lesson.reward,
@@ -168,7 +174,8 @@ def teach(
         guard=lesson.guard,
     )
     with Rewards(lesson.truth) as truth:
-        _shown(lesson, policy, Run(policy, lesson.tasks, config, folder), truth, seed=seed)
+        if not lesson.model:
+            _shown(lesson, policy, Run(policy, lesson.tasks, config, folder), truth, seed=seed)
         # A new one, since the critic begins as a copy of the policy.
         run = Run(policy, lesson.tasks, config, folder, held_out=lesson.held_out)
         before = _right(run, lesson.held_out, truth)
@@ -205,6 +212,17 @@ def _rollouts(lesson: Lesson, method: Method) -> RolloutsConfig:
         return lesson.rollouts
     return replace(
         lesson.rollouts, tasks=2 * lesson.rollouts.tasks, num_generations=max(1, lesson.rollouts.num_generations // 2)
+    )
+
+
+def _opened(lesson: Lesson, folder: Path, seed: int) -> Policy:
+    return open_policy(
+        PolicyChoice(name=lesson.model),
+        texts=(),
+        folder=folder,
+        seed=seed,
+        learning=lesson.learning,
+        processes=Processes(),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the tiny policy may learn, and from which rewards; `docs/lessons.md` tells of each."""
+"""What the small policy may learn, and from which rewards; `docs/lessons.md` tells of each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from adjudge.engines import smollm2
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
-from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
+from adjudge.rl_integration.trainer.demo import arithmetic, instructed, last_digits, small_programs
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.training.backbones import Lora
 
 _MATH = RewardConfig(scorer="math")
 _TERMS = 20  # below it
@@ -106,4 +109,21 @@ def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
         enough=0.6,
         learning=replace(LEARNING, learning_rate=3e-4),  # slow enough for the eye: at 1e-3 it is over in ten steps
         guard=GuardConfig(gold=_MATH, every=1, samples=128) if guarded else None,
+    )
+
+
+def instructions(seed: int) -> Lesson:
+    """Sums in a box and sentences with constraints, by SmolLM2-135M-Instruct, from verifiers."""
+    tasks, held_out = instructed.instructed(held_out=0.15, seed=seed)
+    return Lesson(
+        subject="to do as it is told",
+        model=smollm2.NAME,
+        tasks=tasks,
+        held_out=held_out,
+        reward=RewardConfig(scorer=instructed.REWARD),
+        truth=RewardConfig(scorer=instructed.TRUTH),
+        rollouts=_rollouts(8, 24),
+        steps=60,
+        eval_steps=20,
+        learning=LearningConfig(learning_rate=3e-4, precision="bf16", lora=Lora(rank=16)),
     )

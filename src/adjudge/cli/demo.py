@@ -40,6 +40,7 @@ class DemoCommand:
     adjudge demo train: a tiny policy learns to add from its verdicts.
 
     With --lesson it learns from other rewards:
+    - smollm2: verifiers of sums and constraints; SmolLM2 is the policy;
     - steps: a process model, on sums line by line;
     - code: tests, on small programs;
     - hacked: a reward model that likes length, which goes wrong;
@@ -51,7 +52,7 @@ class DemoCommand:
     what: Annotated[What, tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT]")] = "scores"
     """scores, judge or train."""
 
-    lesson: Literal["sums", "steps", "code", "hacked", "guarded"] = "sums"
+    lesson: Literal["sums", "steps", "code", "hacked", "guarded", "smollm2"] = "sums"
     """What the policy learns."""
 
     method: Literal["grpo", "ppo"] = "grpo"

@@ -1,4 +1,4 @@
-"""`adjudge demo train`: a policy made from nothing learns from rewards, and its curve on the terminal."""
+"""`adjudge demo train`: a small policy learns from rewards, and its curve on the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adjudge.cli.demo import DemoCommand
     from adjudge.rl_integration.trainer.demo.lesson import Learnt, Lesson
 
-Subject = Literal["sums", "steps", "code", "hacked", "guarded"]
+Subject = Literal["sums", "steps", "code", "hacked", "guarded", "smollm2"]
 
 PICTURE = "curves.svg"
 
@@ -31,6 +31,7 @@ _INTRODUCTIONS: Mapping[Subject, str] = {
     "code": "is shown some programs, then learns to write them from the tests that its programs pass.",
     "hacked": "is shown some sums, then learns from a reward model that likes length, and nobody watches.",
     "guarded": "is shown some sums, then learns from a reward model that likes length, and is watched.",
+    "smollm2": "learns from verifiers to put sums into boxes and to keep to constraints.",
 }
 
 
@@ -55,7 +56,7 @@ def train(shown: DemoCommand) -> int:
         raise ValueError(f"training needs more packages ({error}); {install_hint('train')}") from error
     runs: dict[str, Learnt] = {}
     with ExitStack() as stack:
-        stack.enter_context(one_thread())
+        stack.enter_context(nullcontext() if shown.lesson == "smollm2" else one_thread())
         folder = Path(shown.output) if shown.output else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for seed in range(shown.seed, shown.seed + shown.seeds):
             runs[f"seed {seed}"] = _one(shown, folder / f"seed-{seed}", seed)
@@ -83,7 +84,8 @@ def _one(shown: DemoCommand, folder: Path, seed: int) -> Learnt:
             print(f"step {numbers['step']:4.0f}  {right:6.1%} right  {'#' * round(_WIDTH * right)}", flush=True)
 
     if not shown.as_json:
-        print(f"A new policy of 85,000 weights (seed {seed}) {_INTRODUCTIONS[shown.lesson]}", flush=True)
+        policy = "SmolLM2 (135 million weights)" if shown.lesson == "smollm2" else "A new policy of 85,000 weights"
+        print(f"{policy} (seed {seed}) {_INTRODUCTIONS[shown.lesson]}", flush=True)
     lesson = _lesson(shown.lesson, folder, seed)
     learnt = teach(lesson, folder / "run", method=shown.method, seed=seed, steps=shown.steps or None, tell=tell)
     if not shown.as_json:
@@ -100,6 +102,8 @@ def _lesson(subject: Subject, folder: Path, seed: int) -> Lesson:
             return subjects.sums(seed)
         case "code":
             return subjects.code(seed, folder)
+        case "smollm2":
+            return subjects.instructions(seed)
         case "steps":
             return subjects.steps(seed, process_model(folder, seed=seed))
         case "hacked" | "guarded":

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -100,8 +101,8 @@ def _begin(probe: _Probe) -> Iterator[Finding]:
     begin, text = probe.tokenizer.bos_token_id, probe.text(_USER, _ANSWER)
     if begin is None or text is None:
         return
-    if probe.ids(text, special=False).count(begin) > 1:
-        told = f"the template writes {probe.tokenizer.bos_token!r} more than once; keep the first"
+    if (begin, begin) in pairwise(probe.ids(text, special=False)):  # apart they begin turns, as SmolLM2's do
+        told = f"the template writes {probe.tokenizer.bos_token!r} twice in a row; keep the first"
         yield Finding(code="double_begin", severity="error", text=told)
     elif probe.ids(text, special=True)[:2] == [begin, begin]:
         told = (
