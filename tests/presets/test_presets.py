@@ -76,7 +76,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "igpo": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ikea": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.4),
     "in_forage": ({}, "",
-        {"response": PARIS, "reference": {"answer": "Paris", "evidence": ["capital of France"]}}, 1.5),
+        {"response": PARIS, "reference": {"answer": "Paris", "evidence": ["capital of France"]}}, 1.2),
     "internbootcamp": ({}, "",
         {"response": LONG + "<answer>42</answer>", "reference": CHAIN, "extra": {"kind": "reasoning_gym"}}, 1.0),
     "j1_budget": ({}, "<answer>A</answer>", {"reference": "the other"}, 0.5),
