@@ -106,7 +106,17 @@ def test_rows_are_tried_with_turns_where_answers_call_tools(
     assert len(tasks.train) == tasks.rows >= 3
 
 
-OFFLINE = [name for name in RUNS if "system" in run_file(name)["data"] and "engine" not in json.dumps(recipes()[name])]
+SAID = {  # what the models of a reward say, with KEY for the key of a prompt
+    "atom_searcher": "KEY 1: 9",
+    "capo": "Wrong KEY: none",
+    "critic_search": "KEY 1: good\nKEY 2: good",
+    "igpo": "",
+    "r_search": "Answer KEY: Paris",
+    "sight": "Answer KEY: Paris",
+    "tango": "Wrong KEY: none",
+}
+ASKED = [name for name in RUNS if "system" in run_file(name)["data"]]
+PAID = [name for name in ASKED if name in SAID or '"engine"' not in json.dumps(run_file(name)["reward"])]
 
 
 def answer_of(reference: Any) -> str:
@@ -123,15 +133,23 @@ def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]
     """An answer in the form that the recipe's system prompt asks for."""
     body = f"\\boxed{{{answer}}}" if "\\boxed{}" in system else answer
     body = f"<answer>{body}</answer>" if "<answer>" in system else f"It is {body}."
-    body = f"<think>Let me see.</think>{body}" if "<think>" in system else body
+    thought = "<observation>Let me see.</observation>" if "<observation>" in system else "Let me see."
+    body = f"<think>{thought}</think>{body}" if "<think>" in system else body
     if not searches:
         return body
     search = {"role": "assistant", "content": "<think>I look it up.</think><search>what is asked</search>"}
     return [search, {"role": "tool", "content": "Doc 1: so it is said."}, {"role": "assistant", "content": body}]
 
 
-@pytest.mark.parametrize("name", OFFLINE)
-def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one(name: str) -> None:
+@pytest.mark.parametrize("name", PAID)
+def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ForcedEngine(
+        lambda prompt, text: (0.5,),
+        answers=lambda prompt, at: SAID[name].replace("KEY", key_of(prompt) if "KEY" in SAID[name] else ""),
+    )
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: model)
     run, row = run_file(name), json.loads((ROWS / f"{recipes()[name]['rows']}.jsonl").read_text().splitlines()[0])
     facts = {"completion_tokens": 20, "progress": 0.5, "abstention_rate": 0.1, "stale_evals": 0, "direct": False}
     samples = [
@@ -146,7 +164,7 @@ def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one
         )
         for at, said in enumerate((answer_of(row["reference"]), "a fish", answer_of(row["reference"])))
     ]
-    reward = run["reward"]
+    reward = json.loads(json.dumps(run["reward"]).replace('"engine": "policy"', '"engine": "openai:Model"'))
     scores = run_blocking(registry.load(reward if isinstance(reward, str) else reward["scorer"]).score(samples))
     right, wrong = scores[0].value, scores[1].value
     assert right is not None, scores[0]
