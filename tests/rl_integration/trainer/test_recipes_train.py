@@ -112,6 +112,7 @@ SAID = {  # what the models of a reward say, with KEY for the key of a prompt
     "critic_search": "KEY 1: good\nKEY 2: good",
     "igpo": "",
     "r_search": "Answer KEY: Paris",
+    "rlsp": "Verdict KEY: 10",
     "sight": "Answer KEY: Paris",
     "tango": "Wrong KEY: none",
 }
