@@ -120,8 +120,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "stepsearch": ({}, "",
         {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["capital"]]}}, 1.618),
     "swe_rl": ({}, "", {"response": EDIT, "reference": FIX}, 1.0),
-    "tool_star": ({}, "",
-        {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
+    "tool_star": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ttrl": ({}, "", {"response": "\\boxed{4}", "group": "g"}, 1.0),
     "ufo": ({}, "", {"response": [
         {"role": "assistant", "content": "\\boxed{3}"},

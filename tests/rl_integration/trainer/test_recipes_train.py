@@ -73,7 +73,8 @@ def small(name: str, folder: Path) -> RunFile:
     if "tree" not in rollouts:
         rollouts["num_generations"] = min(4, rollouts["num_generations"])
     for tool in rollouts.get("tools", {}).get("offered", ()):
-        tool["options"]["documents"] = str(ROWS / "passages.jsonl")
+        if tool["kind"] == "search":
+            tool["options"]["documents"] = str(ROWS / "passages.jsonl")
     learning = {**run["learning"], "minibatches": 1, "epochs": 1}
     more = {"model": model, "output": str(folder), "steps": 1, "learning": learning}
     return config_of(RunFile, {**run, **more}, "run.yaml")
@@ -92,6 +93,13 @@ def test_a_run_file_takes_a_step(name: str, tmp_path: Path, monkeypatch: pytest.
     report = train_policy_run(small(name, tmp_path / "run"))
     assert report.steps == 1
     assert report.data["trained_on"] == report.data["rows"]
+
+
+def test_tool_stars_run_can_earn_the_pay_for_several_tools() -> None:
+    run = run_file("tool_star")
+    named = {tool["kind"] for tool in run["rollouts"]["tools"]["offered"]}
+    assert {"search", *registry.describe("tool_star").options["tools"].split("'")[1::2]} == named
+    assert all(f"<{name}>" in run["data"]["system"] for name in named)
 
 
 @pytest.mark.parametrize("style", ["chat", "tags"])

@@ -30,12 +30,15 @@ def test_portool_pays_turns_by_what_became_of_them() -> None:
 def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
     found, computed = "<result>France</result>", "<result>4</result>"
     search, python = "<search>capital</search>", "<python>2 + 2</python>"
-    rows = []
+    rows, think = [], "<think>Let me see.</think>"
     for parts in (
-        [search, found, python, computed, "<answer>Paris</answer>"],
+        [think, search, found, python, computed, "<answer>Paris</answer>"],
+        [think, search, found, python, computed, "<answer>Paris, France</answer>"],
+        [think, search, found, "<answer>Paris</answer>"],
+        [think, search, found, "<answer>Paris, France</answer>"],
+        [think, search, python, computed, "<answer>Rome</answer>"],
+        [think, search, found, "Paris"],
         [search, found, "<answer>Paris</answer>"],
-        [search, python, computed, "<answer>Rome</answer>"],
-        [search, found, "Paris"],
     ):
         text, spans = "", []
         for part in parts:
@@ -43,7 +46,9 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
                 spans.append([len(text), len(text) + len(part)])
             text += part
         rows.append({"response": text, "reference": "Paris", "extra": {"tool_spans": spans}})
-    assert [score.value for score in scores("tool_star", rows)] == pytest.approx([1.1, 1.0, 0.0, -1.0])
+    assert [score.value for score in scores("tool_star", rows)] == pytest.approx(
+        [1.1, 2 / 3 + 0.1, 1.0, 2 / 3, 0.0, -1.0, -1.0]
+    )
 
 
 def test_bfcl_rows_are_judged_without_regard_to_case_and_blanks() -> None:
