@@ -146,6 +146,8 @@ def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]
     body = f"<think>{thought}</think>{body}" if "<think>" in system else body
     if not searches:
         return body
+    body = f"<evidence>so it is said</evidence>{body}" if "<evidence>" in system else body
+    body = f"<judge>No</judge>{body}" if "<judge>" in system else body
     search = {"role": "assistant", "content": "<think>I look it up.</think><search>what is asked</search>"}
     return [search, {"role": "tool", "content": "Doc 1: so it is said."}, {"role": "assistant", "content": body}]
 
