@@ -22,6 +22,7 @@ from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
+from adjudge.rl_integration.trainer.rollouts.facts import TRIAL
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
 from adjudge.training.config_file import config_of
@@ -180,3 +181,25 @@ def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one
     right, wrong = scores[0].value, scores[1].value
     assert right is not None, scores[0]
     assert wrong is None or right > wrong, scores
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said", "value"),
+    [
+        ("bapo", "<answer>\\boxed{I DON'T KNOW}</answer>", [], 0.5),
+        ("reseek", "<judge>Yes</judge> or <judge>No</judge>", ["<judge>No</judge>"], 1.4),
+    ],
+)
+def test_a_prompt_asks_for_what_pays_beside_a_right_answer(
+    name: str, asked: str, said: list[str], value: float
+) -> None:
+    assert asked in run_file(name)["data"]["system"]
+    row = json.loads((ROWS / "search.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    last = "".join(said) + f"<answer>{answer_of(row['reference'])}</answer>" if said else asked
+    texts = ("<think>x</think><search>what is asked</search>", "Doc 1: so it is said.", f"<think>x</think>{last}")
+    turns = [
+        {"role": role, "content": text} for role, text in zip(("assistant", "tool", "assistant"), texts, strict=True)
+    ]
+    sample = Sample(prompt="", response=turns, reference=row["reference"], group="g", id="0", extra=dict(TRIAL))
+    scores = run_blocking(registry.load(name).score([sample, replace(sample, id="1")]))
+    assert scores[0].value == pytest.approx(value), scores[0]
