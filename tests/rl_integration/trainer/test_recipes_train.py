@@ -103,6 +103,13 @@ def test_tool_stars_run_can_earn_the_pay_for_several_tools() -> None:
     assert all(f"<{name}>" in run["data"]["system"] for name in named)
 
 
+def test_sem_draws_known_and_unknown_questions_alike() -> None:
+    sources = [json.loads(row)["source"] for row in (ROWS / "musique_mmlu.jsonl").read_text().splitlines()]
+    weights = run_file("sem")["curriculum"]["set"]["mixture.weights"]
+    assert set(sources) == weights.keys()
+    assert len(set(weights.values())) == 1
+
+
 @pytest.mark.parametrize("style", ["chat", "tags"])
 @pytest.mark.parametrize("name", [name for name in RUNS if "tools" in recipes()[name]["run"]["rollouts"]])
 def test_rows_are_tried_with_turns_where_answers_call_tools(
