@@ -149,7 +149,7 @@ def answer_of(reference: Any) -> str:
 def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]:
     """An answer in the form that the recipe's system prompt asks for."""
     body = f"\\boxed{{{answer}}}" if "\\boxed{}" in system else answer
-    body = f"<answer>{body}</answer>" if "<answer>" in system else f"It is {body}."
+    body = f"<answer>{body}</answer>" if "<answer>" in system else body if "few words" in system else f"It is {body}."
     thought = "<observation>Let me see.</observation>" if "<observation>" in system else "Let me see."
     body = f"<think>{thought}</think>{body}" if "<think>" in system else body
     if not searches:
@@ -170,7 +170,14 @@ def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one
     )
     monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: model)
     run, row = run_file(name), json.loads((ROWS / f"{recipes()[name]['rows']}.jsonl").read_text().splitlines()[0])
-    facts = {"completion_tokens": 20, "progress": 0.5, "abstention_rate": 0.1, "stale_evals": 0, "direct": False}
+    facts = {
+        "completion_tokens": 20,
+        "progress": 0.5,
+        "abstention_rate": 0.1,
+        "stale_evals": 0,
+        "direct": False,
+        "confidence": 0.9,
+    }
     samples = [
         Sample(
             prompt=row["prompt"],
@@ -194,6 +201,7 @@ def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one
     ("name", "asked", "said", "value"),
     [
         ("bapo", "<answer>\\boxed{I DON'T KNOW}</answer>", [], 0.5),
+        ("salu", "I don't know.", [], 1.0),
         ("reseek", "<judge>Yes</judge> or <judge>No</judge>", ["<judge>No</judge>"], 1.4),
     ],
 )
@@ -201,12 +209,20 @@ def test_a_prompt_asks_for_what_pays_beside_a_right_answer(
     name: str, asked: str, said: list[str], value: float
 ) -> None:
     assert asked in run_file(name)["data"]["system"]
-    row = json.loads((ROWS / "search.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    rows = (ROWS / f"{recipes()[name]['rows']}.jsonl").read_text(encoding="utf-8").splitlines()
+    row = json.loads(rows[name == "salu"])  # its second row has no answer
     last = "".join(said) + f"<answer>{answer_of(row['reference'])}</answer>" if said else asked
     texts = ("<think>x</think><search>what is asked</search>", "Doc 1: so it is said.", f"<think>x</think>{last}")
     turns = [
         {"role": role, "content": text} for role, text in zip(("assistant", "tool", "assistant"), texts, strict=True)
     ]
-    sample = Sample(prompt="", response=turns, reference=row["reference"], group="g", id="0", extra=dict(TRIAL))
+    sample = Sample(
+        prompt="",
+        response=asked if name == "salu" else turns,
+        reference=row["reference"],
+        group="g",
+        id="0",
+        extra=dict(TRIAL),
+    )
     scores = run_blocking(registry.load(name).score([sample, replace(sample, id="1")]))
     assert scores[0].value == pytest.approx(value), scores[0]
