@@ -142,8 +142,11 @@ def test_sight_forks_behind_the_search_that_makes_the_answer_likelier_by_the_mos
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From 0.01 to 0.1 to 0.3: the second search adds more probability, the first more log-probability."""
-    known = ForcedEngine(lambda prompt, text: ((0.01, 0.1, 0.3)[sum(turn["role"] == "tool" for turn in prompt)],))
-    options = {**options.get("information_gain", {}), "engine": known}
+
+    def known(prompt: Any, text: str) -> tuple[float]:
+        return ((0.01, 0.1, 0.3)[sum(turn["role"] == "tool" for turn in prompt)],)
+
+    options = {**options.get("information_gain", {}), "engine": ForcedEngine(known)}
     monkeypatch.setattr(Dialogue, "worth", InformationGain(**options))
     found = grown(policy, TreeConfig(kind="scored", trees=2, forks=1, copies=3, scorer="math"))
     for root in range(0, 2 * GROUP, GROUP // 2):
