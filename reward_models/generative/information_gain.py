@@ -5,7 +5,8 @@
 A turn is an assistant's turn with all that follows it before the next one, such as a tool's output.  The last turn, if
 nothing follows it, is the answer: it adds no information and gets the terminal reward instead, that of the `terminal`
 scorer, or `malformed` where that finds no answer.  `Score.steps` has the turns, `Score.value` their sum:
-p_(T-1) - p_0 plus the terminal reward, however many turns there are, so idle turns earn nothing.
+p_(T-1) - p_0 plus the terminal reward, however many turns there are, so idle turns earn nothing.  With
+`gain: log_ratio` a turn gains log p_t - log p_(t-1), as SIGHT (arXiv 2602.11551) has it of the whole answer.
 
 What the sum hides, single turns show: a turn that misleads and one that takes it back lose and win the same.  A trainer
 that discounts, or normalises turns alone, pays for that.  As with every probability of the reference, a turn that
@@ -22,7 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from adjudge.options import Count
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
@@ -39,6 +40,7 @@ from adjudge.scoring.nested import options_of
 
 _ROLES = ("assistant", "tool", "user", "function", "ipython")
 _MALFORMED = ("bad_format", "no_answer", "several_answers", "truncated", "unfinished_reasoning", "unparsable_answer")
+_LEAST: Final = 1e-300  # probability that has a logarithm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ class InformationGain(ForcedScorer):
     the `terminal` scorer gets it as it is.
 
     Attributes:
+        gain: "difference" of the probabilities, or "log_ratio", that of their logarithms; with `pooling: prod` they are
+            the whole reference's.
         lead: how the assistant begins its answer where the reference is forced; "" for no such turn.
         terminal: a scorer of the whole response, whose score the last turn gets; None leaves that turn unjudged.
         malformed: what the last turn gets where there is no answer in the form that the terminal scorer wants.
@@ -78,6 +82,7 @@ class InformationGain(ForcedScorer):
     name: ClassVar[str] = "information_gain"
 
     pooling: Pooling = "exp_mean_logp"
+    gain: Literal["difference", "log_ratio"] = "difference"
     lead: str = "<answer>"
     terminal: Any = None
     malformed: float = -2.0
@@ -161,7 +166,8 @@ class InformationGain(ForcedScorer):
 
     def _scored(self, trajectory: _Turns, probabilities: Sequence[Probability], end: Score | None) -> Score:
         chances = [one.value for one in probabilities]
-        values: list[float | None] = [after - before for before, after in itertools.pairwise(chances)]
+        told = [math.log(max(one, _LEAST)) for one in chances] if self.gain == "log_ratio" else chances
+        values: list[float | None] = [after - before for before, after in itertools.pairwise(told)]
         cost = sum((one.cost for one in probabilities), NO_COST)
         parts = {} if end is None else {"terminal": end}
         if end is not None:

@@ -76,7 +76,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "igpo": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ikea": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.4),
     "in_forage": ({}, "",
-        {"response": PARIS, "reference": {"answer": "Paris", "evidence": ["capital of France"]}}, 1.5),
+        {"response": PARIS, "reference": {"answer": "Paris", "evidence": ["capital of France"]}}, 1.2),
     "internbootcamp": ({}, "",
         {"response": LONG + "<answer>42</answer>", "reference": CHAIN, "extra": {"kind": "reasoning_gym"}}, 1.0),
     "j1_budget": ({}, "<answer>A</answer>", {"reference": "the other"}, 0.5),
@@ -107,7 +107,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "reseek": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "rlcf": ({}, "KEY 1: 80", {"reference": [{"text": "a", "kind": "rating"}]}, 0.8),
     "rlpr": ({}, "", {"response": "<think>It is Paris.</think><answer>x</answer>", "reference": "Paris"}, 0.1),
-    "rlsp": ({}, "", {"response": "4", "reference": "4", "extra": {"completion_tokens": 8192}}, 0.9),
+    "rlsp": ({}, "Verdict KEY: 10", {"response": "\\boxed{4}" + " " * 391, "reference": "4"}, 0.8 * 0.8 + 0.2),
     "rlver": ({}, "Change KEY: +5", {"response": "I am sorry that this happened.", "reference": PERSON}, 0.45),
     "rm_r1": ({}, "<answer>[[A]]</answer>", {"reference": "the other"}, 0.0),
     "rubrics_as_rewards": ({}, "KEY 1: yes", {"reference": ["a", {"text": "b", "importance": "pitfall"}]}, 1.0),
@@ -120,8 +120,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "stepsearch": ({}, "",
         {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["capital"]]}}, 1.618),
     "swe_rl": ({}, "", {"response": EDIT, "reference": FIX}, 1.0),
-    "tool_star": ({}, "",
-        {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
+    "tool_star": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "ttrl": ({}, "", {"response": "\\boxed{4}", "group": "g"}, 1.0),
     "ufo": ({}, "", {"response": [
         {"role": "assistant", "content": "\\boxed{3}"},
@@ -184,6 +183,25 @@ def test_a_preset_pays_its_formula(name: str) -> None:
 )
 def test_published_numbers_that_its_row_may_not_need(name: str, option: str, value: float) -> None:
     assert registry.describe(name).options[option] == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "characters", "grade", "value"),
+    [
+        ("\\boxed{4}", 400, 10, 0.8 * (1 - 0.2) + 0.2),
+        ("\\boxed{5}", 400, 10, 0.8 * (0 - 0.2) + 0.2),
+        ("\\boxed{5}", 400, 1, 0.8 * (0 - 0.2)),
+        ("\\boxed{5}", 4000, 1, 0.8 * (0 - 0.02)),
+        ("It is 4.", 400, 10, 0.8 * (-0.5 - 0.2) + 0.2),
+        ("\\boxed{4}", 9, 1, 0.8 * (1 - 1)),
+    ],
+)
+def test_rlsp_pays_for_effort_whatever_the_answer(ends: str, characters: int, grade: int, value: float) -> None:
+    engine = Model(f"Verdict KEY: {grade}")
+    response = "x y" * ((characters - len(ends)) // 3) + " " * ((characters - len(ends)) % 3) + ends
+    sample = replace(SAMPLE, response=response, reference="4")
+    (score,) = asyncio.run(registry.load({"rlsp": {"engine": engine}}).score([sample]))
+    assert score.value == pytest.approx(value), score
 
 
 def test_options_override_those_of_a_preset() -> None:

@@ -63,6 +63,24 @@ def test_turns_gain_what_they_add_and_the_answer_gets_the_terminal_reward() -> N
     assert all(turn_of(prompt) == "<answer>" and text == "four" for prompt, text in engine.forced)
 
 
+@pytest.mark.parametrize(
+    ("options", "gains"),
+    [
+        ({}, [0.1, -0.2]),
+        ({"gain": "log_ratio"}, [math.log(2), math.log(0.5)]),
+        ({"gain": "log_ratio", "pooling": "prod"}, [math.log(4), math.log(0.25)]),
+        ({"gain": "log_ratio", "pooling": "min"}, [math.log(2), math.log(0.5)]),
+    ],
+)
+def test_sights_gain_is_one_of_log_probabilities(options: Any, gains: list[float]) -> None:
+    told = {0: (0.1, 0.1), 1: (0.2, 0.2), 2: (0.1, 0.1)} if options else {0: (0.3,), 1: (0.4,), 2: (0.2,)}
+    one, _ = score(engine=lambda prompt, text: told[sum(turn["role"] == "tool" for turn in prompt)], **options)
+    assert [step.value for step in one.steps] == pytest.approx([*gains, None])
+    if options:
+        nothing, _ = score(engine=lambda prompt, text: (1e-200, 1e-200), **options)
+        assert [step.value for step in nothing.steps] == [0.0, 0.0, None]
+
+
 def test_without_a_terminal_scorer_the_answer_is_not_judged() -> None:
     one, _ = score()
     assert values(one) == [0.5, -0.01, None]

@@ -22,6 +22,7 @@ from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks, train_policy_run
+from adjudge.rl_integration.trainer.rollouts.facts import TRIAL
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
 from adjudge.training.config_file import config_of
@@ -73,7 +74,8 @@ def small(name: str, folder: Path) -> RunFile:
     if "tree" not in rollouts:
         rollouts["num_generations"] = min(4, rollouts["num_generations"])
     for tool in rollouts.get("tools", {}).get("offered", ()):
-        tool["options"]["documents"] = str(ROWS / "passages.jsonl")
+        if tool["kind"] == "search":
+            tool["options"]["documents"] = str(ROWS / "passages.jsonl")
     learning = {**run["learning"], "minibatches": 1, "epochs": 1}
     more = {"model": model, "output": str(folder), "steps": 1, "learning": learning}
     return config_of(RunFile, {**run, **more}, "run.yaml")
@@ -94,6 +96,20 @@ def test_a_run_file_takes_a_step(name: str, tmp_path: Path, monkeypatch: pytest.
     assert report.data["trained_on"] == report.data["rows"]
 
 
+def test_tool_stars_run_can_earn_the_pay_for_several_tools() -> None:
+    run = run_file("tool_star")
+    named = {tool["kind"] for tool in run["rollouts"]["tools"]["offered"]}
+    assert {"search", *registry.describe("tool_star").options["tools"].split("'")[1::2]} == named
+    assert all(f"<{name}>" in run["data"]["system"] for name in named)
+
+
+def test_sem_draws_known_and_unknown_questions_alike() -> None:
+    sources = [json.loads(row)["source"] for row in (ROWS / "musique_mmlu.jsonl").read_text().splitlines()]
+    weights = run_file("sem")["curriculum"]["set"]["mixture.weights"]
+    assert set(sources) == weights.keys()
+    assert len(set(weights.values())) == 1
+
+
 @pytest.mark.parametrize("style", ["chat", "tags"])
 @pytest.mark.parametrize("name", [name for name in RUNS if "tools" in recipes()[name]["run"]["rollouts"]])
 def test_rows_are_tried_with_turns_where_answers_call_tools(
@@ -106,7 +122,18 @@ def test_rows_are_tried_with_turns_where_answers_call_tools(
     assert len(tasks.train) == tasks.rows >= 3
 
 
-OFFLINE = [name for name in RUNS if "system" in run_file(name)["data"] and "engine" not in json.dumps(recipes()[name])]
+SAID = {  # what the models of a reward say, with KEY for the key of a prompt
+    "atom_searcher": "KEY 1: 9",
+    "capo": "Wrong KEY: none",
+    "critic_search": "KEY 1: good\nKEY 2: good",
+    "igpo": "",
+    "r_search": "Answer KEY: Paris",
+    "rlsp": "Verdict KEY: 10",
+    "sight": "Answer KEY: Paris",
+    "tango": "Wrong KEY: none",
+}
+ASKED = [name for name in RUNS if "system" in run_file(name)["data"]]
+PAID = [name for name in ASKED if name in SAID or '"engine"' not in json.dumps(run_file(name)["reward"])]
 
 
 def answer_of(reference: Any) -> str:
@@ -122,18 +149,35 @@ def answer_of(reference: Any) -> str:
 def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]:
     """An answer in the form that the recipe's system prompt asks for."""
     body = f"\\boxed{{{answer}}}" if "\\boxed{}" in system else answer
-    body = f"<answer>{body}</answer>" if "<answer>" in system else f"It is {body}."
-    body = f"<think>Let me see.</think>{body}" if "<think>" in system else body
+    body = f"<answer>{body}</answer>" if "<answer>" in system else body if "few words" in system else f"It is {body}."
+    thought = "<observation>Let me see.</observation>" if "<observation>" in system else "Let me see."
+    body = f"<think>{thought}</think>{body}" if "<think>" in system else body
     if not searches:
         return body
+    body = f"<evidence>so it is said</evidence>{body}" if "<evidence>" in system else body
+    body = f"<judge>No</judge>{body}" if "<judge>" in system else body
     search = {"role": "assistant", "content": "<think>I look it up.</think><search>what is asked</search>"}
     return [search, {"role": "tool", "content": "Doc 1: so it is said."}, {"role": "assistant", "content": body}]
 
 
-@pytest.mark.parametrize("name", OFFLINE)
-def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one(name: str) -> None:
+@pytest.mark.parametrize("name", PAID)
+def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ForcedEngine(
+        lambda prompt, text: (0.5,),
+        answers=lambda prompt, at: SAID[name].replace("KEY", key_of(prompt) if "KEY" in SAID[name] else ""),
+    )
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: model)
     run, row = run_file(name), json.loads((ROWS / f"{recipes()[name]['rows']}.jsonl").read_text().splitlines()[0])
-    facts = {"completion_tokens": 20, "progress": 0.5, "abstention_rate": 0.1, "stale_evals": 0, "direct": False}
+    facts = {
+        "completion_tokens": 20,
+        "progress": 0.5,
+        "abstention_rate": 0.1,
+        "stale_evals": 0,
+        "direct": False,
+        "confidence": 0.9,
+    }
     samples = [
         Sample(
             prompt=row["prompt"],
@@ -146,8 +190,39 @@ def test_a_right_answer_in_the_form_that_is_asked_for_pays_more_than_a_wrong_one
         )
         for at, said in enumerate((answer_of(row["reference"]), "a fish", answer_of(row["reference"])))
     ]
-    reward = run["reward"]
+    reward = json.loads(json.dumps(run["reward"]).replace('"engine": "policy"', '"engine": "openai:Model"'))
     scores = run_blocking(registry.load(reward if isinstance(reward, str) else reward["scorer"]).score(samples))
     right, wrong = scores[0].value, scores[1].value
     assert right is not None, scores[0]
     assert wrong is None or right > wrong, scores
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said", "value"),
+    [
+        ("bapo", "<answer>\\boxed{I DON'T KNOW}</answer>", [], 0.5),
+        ("salu", "I don't know.", [], 1.0),
+        ("reseek", "<judge>Yes</judge> or <judge>No</judge>", ["<judge>No</judge>"], 1.4),
+    ],
+)
+def test_a_prompt_asks_for_what_pays_beside_a_right_answer(
+    name: str, asked: str, said: list[str], value: float
+) -> None:
+    assert asked in run_file(name)["data"]["system"]
+    rows = (ROWS / f"{recipes()[name]['rows']}.jsonl").read_text(encoding="utf-8").splitlines()
+    row = json.loads(rows[name == "salu"])  # its second row has no answer
+    last = "".join(said) + f"<answer>{answer_of(row['reference'])}</answer>" if said else asked
+    texts = ("<think>x</think><search>what is asked</search>", "Doc 1: so it is said.", f"<think>x</think>{last}")
+    turns = [
+        {"role": role, "content": text} for role, text in zip(("assistant", "tool", "assistant"), texts, strict=True)
+    ]
+    sample = Sample(
+        prompt="",
+        response=asked if name == "salu" else turns,
+        reference=row["reference"],
+        group="g",
+        id="0",
+        extra=dict(TRIAL),
+    )
+    scores = run_blocking(registry.load(name).score([sample, replace(sample, id="1")]))
+    assert scores[0].value == pytest.approx(value), scores[0]

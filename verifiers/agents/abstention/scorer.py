@@ -145,7 +145,7 @@ class AbstentionScorer(NestedScorer):
     """
 
     name: ClassVar[str] = "abstention"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("answer", "detector")
 
     answer: Any = field(default_factory=ExactVerifier)
@@ -249,7 +249,10 @@ class AbstentionScorer(NestedScorer):
         """Return for each task whether it abstains, or the detector's score where that has no number."""
         if self.detector is None:
             spans = [find_spans("" if task.fault else task.text, self.where)[:1] for task in tasks]
-            return [bool(first) and all(map(self._known.whole, first[0].texts)) for first in spans]
+            return [
+                bool(first) and all(map(self._known.whole if self._quoted(task) else self._known.told, first[0].texts))
+                for task, first in zip(tasks, spans, strict=True)
+            ]
         samples = [replace(task.sample, response=task.text, reference=None) for task in tasks if not task.fault]
         called = f"the detector {self.detector.name!r} of 'abstention'"
         said = iter(await asked(self.detector, samples, called=called))
@@ -266,9 +269,12 @@ class AbstentionScorer(NestedScorer):
         looked = "\n".join(spans[0].texts) if marked and self.hedging == "answer" else task.text
         if spans and self.detector is None and any(self._known.whole(one) for one in spans[0].texts):
             return True
+        return not self._quoted(task) and self._known.inside(looked)
+
+    def _quoted(self, task: _Task) -> bool:
+        """Whether the gold itself contains a sentence that abstains, as a song's title may."""
         golds = task.gold if isinstance(task.gold, list | tuple) else [task.gold]
-        quoted = any(isinstance(gold, str) and self._known.inside(gold) for gold in golds)
-        return not quoted and self._known.inside(looked)
+        return any(isinstance(gold, str) and self._known.inside(gold) for gold in golds)
 
     def _judged(self, task: _Task, abstains: bool | Score, verdict: Score | None) -> Score:
         parts = {} if verdict is None else {"answer": verdict}

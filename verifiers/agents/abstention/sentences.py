@@ -1,13 +1,15 @@
 """How a response says that it does not know: a closed list of sentences.
 
 An answer abstains when all of it is one of the sentences.  "I don't know, but it is Paris" is none of them: it names an
-answer, so it hedges.  Case, punctuation, blanks and characters that show nothing make no difference.
+answer, so it hedges.  "I don't know who will win" says what it does not know, and is one.  Case, punctuation, blanks
+and characters that show nothing make no difference.
 
 Not covered: every other way to say it.  A detector (any scorer) reads those; see `abstention`.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,6 +49,10 @@ _SPARE: Final = 1_000  # characters more than the longest sentence's, for blanks
 
 _MIN_WORDS: Final = 3  # "unknown" stands in many answers that know
 _MIN_CHARACTERS: Final = 4  # of scripts without blanks: "他不知道" says something about him
+_ASKS: Final = re.compile(  # how an indirect question begins
+    r"(?:who|whom|whose|what|when|where|which|why|how|whether|if)\b|谁|誰|什|哪|怎|为|是 否|如 何|多 少|几"
+)
+_GOES_ON: Final = re.compile(r"[,;:.!?…\n，；：。！？—–]|\s-\s")
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'’ʼ`´"))
 
 
@@ -79,6 +85,16 @@ class Sentences:
         """Return whether all of a text is one of the sentences."""
         text = text.strip()
         return len(text) <= self.max_characters and normal(unwrap(text)) in self.known
+
+    def told(self, text: str) -> bool:
+        """Return whether all of a text is one of the sentences, alone or with the question that it is about."""
+        if self.whole(text):
+            return True
+        text = unwrap(text.strip()).strip().rstrip(".!。！")
+        if len(text) > self.max_characters or _GOES_ON.search(text):
+            return False
+        form = normal(text)
+        return any(form.startswith(f"{one} ") and _ASKS.match(form, len(one) + 1) for one in self.inner)
 
     def inside(self, text: str) -> bool:
         """Return whether one of the sentences stands in a text, alone or beside something else."""

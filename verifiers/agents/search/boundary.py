@@ -1,16 +1,17 @@
 """Rewards at the boundary of what a search agent knows: answer alone where that is enough, search where it is not.
 
-The answer is right by SQuAD's exact match, or by token F1 from `threshold` on.  Searches that were tried cost; only
-those that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that
-goes on after its answer is malformed.  What a tool answered though no search can be read there was a search that was
-tried.  docs/search_turns.md has the cases.
+The answer is right by SQuAD's exact match, or by token F1 from `threshold` on, or as far as F1 says.  Searches that
+were tried cost; only those that a tool answered can earn.  An agent that writes a tool's result itself, that gives
+different answers, or that goes on after its answer is malformed.  What a tool answered though no search can be read
+there was a search that was tried.  docs/search_turns.md has the cases.
 
 | policy | where the numbers are from |
 |---|---|
 | `ikea` | the released code, hzy312/knowledge-r1 @ 0b254e2: 1.6, 1.4, 1.2, 1.0 for 0, 1, 2, 3 searches; 0.05; -1 |
 | `sem` | the order is the paper's (arXiv 2505.07903); the numbers are ours |
 | `adasearch` | the second stage of arXiv 2512.16883; 1 and 0 are its outcome reward, the rest is ours |
-| `tool_star` | from memory of arXiv 2505.16410 |
+| `search_r1` | a copy of the code of arXiv 2505.15117, quanwei0/Search-R1 @ 616dc94, `qa_em_format.py` |
+| `tool_star` | code that goes back to theirs, threegold116/Tool-Star-OCT @ 0ac7f61 |
 
 Not covered: the value of single searches (`search_steps`, `search_gain`), and finding out what the direct answer is:
 answer each question once without tools, and write whether that was right into a column.
@@ -32,10 +33,10 @@ from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
-from adjudge.verifiers.agents.search.signals import SearchReference, read_answers
+from adjudge.verifiers.agents.search.signals import SearchReference, holds, read_answers
 
 Gold: TypeAlias = tuple[SearchReference, bool | None]
-Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
+Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star", "search_r1"]
 
 THRIFT = "thrift"
 """The key of a table for what a right answer gets beside: times 1 - searches / `max_searches`, never below 0."""
@@ -52,6 +53,14 @@ TABLES: Mapping[Policy, Mapping[str, float]] = MappingProxyType(
             "right_needless": 0.4,
         },
         "adasearch": {"malformed": 0.0, "decision_wrong": 0.0, "decision_right": 1.0},
+        "search_r1": {
+            "malformed": 0.0,
+            "malformed_wrong": 0.1,
+            "malformed_right": 0.8,
+            "wrong": 0.2,
+            "wrong_found": 0.2,
+            "right": 1.0,
+        },
         "tool_star": {"malformed": -1.0, "wrong": 0.0, "right": 1.0, "right_tools": 1.1},
     }
 )
@@ -61,7 +70,7 @@ _WORDS = {"yes": True, "no": False}
 
 @dataclass(frozen=True, kw_only=True)
 class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
-    """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star.
+    """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star, Search-R1.
 
     The reference is the answer or a list of accepted ones, or `{"answer": .., "direct": ..}`; `direct`, there or in
     `Sample.extra`, is true or false for the answer without a search, or that answer itself ("sem", "adasearch"), all
@@ -74,8 +83,9 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         thought: whether a trajectory without a thought is malformed, as for IKEA.
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
             calls of others cost what searches do.
-        metric: how an answer is compared: "exact_match", or "f1".
-        threshold: the least value of the metric that is right.
+        metric: how an answer is compared: "exact_match", or "f1"; with "graded_f1" any F1 above 0 is right, and what is
+            missing to 1 is taken off the value.
+        threshold: the least value of the metric that is right; not with "graded_f1".
         max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
@@ -87,7 +97,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     max_searches: Count = 3
     thought: bool = False
     tools: tuple[str, ...] = ()
-    metric: Literal["exact_match", "f1"] = "exact_match"
+    metric: Literal["exact_match", "f1", "graded_f1"] = "exact_match"
     threshold: Annotated[float, Range(gt=0, le=1)] = 1.0
     max_characters: Count = 200_000
 
@@ -119,13 +129,15 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         answered = sum(bool(search.query.strip()) and search.answered for search in searches)
         used = _tools(trajectory, self.shape, self.tools)
 
-        def scored(case: str, reason: str, **evidence: Any) -> Score:
+        def scored(case: str, reason: str, *, short: float = 0.0, **evidence: Any) -> Score:
             thrift = self.table.get(THRIFT, 0.0) if case.startswith("right") else 0.0
-            value = self.table[case] + thrift * max(0.0, 1.0 - attempted / self.max_searches)
+            value = self.table[case] - short + thrift * max(0.0, 1.0 - attempted / self.max_searches)
             counts = {"attempted": attempted, "answered": answered, "tools": list(used)}
             return Score.scored(value, reason, case=case, **counts, **evidence)
 
         if fault := self._fault(sample, trajectory, None if decides else final, searches):
+            if fault == "bad_format" and self.policy == "search_r1":
+                return scored("malformed_right" if self._right(final.text, answers) else "malformed_wrong", fault)
             return scored("malformed", fault)
         if decides:
             knows, fault = read_decision(trajectory)
@@ -136,7 +148,10 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
             return scored(case, "" if right else "wrong", knows=knows, direct=direct)
         right = self._right(final.text, answers)
         case = self._case(right=right, direct=direct, attempted=attempted, answered=answered, tools=len(used))
-        return scored(case, "" if right else "wrong", answer=shorten(final.text))
+        if case == "wrong" and self.policy == "search_r1" and _found(searches, answers):
+            case = "wrong_found"
+        short = 1.0 - answers.answer_f1(final.text) if right and self.metric == "graded_f1" else 0.0
+        return scored(case, "" if right else "wrong", short=short, answer=shorten(final.text))
 
     def _fault(
         self, sample: Sample, trajectory: Trajectory, final: FinalAnswer | None, searches: Sequence[Search]
@@ -160,6 +175,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         """The case of a well-formed answer: searches that were tried cost, those that a tool answered can earn."""
         if self.policy == "ikea":
             return "right" if right else "wrong_searched" if answered else "wrong"
+        if self.policy == "search_r1":
+            return "right" if right else "wrong"
         if self.policy == "tool_star":
             return ("right_tools" if tools > 1 else "right") if right else "wrong"
         if not attempted:
@@ -173,8 +190,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         return Score.scored(min(0.0, self.table["malformed"]), reason)
 
     def _right(self, answer: str, gold: SearchReference) -> bool:
-        value = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
-        return value >= self.threshold
+        value = float(gold.is_answer(answer)) if self.metric == "exact_match" else gold.answer_f1(answer)
+        return value > 0 if self.metric == "graded_f1" else value >= self.threshold
 
     def read_reference(self, reference: Any) -> Gold:
         """Return the same as `gold_of`, of a sample without columns."""
@@ -203,6 +220,11 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
             raise ReferenceFormError(f"direct is the text {direct!r}; give true or false itself")
         told = find_spans(direct, "tag")  # all that was said, where the policy answered in its usual form
         return gold, self._right(told[0].texts[-1] if told else direct, gold)
+
+
+def _found(searches: Sequence[Search], gold: SearchReference) -> bool:
+    """Whether a document that a search returned holds an accepted answer."""
+    return any(holds(document.text, gold.answers) for search in searches for document in search.documents())
 
 
 def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:

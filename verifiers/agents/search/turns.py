@@ -9,7 +9,11 @@ StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`; docs/search_turns.md says w
     turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
     value = answer F1 + key_weight * key-word score + the turns' values
 
-InForage, with coefficients of ours, since none were found in public text:
+InForage (`qhjqhj00/InForage`): a run pays the best search alone, and the later an answer comes, the less it is worth:
+
+    value = (F1 + gain * share of gold evidence that the best search covers) * decay^(searches - 1), from the third on
+
+That is the preset `in_forage`.  The defaults, with coefficients of ours, pay all searches for what is new:
 
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
@@ -18,7 +22,8 @@ LeReT (arXiv 2410.23214; the form is from memory): `measure: average_precision` 
 documents of each search, so that evidence at the top of a list pays more.  Evidence that was found before pays nothing
 (ours).
 
-The answer is right by exact match.  Evidence is covered, once, where the words of it stand in a row in a document.
+The answer is right by exact match, unless `metric: f1`.  Evidence is covered, once, where the words of it stand in a
+row in a document.
 
 Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
 """
@@ -155,33 +160,38 @@ class SearchStepsVerifier(SearchTurnsVerifier):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchGainVerifier(SearchTurnsVerifier):
-    """InForage: outcome, plus the share of gold evidence that each search finds first, less a cost for turns.
+    """InForage: outcome, plus the share of gold evidence that searches find, less for many searches.
 
     The reference is `{"answer": .., "evidence": [texts that must be found]}`.
 
     Attributes:
         measure: "coverage" pays a search for the share of gold evidence that it finds first, at any rank;
+            "best_coverage" for the share that it finds beyond the most that a search found before;
             "average_precision" for the average precision of its documents.
+        metric: whether an answer is worth exact match, or its token F1.
         outcome: weight of the answer (ours); 0 with "average_precision" wants no answer, for a policy that only
             searches.
         gain: weight of the evidence (ours).
         cost: what each search beyond `free` costs (ours); attempts count, whether answered or not.
         free: how many searches cost nothing (ours).
+        decay: with n searches, more than `free`, answer and evidence are worth decay^(n - 1) of what they were.
     """
 
     name: ClassVar[str] = "search_gain"
     version: ClassVar[str] = "1"
 
-    measure: Literal["coverage", "average_precision"] = "coverage"
+    measure: Literal["coverage", "best_coverage", "average_precision"] = "coverage"
+    metric: Literal["exact", "f1"] = "exact"
     outcome: Weight = 1.0
     gain: Weight = 0.5
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
+    decay: Annotated[float, Range(ge=0, le=1)] = 1.0
 
     @property
     def wants_answer(self) -> bool:
         """Whether a trajectory without one answer at its end is malformed."""
-        return self.outcome > 0 or self.measure == "coverage"
+        return self.outcome > 0 or self.measure != "average_precision"
 
     def read_reference(self, reference: Any) -> SearchReference:
         """Return the answers and the evidence."""
@@ -198,14 +208,20 @@ class SearchGainVerifier(SearchTurnsVerifier):
             shares = average_precisions(held, len(gold.documents))
         else:
             covered = [{at for holding in rows for at in holding} for rows in held]
-            shares = evidence_gains([[float(at in found) for at in range(len(gold.documents))] for found in covered])
-        gains = [self.gain * share for share in shares]
+            shown = [[float(at in found) for at in range(len(gold.documents))] for found in covered]
+            best = self.measure == "best_coverage"
+            shares = evidence_gains([[sum(row) / len(row)] for row in shown] if best else shown)
+        gains = [self.gain * share * self.kept(len(searches)) for share in shares]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return what the answer is worth."""
         if not self.wants_answer:
             return Score.scored(0.0, searches=len(searches))
-        right = float(gold.is_answer(answer))
+        right = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
         evidence: dict[str, Any] = {"answer": shorten(answer), "answer_value": right, "searches": len(searches)}
-        return Score.scored(self.outcome * right, "" if right else "wrong", **evidence)
+        return Score.scored(self.outcome * right * self.kept(len(searches)), "" if right else "wrong", **evidence)
+
+    def kept(self, searches: int) -> float:
+        """Return the share that answer and evidence are worth after so many searches."""
+        return self.decay ** (searches - 1) if searches > self.free else 1.0

@@ -7,8 +7,9 @@ results share those turns:
     V(turn)            = O(turn) + valid_weight * share of its calls that are valid
     step               = z(V(turn)) among the turns that follow the same beginning  +  blend * z(R_i) in the group
 
-A turn without calls has the share 1, and one in which the assistant wrote a tool's result itself 0.  `Score.value` is
-R_i; the steps carry the rest, one for each turn.
+A call in JSON is valid if it can be read and has right arguments; in any form, tags too, one is not to which the tool's
+turn says `"ok": false`.  A turn without calls has the share 1, and one in which the assistant wrote a tool's result
+itself 0.  `Score.value` is R_i; the steps carry the rest, one for each turn.
 
 PORTool (arXiv 2510.26020) has no public code.  That a step's reward is made of discounted outcomes of the leaves below
 it and of a part for valid calls, and that advantages relative to siblings and to trajectories are blended, is from the
@@ -54,7 +55,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
     inner: ClassVar[tuple[str, ...]] = ("outcome",)
@@ -160,6 +161,8 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
         calls = calls_of_turn(turn, self.shape, bare=self.bare)
         faults = [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]
         valid = faults.count("") / len(faults) if faults else 1.0
+        if turn.results:
+            valid = min(valid, sum(result.ok for result in turn.results) / len(turn.results))
         said = [[call.name, "" if call.fault else call.arguments, call.fault] for call in calls]
         heard = [[result.name, result.text] for result in turn.results]
         key = json.dumps([turn.text, said, heard, turn.replies], sort_keys=True)

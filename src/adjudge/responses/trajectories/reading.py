@@ -265,7 +265,7 @@ def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | st
             name, call_id = turn.get("name") or "", turn.get("tool_call_id") or ""
             if not isinstance(name, str) or not isinstance(call_id, str):
                 raise ValueError(f"{where}: name and tool_call_id are {name!r} and {call_id!r}; they must be texts")
-            yield Result(text=text, name=name, call_id=call_id)
+            yield Result(text=text, name=name, call_id=call_id, ok=turn.get("ok") is not False)
         elif role == "user":
             yield text
         elif role not in OTHER_ROLES:

@@ -138,12 +138,14 @@ class Result:
     """What one tool call returned, without the result tags of flat text, and the documents that it lists.
 
     The tool's name and the id of the call are "" if unknown.  There is one document without a title where no list can
-    be read, and none if the text is blank.
+    be read, and none if the text is blank.  `ok` is false where a chat turn says `"ok": false`, as the trainer's
+    do of calls that tools refuse.
     """
 
     text: str
     name: str = ""
     call_id: str = ""
+    ok: bool = True
     documents: tuple[Document, ...] = ()
 
 

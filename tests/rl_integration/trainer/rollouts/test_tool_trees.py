@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 from examples.training.tools_lookup import CHARACTERS, TAGS, lookups, warm_up
+from tests.reward_models.generative.forced_engine import ForcedEngine
 from tests.rl_integration.trainer.rollouts.scripted_generator import ScriptedGenerator
 from tests.rl_integration.trainer.rollouts.small_tools import Doing, Lookup
 from tests.rl_integration.trainer.rollouts.test_dialogue import TASKS, policy  # noqa: F401
 
+from adjudge.cli.recipes import recipes
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.reward_models.generative.information_gain import InformationGain
 from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig, RunFile
@@ -129,6 +132,26 @@ def test_answers_fork_behind_the_turns_that_a_scorer_gives_most(
     monkeypatch.setattr(Dialogue, "worth", Turns(()))
     with pytest.raises(RuntimeError, match="judged none of 4 answers: engine_unavailable"):
         grown(policy, tree)
+
+
+@pytest.mark.parametrize(("options", "shared"), [({}, 2), (recipes()["sight"]["run"]["rollouts"]["tree"]["scorer"], 1)])
+def test_sight_forks_behind_the_search_that_makes_the_answer_likelier_by_the_most(
+    options: Any,
+    shared: int,
+    policy: Policy,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From 0.01 to 0.1 to 0.3: the second search adds more probability, the first more log-probability."""
+
+    def known(prompt: Any, text: str) -> tuple[float]:
+        return ((0.01, 0.1, 0.3)[sum(turn["role"] == "tool" for turn in prompt)],)
+
+    options = {**options.get("information_gain", {}), "engine": ForcedEngine(known)}
+    monkeypatch.setattr(Dialogue, "worth", InformationGain(**options))
+    found = grown(policy, TreeConfig(kind="scored", trees=2, forks=1, copies=3, scorer="math"))
+    for root in range(0, 2 * GROUP, GROUP // 2):
+        for copy in range(1, 4):
+            assert len(set(found[root].path) & set(found[root + copy].path)) == shared
 
 
 @pytest.mark.parametrize("kind", ["random", "uncertain"])

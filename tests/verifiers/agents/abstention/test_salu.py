@@ -69,6 +69,34 @@ def test_the_reward_is_the_table() -> None:
         assert (score.evidence["case"], score.reason) == (case, reason)
 
 
+@pytest.mark.parametrize(
+    ("said", "abstains"),
+    [
+        ("I don't know who will win.", True),
+        ("I do not know who will win the election of 2060", True),
+        ("I'm not sure what it is!", True),
+        ("I don't know whether anybody will.", True),
+        ("我不知道谁会赢。", True),
+        ("I don't know who will win, but it is Smith.", False),
+        ("I don't know who will win. Smith", False),
+        ("I don't know who will win - Smith", False),
+        ("I don't know Smith", False),
+        ("Unknown who", False),
+        ("Smith. I don't know who will win", False),
+    ],
+)
+def test_who_says_what_he_does_not_know_abstains(said: str, abstains: bool) -> None:
+    for gold, case in ((None, "abstained"), ("Jones", "needless")):
+        (score,) = scored([sample(said, gold)])
+        assert (score.evidence["case"] == case) == abstains, score
+    assert values([sample(said, None)], answer=TokenF1Verifier()) == [1.0 if abstains else -1.5]
+
+
+def test_a_title_that_says_so_is_an_answer() -> None:
+    title = "I Don't Know How to Love Him"
+    assert values([sample(title, title), sample(title, "Yesterday"), sample(title, None)]) == [1.0, -0.5, 1.0]
+
+
 def test_the_numbers_are_options() -> None:
     table = {"right": 2, "wrong": -3, "abstained": 0.5, "needless": 0.25, "hallucinated": -4, "surely": 0}
     found = [SaluTable(**table).reward(case, 0.5) for case in CASES]

@@ -56,15 +56,32 @@ def test_ikea_pays_what_its_released_code_pays(times: int, answer: str, value: f
     [
         ("<think>hm</think><answer>Paris</answer>", 1.0),
         ("<think>hm</think><answer>Rome</answer>", 0.2),
-        ("<answer>Paris</answer>", 0.0),  # no thought
+        ("<answer>Paris</answer>", 0.8),  # no thought
+        ("<answer>Rome</answer>", 0.1),
+        ("<think>hm</think><answer>Paris</answer> I think.", 1.0),
         ("<think>hm</think>Paris", 0.0),
         ("<think>hm</think><answer>Rome</answer><answer>Paris</answer>", 0.0),
         (f"<think>hm</think>{SEARCH}<information>{FOUND}</information><answer>Paris</answer>", 0.0),  # its own result
     ],
 )
-def test_search_r1_pays_for_form_but_never_for_a_wrong_one(response: str, value: float) -> None:
+def test_search_r1_pays_a_right_answer_more_than_a_wrong_one_in_any_form(response: str, value: float) -> None:
     scorer = registry.load("search_r1")
     sample = Sample(prompt="Capital?", response=turns(response), reference="Paris")
+    assert run_blocking(scorer.score([sample]))[0].value == value
+
+
+@pytest.mark.parametrize(
+    ("found", "values", "value"),
+    [
+        (FOUND, {}, 0.2),
+        (FOUND, {"wrong_found": 0.3}, 0.3),
+        ("Bananas ripen.", {"wrong_found": 0.3}, 0.2),
+    ],
+)
+def test_search_r1_pays_for_form_and_for_retrieval_if_told_to(found: str, values: Any, value: float) -> None:
+    response = turns(f"<think>hm</think>{SEARCH}", found, "<answer>Rome</answer>")
+    scorer = registry.load({"search_r1": {"values": values}} if values else "search_r1")
+    sample = Sample(prompt="Capital?", response=response, reference="Paris")
     assert run_blocking(scorer.score([sample]))[0].value == value
 
 

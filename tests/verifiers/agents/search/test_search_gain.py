@@ -46,6 +46,26 @@ def test_the_value_is_outcome_gain_and_cost() -> None:
     assert judged(*texts, "<answer>Tacoma</answer>", turns="none").value == 1.0
 
 
+@pytest.mark.parametrize(
+    ("found", "answer", "value"),
+    [
+        ([], "Tacoma", 1.0),
+        ([FIRST], "Tacoma", 1 + 0.5 / 5),
+        ([FIRST, SECOND], "Tacoma", 1 + 0.5 / 5),  # the better one of two halves
+        ([FIRST, f"{FIRST} {SECOND}"], "Tacoma", 1 + 1 / 5),
+        ([FIRST, FIRST, FIRST], "Tacoma", (1 + 0.5 / 5) * 0.95**2),
+        ([FIRST] * 6, "Tacoma", (1 + 0.5 / 5) * 0.95**5),
+        ([FIRST, FIRST, FIRST], "Rome", 0.5 / 5 * 0.95**2),
+        ([], "Tacoma Washington", 2 / 3),
+    ],
+)
+def test_inforage_pays_what_its_released_code_pays(found: list[str], answer: str, value: float) -> None:
+    texts = [text for result in found for text in ("<search>a</search>", result)]
+    response = turns(*texts, f"<answer>{answer}</answer>")
+    (score,) = score_batch([Sample(prompt="", response=response, reference=REFERENCE)], "in_forage")
+    assert score.value == pytest.approx(value)
+
+
 BANANAS = "Bananas ripen slowly."
 
 
@@ -130,6 +150,7 @@ def test_calls_of_a_search_tool_are_searches() -> None:
         {"free": -1},
         {"cost": -1.0},
         {"gain": "x"},
+        {"decay": 1.1},
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
@@ -148,7 +169,7 @@ def test_the_verifier_conforms() -> None:
     [
         ("stepsearch", {"answer": "Tacoma", "documents": [SECOND], "keywords": [["who wrote"], ["b c"]]}, 1 + 1.0),
         ("reseek", "Tacoma", 1.4),
-        ("in_forage", REFERENCE, 1 + 0.25),
+        ("in_forage", REFERENCE, 1 + 0.1),
     ],
 )
 def test_the_recipes_pay_what_the_formulas_say(recipe: str, reference: Any, value: float) -> None:

@@ -27,15 +27,39 @@ def test_portool_pays_turns_by_what_became_of_them() -> None:
     assert first.evidence["values"][0] == pytest.approx(0.9 * (first.value + second.value) / 2 + 0.2)
 
 
+@pytest.mark.parametrize(
+    "call", ["<search>Dune</search>", '<tool_call>{"name": "search", "arguments": {"query": "Dune"}}</tool_call>']
+)
+def test_portool_tells_a_call_that_the_tool_refused_from_one_that_it_carried_out(call: str) -> None:
+    def searched(ok: bool) -> dict[str, Any]:
+        told = {"role": "tool", "name": "search", "content": "Herbert" if ok else "error: no words", "ok": ok}
+        turns = [
+            {"role": "assistant", "content": call},
+            told,
+            {"role": "assistant", "content": "<answer>Paris</answer>"},
+        ]
+        return {"response": turns, "reference": "Paris", "group": "g"}
+
+    good, bad = scores("portool", [searched(True), searched(False)])
+    assert [one.evidence["values"][0] for one in (good, bad)] == pytest.approx([0.9 + 0.2, 0.9])
+    assert good.steps[0].value > 0 > bad.steps[0].value
+    half = searched(True)
+    half["response"].insert(2, searched(False)["response"][1])
+    assert scores("portool", [searched(True), half])[1].evidence["values"][0] == pytest.approx(0.9 + 0.1)
+
+
 def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
     found, computed = "<result>France</result>", "<result>4</result>"
     search, python = "<search>capital</search>", "<python>2 + 2</python>"
-    rows = []
+    rows, think = [], "<think>Let me see.</think>"
     for parts in (
-        [search, found, python, computed, "<answer>Paris</answer>"],
+        [think, search, found, python, computed, "<answer>Paris</answer>"],
+        [think, search, found, python, computed, "<answer>Paris, France</answer>"],
+        [think, search, found, "<answer>Paris</answer>"],
+        [think, search, found, "<answer>Paris, France</answer>"],
+        [think, search, python, computed, "<answer>Rome</answer>"],
+        [think, search, found, "Paris"],
         [search, found, "<answer>Paris</answer>"],
-        [search, python, computed, "<answer>Rome</answer>"],
-        [search, found, "Paris"],
     ):
         text, spans = "", []
         for part in parts:
@@ -43,7 +67,9 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
                 spans.append([len(text), len(text) + len(part)])
             text += part
         rows.append({"response": text, "reference": "Paris", "extra": {"tool_spans": spans}})
-    assert [score.value for score in scores("tool_star", rows)] == pytest.approx([1.1, 1.0, 0.0, -1.0])
+    assert [score.value for score in scores("tool_star", rows)] == pytest.approx(
+        [1.1, 2 / 3 + 0.1, 1.0, 2 / 3, 0.0, -1.0, -1.0]
+    )
 
 
 def test_bfcl_rows_are_judged_without_regard_to_case_and_blanks() -> None:
