@@ -27,6 +27,9 @@ _CONSTRAINTS: Final[dict[str, dict[str, Any]]] = {
 _TOGETHER: Final = ((0, 2), (1, 3), (3, 4))
 """Which of them are asked for at once, too."""
 
+_SIX: Final = {"kind": "length_constraints:number_words", "args": {"relation": "at least", "num_words": 6}}
+"""Without it, and a look for the subject, the policy wrote `"without a comma."` to every request within 60 steps."""
+
 SUM: Final = "sum"
 WORDS: Final = "words"
 
@@ -41,7 +44,7 @@ REWARD: Final[dict[str, Any]] = {
         WORDS: {"instructions": {"credit": "fraction", "vacuous": "unmet", "truncated": "zero"}},
     }
 }
-"""A box alone is worth something, since the model never writes one by itself; and so is one constraint of two."""
+"""A box alone is worth something, since the model never writes one by itself; and so is each constraint of several."""
 
 TRUTH: Final[dict[str, Any]] = {
     "by_kind": {
@@ -71,12 +74,16 @@ def _sentences() -> list[Task]:
     return [
         _task(
             f"{subject}: {' '.join(some)}",
-            f"Write a sentence about {subject}. {' '.join(some)}",
-            reference={"constraints": [_CONSTRAINTS[name] for name in some]},
+            f"Write a sentence of six words or more about {subject}. {' '.join(some)}",
+            reference={"constraints": [_SIX, _names(subject), *(_CONSTRAINTS[name] for name in some)]},
             kind=WORDS,
         )
         for subject, some in itertools.product(_SUBJECTS, asked)
     ]
+
+
+def _names(subject: str) -> dict[str, Any]:
+    return {"kind": "keywords:existence", "args": {"keywords": [subject.split()[-1]]}}
 
 
 def _task(name: str, prompt: str, *, reference: Any, kind: str) -> Task:

@@ -122,7 +122,7 @@ def instructions(seed: int) -> Lesson:
         held_out=held_out,
         reward=RewardConfig(scorer=instructed.REWARD),
         truth=RewardConfig(scorer=instructed.TRUTH),
-        rollouts=_rollouts(8, 24),
+        rollouts=_rollouts(8, 32),
         steps=60,
         eval_steps=20,
         learning=LearningConfig(learning_rate=3e-4, precision="bf16", lora=Lora(rank=16)),
