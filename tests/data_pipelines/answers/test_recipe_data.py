@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.training import exemplars, judge_tasks
+import torch
+from examples.training import exemplars, judge_tasks, merge
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
+from tests.engines.tiny_models import write_model
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adjudge.cli import main
 from adjudge.cli.recipes import recipes
@@ -237,6 +240,18 @@ def test_the_shortest_right_answer_is_learnt_and_preferred(monkeypatch: pytest.M
     pairs = {row["prompt"]: (row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")}
     rejected = {"both": 2, "all": 2, "late": 1}
     assert pairs == {name: (texts[name][at], texts[name][rejected[name]]) for name, at in learnt.items()}
+
+
+def test_a_long_and_a_short_model_are_merged_into_their_mean(tmp_path: Path) -> None:
+    homes = [str(write_model(tmp_path / name, seed=seed)) for seed, name in enumerate(("long", "short"))]
+    merge.main("merged", *homes)
+    *both, mean = (AutoModelForCausalLM.from_pretrained(home).state_dict() for home in (*homes, "merged"))
+    assert list(mean) == list(both[0])
+    for name, value in mean.items():
+        torch.testing.assert_close(value, (both[0][name] + both[1][name]) / 2)
+    assert any(not torch.equal(both[0][name], both[1][name]) for name in mean)
+    first, again = (AutoTokenizer.from_pretrained(home)("a b").input_ids for home in (homes[0], "merged"))
+    assert first == again
 
 
 def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> None:
