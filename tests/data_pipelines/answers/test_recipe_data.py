@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from examples.training import exemplars, judge_tasks, merge
-from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
+import yaml
+from examples.training import exemplars, judge_tasks, merge, principle_game
+from tests.engines.scripted import Said, ScriptedEngine, field_of, key_of, text_of
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -137,6 +138,34 @@ def test_debaters_a_judge_and_a_reflector_make_pairs(monkeypatch: pytest.MonkeyP
     run_data("creative_writing", [{"prompt": "A greeting."}], say, monkeypatch)
     pairs = lines("pairs.jsonl")
     assert {(row["prompt"], row["chosen"], row["rejected"]) for row in pairs} == {("A greeting.", "text 0", "text 1")}
+
+
+def test_a_game_of_prompts_writes_the_judge_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Good texts name a boat, which the detector looks for once its list says so; the reflector tells it."""
+    texts = [
+        (f"greet {one}", text, good) for one in "ABCD" for text, good in (("Our boat waits.", True), ("Hi.", False))
+    ]
+    rows: Rows = [{"prompt": prompt, "response": text, "good": good} for prompt, text, good in texts]
+    Path("labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def say(prompt: Prompt, index: int) -> str:
+        if field_of(prompt, "strategies"):
+            return "All the best."
+        if field_of(prompt, "mistakes"):
+            return "look for a boat"
+        if advice := field_of(prompt, "advice"):
+            return json.dumps([advice.splitlines()[0]])
+        blind = "look for a boat" not in field_of(prompt, "principles")
+        return f"Verdict {key_of(prompt)}: {'good' if blind or 'boat' in field_of(prompt, 'response') else 'bad'}"
+
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(principle_game, "engine_named", lambda text: engine)
+    principle_game.main("labelled.jsonl", "judge.yaml", "openai:MODEL")
+    spec = yaml.safe_load(Path("judge.yaml").read_text())
+    assert spec == {"principles": {"engine": "openai:MODEL", "principles": ["look for a boat"]}}
+    spec["principles"]["engine"] = engine
+    judged = [Sample(prompt=row["prompt"], response=row["response"]) for row in rows[:2]]
+    assert [score.value for score in asyncio.run(registry.load(spec).score(judged))] == [1.0, 0.0]
 
 
 def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
