@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.training import rating_rows
 from tests.engines.scripted import ScriptedEngine, key_of, text_of
 
 from adjudge import check_scorer, load
-from adjudge.cli.recipes import recipes
+from adjudge.cli.recipes import ROWS, recipes
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.user.proposed_task import ProposedTask
@@ -94,7 +96,7 @@ def test_it_is_a_scorer() -> None:
     check_scorer(load(given), samples).raise_for_failures()
 
 
-def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts() -> None:
+def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts(tmp_path: Path) -> None:
     """Multi-Agent Evolve's run: a word is an answer, and the question is hard where the solver's answers rate low."""
     said = ["Jupiter", "Mars", "Mars", "Mars"]
 
@@ -114,3 +116,15 @@ def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts() 
     found = [score.value for score in asyncio.run(scorer.score(samples))]
     rated = (5 - 1) / 9
     assert found == pytest.approx([0.5 * rated + 0.5 * (1 - (1.0 + 3 * rated) / 4), 1.0, rated])
+    answers, ratings = tmp_path / "answers.jsonl", tmp_path / "ratings.jsonl"
+    answers.write_text(json.dumps({"prompt": "Write a question.", "question": asked, "response": "Jupiter"}))
+    rating_rows.main(str(answers), str(ratings))
+    row = json.loads(ratings.read_text(encoding="utf-8"))
+    assert any(row["prompt"] == list(one) for one in policy.asked), "a judge learns what it is asked"
+    key = key_of(row["prompt"])
+    paid_for = {f"It is right.\nVerdict {key}: 10": 1.0, "It is right: 10.": 0.0, f"Verdict {key}: 11": 0.0}
+    told = {"prompt": row["prompt"], "reference": row["reference"], "extra": {"kind": row["kind"]}}
+    judged = [Sample(response=response, **told) for response in paid_for]
+    assert [score.value for score in asyncio.run(scorer.score(judged))] == list(paid_for.values())
+    shipped = (ROWS / "proposed.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(shipped[-1]) == row
