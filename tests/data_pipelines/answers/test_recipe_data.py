@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from examples.training import exemplars, judge_tasks, merge, principle_game
+from examples.training import exemplars, judge_tasks, merge, principle_game, trace_back
 from tests.engines.scripted import Said, ScriptedEngine, field_of, key_of, text_of
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -286,13 +286,13 @@ def test_a_long_and_a_short_model_are_merged_into_their_mean(tmp_path: Path) -> 
 
 
 def test_an_agent_tries_again_with_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rounds: the run that failed is tried again with its advice, and what then succeeds is not."""
+    """Three rounds: a run that failed is tried again with its advice, and what then succeeds is not."""
     advice = "It forgot.\nmemory\nmemory_retrieval_failure\nGo to the kitchen."
 
     def say(prompt: Prompt, index: int) -> str:
         if steps := field_of(prompt, "steps"):
-            return f"{advice}\nWrong {key_of(prompt)}: {2 if 'upstairs' in steps else 'none'}"
-        return "Kitchen.\n\nCut it."
+            return f"{advice}\nWrong {key_of(prompt)}: {2 if 'stairs' in steps else 'none'}"
+        return "Kitchen.\n\nCut it." if "downstairs" in field_of(prompt, "response") else "Go.\n\nLook downstairs."
 
     engine = ScriptedEngine(say)
     monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: engine)
@@ -303,17 +303,67 @@ def test_an_agent_tries_again_with_the_advice(monkeypatch: pytest.MonkeyPatch) -
     label = [word.replace("ENGINE", "'openai:judge'") for word in label]
     for command in (label, keep, sample):
         assert main.main([word.replace("AGENT", "openai:agent") for word in command]) == 0
-    (asked,) = [one for one in engine.asked if field_of(one, "response")]
-    assert (field_of(asked, "question"), field_of(asked, "response")) == runs[0]
+    for _ in range(2):
+        Path("again.jsonl").rename("runs.jsonl")
+        for command in (label, keep, sample):
+            assert main.main([*(word.replace("AGENT", "openai:agent") for word in command), "--overwrite"]) == 0
+    tries = [
+        (field_of(one, "question"), field_of(one, "response")) for one in engine.asked if field_of(one, "response")
+    ]
+    assert tries == [runs[0], ("Cut the bread.", "Go.\n\nLook downstairs.")]
+    (asked, _) = [one for one in engine.asked if field_of(one, "response")]
     told = re.search(r"\[begin evidence\.text (\w+)\]\n(.*)\n\[end evidence\.text \1\]", text_of(asked), re.DOTALL)
     assert told is not None
     assert told[2].startswith(advice)
     assert told[2].endswith(": 2"), "the step"
-    Path("again.jsonl").rename("runs.jsonl")
-    for command in (label, keep):
-        assert main.main([*command, "--overwrite"]) == 0
     assert lines("failed.jsonl") == []
     assert [row["input"]["response"] for row in lines("debugged.jsonl")] == ["Kitchen.\n\nCut it."]
+
+
+class Stated:
+    """Pays what a design says that it passes."""
+
+    name, fingerprint = "stated", "stated:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score.scored(float(str(one.response).split()[-1]), error="no module") for one in samples]
+
+
+STATED = Stated()
+
+
+def test_a_design_that_was_repaired_has_the_mean_score_of_its_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 0.1 come 0.5 and 0, of that 0.3 and 0.5, which is 0.4: so 0.1 is worth 0.45."""
+    said = {
+        "": ["a 0.1", "b 0.0", "c 0.95", "d 0.6", *["e 0.9"] * 6],
+        "a": ["aa 0.5", "ab 0.0"],
+        "ab": ["aba 0.3", "abb 0.5"],
+    }
+    shown: list[str] = []
+
+    def say(prompt: Prompt, index: int) -> str:
+        name = field_of(prompt, "response").partition(" ")[0]
+        if name:
+            shown.append(name)
+            assert "[begin evidence.error" in text_of(prompt)
+        texts = said.get(name, ["z 0.0"])
+        return texts[index % len(texts)]
+
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(sampling, "engine_named", lambda text: engine)
+    Path("designs.jsonl").write_text(json.dumps({"prompt": "An adder."}) + "\n")
+    scorer = "'{verilog: {credit: fraction}}'"
+    for step in recipes()["veri_rl"]["steps"][:-1]:
+        words = shlex.split(step.replace(scorer, f"{__name__}:STATED"), comments=True)
+        if words[0] == "python":
+            trace_back.main(*words[2:])
+        else:
+            assert main.main(words[1:]) == 0, step
+    assert sorted(set(shown)) == ["a", "ab", "b", "z"], "those below 0.2, and twice at most"
+    traced = {row["input"]["response"]: row["value"] for row in lines("traced.jsonl")}
+    assert traced == {"a 0.1": pytest.approx(0.45), "b 0.0": 0.0, "c 0.95": 0.95, "d 0.6": 0.6, "e 0.9": 0.9}
+    pairs = {(row["prompt"], row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")}
+    assert pairs == {("An adder.", "c 0.95", "a 0.1"), ("An adder.", "e 0.9", "a 0.1")}
 
 
 def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> None:
