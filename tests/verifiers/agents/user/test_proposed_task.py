@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from adjudge.cli.recipes import ROWS, recipes
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.user.proposed_task import ProposedTask
+from adjudge.verifiers.agents.user.searching import HOW
 
 TASK = "<question>What is 2 + 2?</question>"
 
@@ -79,6 +81,51 @@ def test_a_task_that_cannot_be_solved_with_what_was_found_pays_nothing() -> None
     assert paid(claimed, reader, documents=True).value == 0, "its own words are no result"
     known = paid(found, solver("4"), documents=True)
     assert (known.value, known.reason) == (0.0, ""), "confirmed, and too easy"
+
+
+def finder(says: Callable[[Any, str], Any]) -> ScriptedEngine:
+    """A solver of whom a test says what follows what it has found so far."""
+
+    def say(prompt: Any, index: int) -> Any:
+        return says(index, "".join(one["content"] for one in prompt[2:]))
+
+    return ScriptedEngine(say)
+
+
+def test_a_solver_who_searches_reads_what_is_found_and_goes_on(tmp_path: Path) -> None:
+    """Each answer searches for itself, and as often as it may; the check is not searched for."""
+    file = tmp_path / "passages.jsonl"
+    texts = [{"text": "two and two is four", "title": "sums"}, {"text": "apples grow on trees"}]
+    file.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    options = {"n": 2, "search": {"documents": str(file), "count": 1, "numbered": True}, "system": "Say a number."}
+
+    def says(index: int, found: str) -> str:
+        if "four" in found:
+            return "4"
+        return "Hm. <search>two and two" if index % 2 == 0 or "trees" in found else "<search>apples"
+
+    engine = finder(says)
+    assert paid(TASK, engine, **options).value == 0
+    first, *_ = engine.asked
+    assert text_of(first) == f"Say a number. {HOW}\nWhat is 2 + 2?"
+    assert list(engine.asked[1])[2:] == [
+        {"role": "assistant", "content": "Hm. <search>two and two</search>"},
+        {"role": "tool", "content": 'Doc 1(Title: "sums") two and two is four'},
+    ]
+    assert all(sampling.stop == ("</search>",) for sampling in engine.samplings)
+    seeds = [sampling.seed for sampling in engine.samplings]
+    assert len(set(seeds)) == len(seeds)
+    assert paid(TASK, finder(says), **options, max_searches=1).value == 0.5, "the second answer needs two searches"
+    shown = searched("<search>sums</search>", "two and two is four", TASK)
+    checked = ScriptedEngine(lambda prompt, index: "4" if "two is four" in text_of(prompt) else "<search>two and two")
+    assert paid(shown, checked, **options, documents=True).value == 0
+    assert "search" not in text_of(checked.asked[0])
+    full = Fault(reason="engine_error", detail="long", too_long=True)
+    assert paid(TASK, finder(lambda index, found: full if found else "<search>apples"), **options).value == 1
+    with pytest.raises(ValueError, match="cannot be read"):
+        paid(TASK, engine, search={"documents": str(tmp_path / "none.jsonl")})
+    with pytest.raises(ValueError, match="document"):
+        paid(TASK, engine, search={"document": str(file)})
 
 
 def test_without_an_answer_nobody_knows() -> None:
