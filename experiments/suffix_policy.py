@@ -6,7 +6,12 @@ hundred questions.  Each step draws a group of suffixes, asks about them, and ta
 that was asked before costs nothing, and a policy that has narrowed until it asks nothing new begins anew.
 
 `UniversalPolicy` learns one suffix for all rows, as Universal Adversarial Suffixes does (no code was released): by PPO,
-on the mean of what some rows pay, each less what it pays without a suffix.
+on the cross-entropy of the label that a bad response has, bad, once the judge's bias is taken out of it:
+
+    reward = mean over rows of log(1 + odds of good / odds of good of a response without content)
+
+The scorer's values are the probabilities of good, summed over its spellings (`yes_no`).  How the paper takes the bias
+out is not known; to divide by the odds of an input without content is contextual calibration (arXiv 2102.09690).
 """
 
 from __future__ import annotations
@@ -14,13 +19,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from statistics import fmean
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Queries
-from adjudge.evals.attacks.attackers import LENGTH, ROWS, asked, levels, means, suffix
+from adjudge.evals.attacks.attackers import LENGTH, ROWS, asked, levels, suffix
+from adjudge.evals.attacks.target import Wrap
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import LeaveOneOut
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
@@ -44,6 +51,24 @@ PPO = Objective(
 """What the policy of all rows learns by."""
 
 _PASSES = 4  # over the suffixes of a step
+_EMPTY = Wrap(before="N/A", keep=False)  # a response without content
+_EDGE = 1e-6  # how near to 0 and 1 a probability is told apart
+
+
+def calibrated(value: float, prior: float) -> float:
+    """Return the cross-entropy of "bad" where good has this probability, and the prior on an input without content.
+
+    Raises:
+        ValueError: one is no probability.
+    """
+    return math.log1p(_odds(value) / _odds(prior))
+
+
+def _odds(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError(f"rl_universal learns from probabilities, and the scorer gave {value}; give one from 0 to 1")
+    held = min(max(value, _EDGE), 1 - _EDGE)
+    return held / (1 - held)
 
 
 class SuffixPolicy(Attacker):
@@ -83,26 +108,38 @@ class UniversalPolicy(JointAttacker):
 
     async def search(self, queries: Sequence[Queries], rng: random.Random) -> None:
         """Ask about what the policy draws and learn from it, until every row is over or nothing new is asked."""
-        level = await levels(queries)
-        shared = set.intersection(*(set(each.words) for each in level)) if level else set()
+        prior = await levels(queries, _EMPTY)
+        shared = set.intersection(*(set(each.words) for each in prior)) if prior else set()
         words = ("", *(word for word in queries[0].words if word in shared))
         chance = torch.Generator().manual_seed(rng.getrandbits(63))
         logits = torch.zeros((LENGTH, len(words)), requires_grad=True)
         optimizer = torch.optim.Adam([logits], lr=_RATE)
         stale = 0
-        while stale < _STALE and (left := [each for each in level if not each.over]):
-            drawn, before = _drawn(logits, chance), sum(each.used for each in level)
+        while stale < _STALE and (left := [each for each in prior if not each.over]):
+            drawn, before = _drawn(logits, chance), sum(each.used for each in prior)
             rows = rng.sample(left, k=min(ROWS, len(left)))
-            rises = means(rows, await asked(rows, [suffix([words[at] for at in one]) for one in drawn.tolist()]), level)
-            stale = stale + 1 if sum(each.used for each in level) == before else 0
-            if not rises:  # each of these rows is won or spent
+            values = await asked(rows, [suffix([words[at] for at in one]) for one in drawn.tolist()])
+            rewards = rewards_of(values, [prior[row] for row in rows])
+            stale = stale + 1 if sum(each.used for each in prior) == before else 0
+            if not rewards:  # each of these rows is won or spent
                 continue
-            groups = Groups.of([rise if math.isfinite(rise) else None for rise in rises], [0] * _GROUP)
+            groups = Groups.of(rewards, [0] * _GROUP)
             old = _logp(logits.detach(), drawn)
             for _ in range(_PASSES):
                 optimizer.zero_grad(set_to_none=True)
                 torch.autograd.backward(suffix_loss(logits, drawn, groups, PPO, old))
                 optimizer.step()
+
+
+def rewards_of(values: Sequence[Sequence[float] | None], priors: Sequence[float]) -> list[float | None]:
+    """Return the mean reward of each suffix over the rows that answered; None where one of them gave no number."""
+    known = [(row, prior) for row, prior in zip(values, priors, strict=True) if row is not None]
+    return [
+        fmean(calibrated(row[at], prior) for row, prior in known)
+        if all(math.isfinite(row[at]) for row, _ in known)
+        else None
+        for at in range(len(known[0][0]) if known else 0)
+    ]
 
 
 def _drawn(logits: Tensor, chance: torch.Generator) -> Tensor:

@@ -20,7 +20,7 @@ from adjudge.io.values import is_chat
 from adjudge.prompts.template import Template, Value, load_template
 
 _LATER: Final = ("previous", "earlier")  # fields of `again` that no row has
-_PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
+_PLACE: Final = re.compile(r"\{\{([\w.]+)\}\}")
 
 
 @dataclass(slots=True)

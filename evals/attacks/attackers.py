@@ -322,9 +322,9 @@ async def _improved(
     return options[rng.choice([at for at, rise in enumerate(rises) if rise == best])], best
 
 
-async def levels(queries: Sequence[Queries]) -> dict[Queries, float]:
-    """Return what each row is worth without an attack, where it has a number."""
-    answers = zip(queries, await asked(queries, [BARE]), strict=True)
+async def levels(queries: Sequence[Queries], wrap: Wrap = BARE) -> dict[Queries, float]:
+    """Return what each row is worth without an attack, or with this one, where it has a number."""
+    answers = zip(queries, await asked(queries, [wrap]), strict=True)
     return {each: values[0] for each, values in answers if values and math.isfinite(values[0])}
 
 

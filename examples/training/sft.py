@@ -17,7 +17,11 @@ from typing import Any
 
 def turns(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a labelled row, or one of `adjudge data steps`, in the columns of TRL; name your own columns here."""
-    given = row.get("input", row)
+    given: dict[str, Any] = {}
+    inner: Any = row
+    while isinstance(inner, Mapping):  # what was labelled, and then sampled anew, has its newest answer outside
+        given = {**inner, **{name: value for name, value in given.items() if value is not None}}
+        inner = inner.get("input")
     prompt, answer = given.get("prompt") or given["question"], given["response"]
     asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     return {

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from experiments.suffix_policy import OBJECTIVE, PPO, SuffixPolicy, UniversalPolicy, suffix_loss
+from experiments.suffix_policy import (
+    OBJECTIVE,
+    PPO,
+    SuffixPolicy,
+    UniversalPolicy,
+    calibrated,
+    rewards_of,
+    suffix_loss,
+)
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
 from adjudge.evals.attacks.attacker import Attempt, Limits, Over, Queries, attack
@@ -139,18 +148,68 @@ def test_the_loss_is_reinforce_with_the_mean_of_the_others_and_a_bonus_for_entro
 
 
 class Levels(PlainScorer):
-    """Rewards on another level for each prompt, and some points for two words on all alike."""
+    """Probabilities on another level for each prompt, and some more for two words on all alike, and for one on one."""
 
     def value(self, sample: Sample, text: str) -> float | None:
-        told = 10.0 if "c" in text and sample.id == "r0" else 0.0  # of one row alone
-        return 1_000.0 * int(str(sample.id)[1:]) + 5.0 * (" a b" in text) + told
+        at = int(str(sample.id)[1:])
+        told = 0.15 if "c" in text and at == 0 else 0.0  # of one row alone
+        return at / 10 + 0.05 + 0.1 * (" a b" in text) + told
+
+
+class Biased(PlainScorer):
+    """A judge that says good to most that there is; `prior` is what it says to nothing at all."""
+
+    def __init__(self, prior: float) -> None:
+        super().__init__()
+        self.prior = prior
+
+    def value(self, sample: Sample, text: str) -> float | None:
+        return self.prior if text == "N/A" else 0.5
+
+
+def test_the_reward_is_the_cross_entropy_without_the_judges_bias() -> None:
+    """A judge that calls nothing at all good with 0.9 has said nothing when it says 0.9; one with 0.1 has."""
+    assert calibrated(0.9, 0.9) == calibrated(0.1, 0.1) == pytest.approx(math.log(2))
+    assert calibrated(0.9, 0.1) == pytest.approx(math.log(82))  # odds 9, and a ninth
+    assert calibrated(0.3, 0.5) == pytest.approx(-math.log(0.7)), "no bias: the cross-entropy of bad"
+    assert math.isfinite(calibrated(1.0, 0.0))
+    with pytest.raises(ValueError, match=r"the scorer gave 1\.5; give one from 0 to 1"):
+        calibrated(1.5, 0.5)
+
+
+def test_the_prior_of_a_row_decides_which_suffix_is_better() -> None:
+    """The first suffix gains more in the mean, on the row whose judge says good anyway; a shift would not tell."""
+    values = [[0.9, 0.5], [0.1, 0.4]]
+    assert (0.9 + 0.1) / 2 > (0.5 + 0.4) / 2
+    biased, plain = rewards_of(values, [0.9, 0.1]), rewards_of(values, [0.5, 0.5])
+    assert biased == pytest.approx([math.log(2), (math.log(10 / 9) + math.log(7)) / 2])
+    assert float(biased[0] or 0) < float(biased[1] or 0)
+    assert float(plain[0] or 0) > float(plain[1] or 0)
+    assert rewards_of([[-math.inf, 0.5], None], [0.5, 0.5]) == [None, pytest.approx(math.log(2))]
+    assert rewards_of([None, None], [0.5, 0.5]) == []
+
+
+@pytest.mark.parametrize("prior", [0.2, 0.8])
+def test_what_the_judge_says_to_nothing_is_asked_of_each_row(prior: float) -> None:
+    async def run() -> list[str]:
+        scorer = Biased(prior)
+        target = Target(scorer)
+        rows = [AttackRow(id=f"r{at}", prompt=f"p{at}", base="bad", words=("a", "b")) for at in range(3)]
+        found = await standings(target, rows, Goals(goal="right", right=1.0))
+        scorer.asked.clear()
+        await attack(UniversalPolicy(), target, found, Limits(budget=40), lambda what, done, of: None)
+        return [str(one.response) for one in scorer.asked]
+
+    asked = asyncio.run(run())
+    assert asked[:3] == ["N/A"] * 3
+    assert "N/A" not in asked[3:]
 
 
 def test_one_suffix_is_learnt_for_all_rows_from_what_rises_in_the_mean() -> None:
     async def run() -> list[Attempt]:
         target = Target(Levels())
         rows = [AttackRow(id=f"r{at}", prompt=f"p{at}", base="bad", words=("a", "b", "c", "d")) for at in range(8)]
-        found = await standings(target, rows, Goals(goal="right", right=1e9))
+        found = await standings(target, rows, Goals(goal="right", right=1.0))
         return await attack(UniversalPolicy(), target, found, Limits(budget=600), lambda what, done, of: None)
 
     attempts = asyncio.run(run())

@@ -34,6 +34,7 @@ from adjudge.rl_integration.trainer.rollouts.facts import TRIAL
 from adjudge.rl_integration.trainer.rollouts.opening import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
+from adjudge.rl_integration.trainer.rollouts.writer import Answered
 from adjudge.training.backbones import libraries, open_backbone
 from adjudge.training.config_file import plain_config
 
@@ -136,6 +137,28 @@ def train_policy_run(
                     note(sentence)
             before = prepared.before()
         return prepared.trained(before, resume=resume, tell=tell)
+
+
+def start_answers(config: RunFile, keep: Callable[[Task], bool] = lambda task: True) -> Iterator[Answered]:
+    """Yield the scored answers to each task of a run, as its first step would have them; nothing is learnt.
+
+    Args:
+        config: the run.
+        keep: which tasks are answered.
+
+    Raises:
+        ValueError: the options, the data, the model or the reward cannot be used.
+    """
+    read, processes, folder = _tasks(config), Processes.joined(), Path(config.output).expanduser()
+    choice: dict[str, Any] = {"texts": (), "folder": folder, "seed": config.seed, "learning": config.learning}
+    policy = open_policy(config.model, **choice, processes=processes)
+    kept = [task for task in read.fitting(policy.encode, _max_prompt_tokens(config, policy)).train if keep(task)]
+    run, many, size = Run(policy, kept, config, folder), config.rollouts.tasks, config.rollouts.num_generations
+    with run.rewards(config.reward) as rewards:
+        for start in range(0, len(kept), many):
+            rollouts, scores = run.answers(kept[start : start + many], rewards)
+            for at in range(0, len(rollouts), size):
+                yield Answered(rollouts=rollouts[at : at + size], scores=scores[at : at + size])
 
 
 def _finished(config: RunFile, *, resume: bool) -> RunReport | None:

@@ -18,10 +18,11 @@ import torch
 
 from adjudge.engines.loading import lent
 from adjudge.engines.policy_engine import SHARDED, PolicyEngine, PolicyPrompts
+from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
-from adjudge.rl_integration.trainer.data.task import Task, TaskOrder, TaskSource, check_tasks
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder, TaskSource, check_tasks
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
 from adjudge.rl_integration.trainer.loop.checkpoints import (
     Checkpoint,
@@ -378,6 +379,14 @@ class Run:
             self._told.measured(float(np.mean(values)))
         metrics = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return metrics | ({"held_out": float(np.mean(values))} if values else {})
+
+    def answers(self, tasks: Sequence[Task], rewards: Rewards) -> tuple[list[Rollout], list[Score]]:
+        """Return the group of each task with its scores, by the policy as it is; nothing is learnt of it."""
+        config, version = self.config, self._learner.step
+        drawn, size = self._told.told(tasks, version), config.rollouts.num_generations
+        named: dict[str, Any] = {"version": version, "name": "answers", "seed": config.seed}
+        with self._gathered():
+            return self._writer.scored(rewards, drawn, size, config.rollouts.sampling, **named)
 
     def _direct(self, tasks: Sequence[Task]) -> list[str]:
         """What the policy answers without tools."""

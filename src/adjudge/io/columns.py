@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -120,6 +120,14 @@ def labelled_row(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the row that a row of `adjudge label --keep-columns` has labelled; None of any other row."""
     given = row.get("input")
     return given if isinstance(given, Mapping) and any(name in row for name in _LABEL_MARKS) else None
+
+
+def _labelled_rows(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the row that a row has labelled, and what that one has, where answers were labelled in several rounds."""
+    inner = labelled_row(row)
+    while inner is not None:
+        yield inner
+        inner = labelled_row(inner)
 
 
 def _first_there(row: Mapping[str, Any], names: str) -> Column:
@@ -318,7 +326,7 @@ class Choice:
         taken: Iterable[str] = (),
         flag: Callable[[str], str] = flag_of,
     ) -> None:
-        labelled = [inner for row in rows if (inner := labelled_row(row)) is not None]
+        labelled = [inner for row in rows for inner in _labelled_rows(row)]
         own = [name for name in dict.fromkeys(name for row in labelled for name in row) if name not in names]
         self.known = [*names, *own, *nested_names(rows), *nested_names(labelled)]
         self.notes: list[str] = []

@@ -41,6 +41,18 @@ def test_right_answers_alone_become_rows_of_trl(kept: str) -> None:
     assert sft.turns({"prompt": "1+1?", "response": rows[0]["completion"]}) == rows[0]
 
 
+def test_an_answer_that_was_sampled_anew_is_the_one_that_is_learnt() -> None:
+    """A row that was labelled has its answer inside; one that a model then answered again has the new one outside."""
+    labelled = {"value": 0.0, "provenance": {}, "input": {"question": "1+1?", "response": "3"}}
+    again = {**labelled, "response": "I do not know."}
+    assert sft.turns(labelled)["completion"] == [{"role": "assistant", "content": "3"}]
+    assert sft.turns(again)["completion"] == [{"role": "assistant", "content": "I do not know."}]
+    assert sft.turns({**labelled, "response": None}) == sft.turns(labelled), "as datasets fills in what a row lacks"
+    twice = {"value": 1.0, "provenance": {}, "input": again}
+    assert sft.turns(twice) == sft.turns(again)
+    assert sft.turns({"prompt": "Add.", "input": "1 and 1", "response": "2"})["prompt"][0]["content"] == "Add."
+
+
 @pytest.mark.full
 def test_trl_learns_the_answers(kept: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_model(tmp_path / "model")

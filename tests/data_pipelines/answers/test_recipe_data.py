@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.training import exemplars, judge_tasks
-from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
+import torch
+import yaml
+from examples.training import exemplars, judge_tasks, merge, principle_game, trace_back
+from tests.engines.scripted import Said, ScriptedEngine, field_of, key_of, text_of
+from tests.engines.tiny_models import write_model
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adjudge.cli import main
 from adjudge.cli.recipes import recipes
 from adjudge.data_pipelines.answers import sampling
+from adjudge.engines import loading
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.scoring import registry
@@ -136,6 +142,34 @@ def test_debaters_a_judge_and_a_reflector_make_pairs(monkeypatch: pytest.MonkeyP
     assert {(row["prompt"], row["chosen"], row["rejected"]) for row in pairs} == {("A greeting.", "text 0", "text 1")}
 
 
+def test_a_game_of_prompts_writes_the_judge_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Good texts name a boat, which the detector looks for once its list says so; the reflector tells it."""
+    texts = [
+        (f"greet {one}", text, good) for one in "ABCD" for text, good in (("Our boat waits.", True), ("Hi.", False))
+    ]
+    rows: Rows = [{"prompt": prompt, "response": text, "good": good} for prompt, text, good in texts]
+    Path("labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def say(prompt: Prompt, index: int) -> str:
+        if field_of(prompt, "strategies"):
+            return "All the best."
+        if field_of(prompt, "mistakes"):
+            return "look for a boat"
+        if advice := field_of(prompt, "advice"):
+            return json.dumps([advice.splitlines()[0]])
+        blind = "look for a boat" not in field_of(prompt, "principles")
+        return f"Verdict {key_of(prompt)}: {'good' if blind or 'boat' in field_of(prompt, 'response') else 'bad'}"
+
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(principle_game, "engine_named", lambda text: engine)
+    principle_game.main("labelled.jsonl", "judge.yaml", "openai:MODEL")
+    spec = yaml.safe_load(Path("judge.yaml").read_text())
+    assert spec == {"principles": {"engine": "openai:MODEL", "principles": ["look for a boat"]}}
+    spec["principles"]["engine"] = engine
+    judged = [Sample(prompt=row["prompt"], response=row["response"]) for row in rows[:2]]
+    assert [score.value for score in asyncio.run(registry.load(spec).score(judged))] == [1.0, 0.0]
+
+
 def test_variants_that_fool_the_guard_teach_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of four variants of a safe seed, the guard takes a short one for unsafe, and one is no longer safe."""
     texts = ["a long and safe one", "short", "another long one", "changed"]
@@ -237,6 +271,99 @@ def test_the_shortest_right_answer_is_learnt_and_preferred(monkeypatch: pytest.M
     pairs = {row["prompt"]: (row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")}
     rejected = {"both": 2, "all": 2, "late": 1}
     assert pairs == {name: (texts[name][at], texts[name][rejected[name]]) for name, at in learnt.items()}
+
+
+def test_a_long_and_a_short_model_are_merged_into_their_mean(tmp_path: Path) -> None:
+    homes = [str(write_model(tmp_path / name, seed=seed)) for seed, name in enumerate(("long", "short"))]
+    merge.main("merged", *homes)
+    *both, mean = (AutoModelForCausalLM.from_pretrained(home).state_dict() for home in (*homes, "merged"))
+    assert list(mean) == list(both[0])
+    for name, value in mean.items():
+        torch.testing.assert_close(value, (both[0][name] + both[1][name]) / 2)
+    assert any(not torch.equal(both[0][name], both[1][name]) for name in mean)
+    first, again = (AutoTokenizer.from_pretrained(home)("a b").input_ids for home in (homes[0], "merged"))
+    assert first == again
+
+
+def test_an_agent_tries_again_with_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rounds: a run that failed is tried again with its advice, and what then succeeds is not."""
+    advice = "It forgot.\nmemory\nmemory_retrieval_failure\nGo to the kitchen."
+
+    def say(prompt: Prompt, index: int) -> str:
+        if steps := field_of(prompt, "steps"):
+            return f"{advice}\nWrong {key_of(prompt)}: {2 if 'stairs' in steps else 'none'}"
+        return "Kitchen.\n\nCut it." if "downstairs" in field_of(prompt, "response") else "Go.\n\nLook downstairs."
+
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: engine)
+    runs = [("Cut the bread.", "Go.\n\nLook upstairs.\n\nGive up."), ("Sit.", "Sit down.")]
+    rows = [{"prompt": prompt, "response": response} for prompt, response in runs]
+    Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    label, keep, sample = (shlex.split(step, comments=True)[1:] for step in recipes()["agent_debug"]["steps"])
+    label = [word.replace("ENGINE", "'openai:judge'") for word in label]
+    for command in (label, keep, sample):
+        assert main.main([word.replace("AGENT", "openai:agent") for word in command]) == 0
+    for _ in range(2):
+        Path("again.jsonl").rename("runs.jsonl")
+        for command in (label, keep, sample):
+            assert main.main([*(word.replace("AGENT", "openai:agent") for word in command), "--overwrite"]) == 0
+    tries = [
+        (field_of(one, "question"), field_of(one, "response")) for one in engine.asked if field_of(one, "response")
+    ]
+    assert tries == [runs[0], ("Cut the bread.", "Go.\n\nLook downstairs.")]
+    (asked, _) = [one for one in engine.asked if field_of(one, "response")]
+    told = re.search(r"\[begin evidence\.text (\w+)\]\n(.*)\n\[end evidence\.text \1\]", text_of(asked), re.DOTALL)
+    assert told is not None
+    assert told[2].startswith(advice)
+    assert told[2].endswith(": 2"), "the step"
+    assert lines("failed.jsonl") == []
+    assert [row["input"]["response"] for row in lines("debugged.jsonl")] == ["Kitchen.\n\nCut it."]
+
+
+class Stated:
+    """Pays what a design says that it passes."""
+
+    name, fingerprint = "stated", "stated:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score.scored(float(str(one.response).split()[-1]), error="no module") for one in samples]
+
+
+STATED = Stated()
+
+
+def test_a_design_that_was_repaired_has_the_mean_score_of_its_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 0.1 come 0.5 and 0, of that 0.3 and 0.5, which is 0.4: so 0.1 is worth 0.45."""
+    said = {
+        "": ["a 0.1", "b 0.0", "c 0.95", "d 0.6", *["e 0.9"] * 6],
+        "a": ["aa 0.5", "ab 0.0"],
+        "ab": ["aba 0.3", "abb 0.5"],
+    }
+    shown: list[str] = []
+
+    def say(prompt: Prompt, index: int) -> str:
+        name = field_of(prompt, "response").partition(" ")[0]
+        if name:
+            shown.append(name)
+            assert "[begin evidence.error" in text_of(prompt)
+        texts = said.get(name, ["z 0.0"])
+        return texts[index % len(texts)]
+
+    engine = ScriptedEngine(say)
+    monkeypatch.setattr(sampling, "engine_named", lambda text: engine)
+    Path("designs.jsonl").write_text(json.dumps({"prompt": "An adder."}) + "\n")
+    scorer = "'{verilog: {credit: fraction}}'"
+    for step in recipes()["veri_rl"]["steps"][:-1]:
+        words = shlex.split(step.replace(scorer, f"{__name__}:STATED"), comments=True)
+        if words[0] == "python":
+            trace_back.main(*words[2:])
+        else:
+            assert main.main(words[1:]) == 0, step
+    assert sorted(set(shown)) == ["a", "ab", "b", "z"], "those below 0.2, and twice at most"
+    traced = {row["input"]["response"]: row["value"] for row in lines("traced.jsonl")}
+    assert traced == {"a 0.1": pytest.approx(0.45), "b 0.0": 0.0, "c 0.95": 0.95, "d 0.6": 0.6, "e 0.9": 0.9}
+    pairs = {(row["prompt"], row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")}
+    assert pairs == {("An adder.", "c 0.95", "a 0.1"), ("An adder.", "e 0.9", "a 0.1")}
 
 
 def test_a_guide_ends_what_the_policy_began(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,19 +12,22 @@ task, which is `weighted` here (the recipe `multi_agent_evolve`).
 Source: ulab-uiuc/Multi-agent-evolve at 06e6626 (`reward_managers.py`); Alibaba-Quark/SSP at 7b083da
 (`examples/train_ssp.sh`: `reward_type=1-acc`, `format_penalty=0`, `use_rag_filter=True`).
 
-Not covered: a solver with tools, which is a model alone here; the four documents of other tasks in SSP's check.
+Not covered: other tools of a solver than a search; of SSP, the four documents of other tasks in the check, and what
+it asks of a proposal besides: ten words, not the answer, two different searches.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
-from adjudge.options import Count, Range
+from adjudge.io.passages import Passages
+from adjudge.options import Count, Range, options_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_trajectory
@@ -32,6 +35,7 @@ from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.scoring.nested import asked_each, cost_of
 from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer
 from adjudge.verifiers.agents.tools.reading import check_response, with_spans
+from adjudge.verifiers.agents.user.searching import HOW, searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,9 @@ class ProposedTask(TrajectoryNestedScorer):
         tag: the tag around the task; "" where the whole response, less its reasoning, is the task.
         stated: whether the right answer is what the proposer writes in its answer tag, in place of the reference.
         documents: whether the solver must be right with what the proposer's searches returned in view.
+        search: what the solver may search, without that view: `{documents: FILE.jsonl}`, as the search tool of rollouts
+            takes it; None for a solver who does not.
+        max_searches: most searches of one answer.
         system: what the solver is told before the task, such as how to write its answer; "" for nothing.
         max_tokens: most tokens of one answer.
         temperature: how freely the solver answers.
@@ -72,6 +79,8 @@ class ProposedTask(TrajectoryNestedScorer):
     tag: str = "question"
     stated: bool = False
     documents: bool = False
+    search: Mapping[str, Any] | None = None
+    max_searches: Count = 10
     system: str = ""
     max_tokens: Count = 1024
     temperature: Annotated[float, Range(ge=0)] = 1.0
@@ -82,6 +91,14 @@ class ProposedTask(TrajectoryNestedScorer):
         if self.scorer is None:
             raise ValueError(f"{self.name} option scorer=None; give what judges the solver's answers")
         self._sampling(self.n)
+        self._passages  # noqa: B018 a bad file is told before any work
+
+    @cached_property
+    def _passages(self) -> Passages | None:
+        if self.search is None:
+            return None
+        known = [one.name for one in fields(Passages)]
+        return Passages(**options_of(self.search, known, inside=f"search of {self.name}", required=("documents",)))
 
     @property
     def more_tags(self) -> tuple[str, ...]:
@@ -133,8 +150,12 @@ class ProposedTask(TrajectoryNestedScorer):
 
     async def _answered(self, read: Sequence[Proposal], *, shown: bool) -> list[tuple[float | Score, Cost]]:
         """How right the solver is at each, or the score of one where nobody knows; and what it cost."""
-        prompts = [self._prompt(one, shown=shown) for one in read]
-        given = await engine_of(self.engine).generate(prompts, self._sampling(1 if shown else self.n)) if read else []
+        prompts, sampling = [self._prompt(one, shown=shown) for one in read], self._sampling(1 if shown else self.n)
+        engine, given = engine_of(self.engine), []
+        if read and self._passages is not None and not shown:
+            given = await searched(engine, prompts, sampling, self._passages, most=self.max_searches)
+        elif read:
+            given = await engine.generate(prompts, sampling)
         tries = [
             [
                 Sample(prompt=one.task, response=said.text, reference=one.reference, finish_reason=said.finish_reason)
@@ -150,7 +171,8 @@ class ProposedTask(TrajectoryNestedScorer):
 
     def _prompt(self, one: Proposal, *, shown: bool) -> list[Message]:
         asked = f"{one.found}\n\n{one.task}" if shown else one.task
-        told: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        system = self.system if shown or self.search is None else f"{self.system} {HOW}".strip()
+        told: list[Message] = [{"role": "system", "content": system}] if system else []
         return [*told, {"role": "user", "content": asked}]
 
     def _sampling(self, n: int) -> Sampling:

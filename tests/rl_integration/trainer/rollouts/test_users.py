@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.training import best_conversations
 from tests.engines.scripted import ScriptedEngine, key_of
 from tests.rl_integration.trainer.rollouts.chat_policy import TEMPLATE, chat_policy
 from tests.rl_integration.trainer.rollouts.scripted_generator import Script, ScriptedGenerator
 from tests.rl_integration.trainer.rollouts.small_tools import Lookup
 
 from adjudge.engines import loading
-from adjudge.protocol import Sample
+from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
+from adjudge.rl_integration.trainer.loop import run
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
 from adjudge.rl_integration.trainer.rollouts.calls import Toolbox
@@ -35,7 +37,7 @@ from adjudge.rl_integration.trainer.rollouts.user import (
     User,
     UserChoice,
 )
-from adjudge.training.config_file import config_of
+from adjudge.training.config_file import config_of, plain_config
 
 TASKS = [
     Task(id=key, prompt=[{"role": "user", "content": f"{key}?"}], reference=number)
@@ -387,6 +389,45 @@ def test_a_run_pays_the_session_that_took_place(tmp_path: Path, monkeypatch: pyt
     assert report.held_out["after"] in (0.34, 0.48), "one turn: 40 - 6, or + 8"
     answers = 2 * 2 + 2 * report.data["held_out"]
     assert len(asked) == answers, "each turn was heard once, and the reward asked nobody"
+
+
+class Pays:
+    """What a conversation is worth by its first turn; the second task's are worth nothing."""
+
+    name, fingerprint = "pays", "pays:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score.scored(float(one.response[0]["content"][-1]) * (one.reference != "1")) for one in samples]  # type: ignore[index]
+
+
+PAYS = Pays()
+
+
+def test_the_best_conversation_of_a_task_becomes_a_row_for_each_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three conversations of two turns the second is paid most; what the user said is in prompts alone."""
+
+    def say(text: str, copy: int) -> str:
+        return f"ask {(1, 3, 2)[copy]}<|im_end|>" if "more" not in text else "so it is<|im_end|>"
+
+    def opened(policy: Policy, rollouts: RolloutsConfig) -> ScriptedGenerator:
+        return ScriptedGenerator(policy=policy, script=say)
+
+    monkeypatch.setattr(run, "open_generator", opened)
+    config = run_of(tmp_path, {"kind": f"{HERE}:COUNTING", "max_turns": 2}, reward={"scorer": f"{HERE}:PAYS"})
+    file, out = tmp_path / "run.yaml", tmp_path / "talks.jsonl"
+    file.write_text(json.dumps(plain_config(config)), encoding="utf-8")
+    best_conversations.main(str(file), str(out), "rollouts.num_generations=3", "data.held_out=0")
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    first = [row for row in rows if row["prompt"][0]["content"] == "0?"]
+    asked = {"role": "user", "content": "0?"}
+    said, more = {"role": "assistant", "content": "ask 3"}, {"role": "user", "content": "more"}
+    assert first == [
+        {"prompt": [asked], "response": "ask 3", "value": 3.0},
+        {"prompt": [asked, said, more], "response": "so it is", "value": 3.0},
+    ]
+    assert {row["prompt"][0]["content"] for row in rows} == {"0?", "2?", "3?", "4?", "5?"}
 
 
 def test_mistakes_of_a_configuration_are_named(tmp_path: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.training import rating_rows
 from tests.engines.scripted import ScriptedEngine, key_of, text_of
 
 from adjudge import check_scorer, load
-from adjudge.cli.recipes import recipes
+from adjudge.cli.recipes import ROWS, recipes
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.user.proposed_task import ProposedTask
+from adjudge.verifiers.agents.user.searching import HOW
 
 TASK = "<question>What is 2 + 2?</question>"
 
@@ -79,6 +83,51 @@ def test_a_task_that_cannot_be_solved_with_what_was_found_pays_nothing() -> None
     assert (known.value, known.reason) == (0.0, ""), "confirmed, and too easy"
 
 
+def finder(says: Callable[[Any, str], Any]) -> ScriptedEngine:
+    """A solver of whom a test says what follows what it has found so far."""
+
+    def say(prompt: Any, index: int) -> Any:
+        return says(index, "".join(one["content"] for one in prompt[2:]))
+
+    return ScriptedEngine(say)
+
+
+def test_a_solver_who_searches_reads_what_is_found_and_goes_on(tmp_path: Path) -> None:
+    """Each answer searches for itself, and as often as it may; the check is not searched for."""
+    file = tmp_path / "passages.jsonl"
+    texts = [{"text": "two and two is four", "title": "sums"}, {"text": "apples grow on trees"}]
+    file.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    options = {"n": 2, "search": {"documents": str(file), "count": 1, "numbered": True}, "system": "Say a number."}
+
+    def says(index: int, found: str) -> str:
+        if "four" in found:
+            return "4"
+        return "Hm. <search>two and two" if index % 2 == 0 or "trees" in found else "<search>apples"
+
+    engine = finder(says)
+    assert paid(TASK, engine, **options).value == 0
+    first, *_ = engine.asked
+    assert text_of(first) == f"Say a number. {HOW}\nWhat is 2 + 2?"
+    assert list(engine.asked[1])[2:] == [
+        {"role": "assistant", "content": "Hm. <search>two and two</search>"},
+        {"role": "tool", "content": 'Doc 1(Title: "sums") two and two is four'},
+    ]
+    assert all(sampling.stop == ("</search>",) for sampling in engine.samplings)
+    seeds = [sampling.seed for sampling in engine.samplings]
+    assert len(set(seeds)) == len(seeds)
+    assert paid(TASK, finder(says), **options, max_searches=1).value == 0.5, "the second answer needs two searches"
+    shown = searched("<search>sums</search>", "two and two is four", TASK)
+    checked = ScriptedEngine(lambda prompt, index: "4" if "two is four" in text_of(prompt) else "<search>two and two")
+    assert paid(shown, checked, **options, documents=True).value == 0
+    assert "search" not in text_of(checked.asked[0])
+    full = Fault(reason="engine_error", detail="long", too_long=True)
+    assert paid(TASK, finder(lambda index, found: full if found else "<search>apples"), **options).value == 1
+    with pytest.raises(ValueError, match="cannot be read"):
+        paid(TASK, engine, search={"documents": str(tmp_path / "none.jsonl")})
+    with pytest.raises(ValueError, match="document"):
+        paid(TASK, engine, search={"document": str(file)})
+
+
 def test_without_an_answer_nobody_knows() -> None:
     gone = Fault(reason="engine_unavailable", detail="gone")
     assert paid(TASK, solver(gone)).status == "failed"
@@ -94,7 +143,7 @@ def test_it_is_a_scorer() -> None:
     check_scorer(load(given), samples).raise_for_failures()
 
 
-def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts() -> None:
+def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts(tmp_path: Path) -> None:
     """Multi-Agent Evolve's run: a word is an answer, and the question is hard where the solver's answers rate low."""
     said = ["Jupiter", "Mars", "Mars", "Mars"]
 
@@ -114,3 +163,15 @@ def test_a_policy_that_proposes_solves_and_judges_is_rated_in_all_three_parts() 
     found = [score.value for score in asyncio.run(scorer.score(samples))]
     rated = (5 - 1) / 9
     assert found == pytest.approx([0.5 * rated + 0.5 * (1 - (1.0 + 3 * rated) / 4), 1.0, rated])
+    answers, ratings = tmp_path / "answers.jsonl", tmp_path / "ratings.jsonl"
+    answers.write_text(json.dumps({"prompt": "Write a question.", "question": asked, "response": "Jupiter"}))
+    rating_rows.main(str(answers), str(ratings))
+    row = json.loads(ratings.read_text(encoding="utf-8"))
+    assert any(row["prompt"] == list(one) for one in policy.asked), "a judge learns what it is asked"
+    key = key_of(row["prompt"])
+    paid_for = {f"It is right.\nVerdict {key}: 10": 1.0, "It is right: 10.": 0.0, f"Verdict {key}: 11": 0.0}
+    told = {"prompt": row["prompt"], "reference": row["reference"], "extra": {"kind": row["kind"]}}
+    judged = [Sample(response=response, **told) for response in paid_for]
+    assert [score.value for score in asyncio.run(scorer.score(judged))] == list(paid_for.values())
+    shipped = (ROWS / "proposed.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(shipped[-1]) == row
