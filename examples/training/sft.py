@@ -3,7 +3,7 @@
     adjudge data sample problems.jsonl answers.jsonl --engine vllm:MODEL --n 8
     adjudge label answers.jsonl labels.jsonl --scorer math --keep-columns
     adjudge data filter labels.jsonl kept.jsonl --rule passed --pass-score 1
-    python examples/training/sft.py kept.jsonl MODEL --output_dir tuned [flags of trl.SFTConfig]
+    python examples/training/sft.py kept.jsonl MODEL --output_dir tuned [flags of trl.SFTConfig]   # or kept.jsonl,more.jsonl
 
 It takes `pip install trl`, which learns from completions alone, and not from prompts.
 """
@@ -32,14 +32,14 @@ def turns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def main(rows: str, model: str, *flags: str) -> None:
     """Train, and save the model."""
-    from datasets import load_dataset
+    from datasets import concatenate_datasets, load_dataset
     from transformers import HfArgumentParser
     from trl import SFTConfig, SFTTrainer  # type: ignore[attr-defined]  # they are exported when they are asked for
 
     parser: Any = HfArgumentParser(SFTConfig)  # type: ignore[arg-type]  # a dataclass, whose type is lost with it
     (config,) = parser.parse_args_into_dataclasses(list(flags))
-    kept = load_dataset("json", data_files=rows, split="train")
-    kept = kept.map(turns, remove_columns=kept.column_names)
+    files = [load_dataset("json", data_files=file, split="train") for file in rows.split(",")]
+    kept = concatenate_datasets([file.map(turns, remove_columns=file.column_names) for file in files])
     trainer = SFTTrainer(model=model, args=config, train_dataset=kept)
     trainer.train()
     trainer.save_model(config.output_dir)
