@@ -55,8 +55,10 @@ def small(name: str, folder: Path) -> RunFile:
     run: dict[str, Any] = json.loads(json.dumps(run_file(name)))
     run["data"] |= {"path": str(ROWS / f"{recipes()[name]['rows']}.jsonl"), "chat": False, "held_out": 0.0}
     run["data"].pop("system", None)
-    asked = json.dumps(run["reward"]).replace(
-        '"engine": "policy"', '"engine": "openai:Model"'
+    asked = (
+        json.dumps(run["reward"])
+        .replace('"engine": "policy"', '"engine": "openai:Model"')
+        .replace('"passages.jsonl"', json.dumps(str(ROWS / "passages.jsonl")))
     )  # a tiny one says nothing
     run["reward"] = json.loads(asked)
     rollouts = run["rollouts"]
