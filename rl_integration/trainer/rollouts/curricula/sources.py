@@ -393,7 +393,7 @@ class Mixture(Options):
     """Sources by fixed chances, such as `adjudge data mixture` finds (MoDoMoDo, arXiv 2505.24871).
 
     Attributes:
-        weights: the share of each source; they need not sum to 1.  None for equal ones.
+        weights: the share of each source; they need not sum to 1, and 0 leaves a source out.  None for equal ones.
         column: the field of a task's `extra` that names its source.
     """
 
@@ -406,13 +406,15 @@ class Mixture(Options):
         """Return the source.
 
         Raises:
-            ValueError: a source has no weight above 0, or a weight no source.
+            ValueError: a source has no weight, a weight above 0 has no source, or none is above 0.
         """
-        source = MixedSource(self, setting, Record())
-        if self.weights and source.names != sorted(name for name, weight in self.weights.items() if weight > 0):
+        left_out = [name for name, weight in self.weights.items() if weight == 0]
+        source = MixedSource(self, setting, Record(), left_out=left_out)
+        drawn = sorted(name for name, weight in self.weights.items() if weight > 0)
+        if self.weights and (source.names != drawn or not drawn or len(drawn) + len(left_out) < len(self.weights)):
             raise ValueError(
-                f"mixture.weights is {dict(self.weights)}, and the tasks are from {', '.join(source.names)}; give each "
-                "of these a weight above 0, and no other (tasks that are not wanted belong out of the data)"
+                f"mixture.weights is {dict(self.weights)}, and the tasks are from {', '.join(source.every)}; give each "
+                "of these a weight, 0 to leave it out and at least one above 0, and no other a weight above 0"
             )
         return Curriculum(source=source)
 
@@ -437,7 +439,9 @@ class MixedSource:
         ValueError: a task names no source, there are no tasks, or two have one id.
     """
 
-    def __init__(self, rule: Sec | Dump | Mixture, setting: Setting, record: Record) -> None:
+    def __init__(
+        self, rule: Sec | Dump | Mixture, setting: Setting, record: Record, *, left_out: Sequence[str] = ()
+    ) -> None:
         check_tasks(setting.tasks)
         self._rule = rule
         self._record = record
@@ -447,12 +451,13 @@ class MixedSource:
         parted: dict[str, list[Task]] = {}
         for task in setting.tasks:
             parted.setdefault(self._source_of(task), []).append(task)
-        self._sizes = {name: len(parted[name]) for name in sorted(parted)}
+        self.every = sorted(parted)
+        self._sizes = {name: len(parted[name]) for name in self.every if name not in left_out}
         self._orders = {name: TaskOrder(parted[name], seed=setting.seed) for name in self._sizes}
 
     @property
     def names(self) -> list[str]:
-        """The sources, sorted."""
+        """The sources that are drawn from, sorted."""
         return list(self._sizes)
 
     def draw(self, count: int) -> list[Task]:
