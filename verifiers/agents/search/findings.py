@@ -255,7 +255,7 @@ def unlikeness(texts: Sequence[str]) -> float:
     if not similar:
         return 1.0
     alike = sum(one > 0.6 for one in similar) / len(similar)
-    return max(0.0, 1 - (0.5 * max(similar) + 0.6 * alike + 0.2 * sum(similar) / len(similar)) ** 1.5)
+    return max(0.0, 1 - math.pow(0.5 * max(similar) + 0.6 * alike + 0.2 * sum(similar) / len(similar), 1.5))
 
 
 def query_diversity(queries: Sequence[str], similar: Sequence[float]) -> float:
