@@ -408,13 +408,11 @@ class Mixture(Options):
         Raises:
             ValueError: a source has no weight, a weight above 0 has no source, or none is above 0.
         """
-        left_out = [name for name, weight in self.weights.items() if weight == 0]
-        source = MixedSource(self, setting, Record(), left_out=left_out)
-        drawn = sorted(name for name, weight in self.weights.items() if weight > 0)
-        if self.weights and (source.names != drawn or not drawn or len(drawn) + len(left_out) < len(self.weights)):
+        source = MixedSource(self, setting, Record())
+        if self.weights and source.names != (sorted(name for name, some in self.weights.items() if some > 0) or None):
             raise ValueError(
-                f"mixture.weights is {dict(self.weights)}, and the tasks are from {', '.join(source.every)}; give each "
-                "of these a weight, 0 to leave it out and at least one above 0, and no other a weight above 0"
+                f"mixture.weights is {dict(self.weights)}, and the other tasks than those of weight 0 are from "
+                f"{', '.join(source.names) or 'nowhere'}; give each of these a weight above 0, and no other"
             )
         return Curriculum(source=source)
 
@@ -439,9 +437,7 @@ class MixedSource:
         ValueError: a task names no source, there are no tasks, or two have one id.
     """
 
-    def __init__(
-        self, rule: Sec | Dump | Mixture, setting: Setting, record: Record, *, left_out: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, rule: Sec | Dump | Mixture, setting: Setting, record: Record) -> None:
         check_tasks(setting.tasks)
         self._rule = rule
         self._record = record
@@ -451,8 +447,8 @@ class MixedSource:
         parted: dict[str, list[Task]] = {}
         for task in setting.tasks:
             parted.setdefault(self._source_of(task), []).append(task)
-        self.every = sorted(parted)
-        self._sizes = {name: len(parted[name]) for name in self.every if name not in left_out}
+        weights = rule.weights if isinstance(rule, Mixture) else {}
+        self._sizes = {name: len(parted[name]) for name in sorted(parted) if weights.get(name) != 0}
         self._orders = {name: TaskOrder(parted[name], seed=setting.seed) for name in self._sizes}
 
     @property
