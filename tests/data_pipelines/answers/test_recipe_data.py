@@ -180,6 +180,31 @@ def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) ->
         assert user["role"] == "user"
 
 
+def test_problems_of_weaknesses_are_voted_on_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two prompts are weak, asked four times in each of two rounds; each makes four problems, 6 of 8 answers right."""
+    answers = [
+        {"prompt": prompt, "reference": "6", "round": number, "response": f"\\boxed{{{6 if prompt == 'known' else 5}}}"}
+        for number in range(2)
+        for prompt in ("weak 1", "known", "weak 2")
+        for _ in range(4)
+    ]
+    answers.sort(key=lambda row: str(row["prompt"]))
+
+    def say(prompt: Prompt, index: int) -> str:
+        asked = text_of(prompt)
+        if asked.startswith("Name the concepts"):
+            return asked.split()[-1]
+        if asked.startswith("Write a new problem"):
+            return f"{asked.split()[-1]}{index} and no more?"
+        return f"\\boxed{{{asked.split()[0] if index < 6 else 77}}}"
+
+    engine = run_data("sws", answers, say, monkeypatch)
+    assert sum(text_of(one).startswith("Name the concepts") for one in engine.asked) == 2
+    made = lines("data.jsonl")
+    assert len(made) == 8
+    assert {row["evidence"]["reference"] for row in made} == {f"{one}{at}" for one in (1, 2) for at in range(4)}
+
+
 def average_precision(titles: Sequence[str], gold: Sequence[str]) -> float:
     """AP_Metric of custom_metrics.py, sher222/LeReT at ab4ce03."""
     ranks = [at for at, title in enumerate(titles, 1) if title in gold]
