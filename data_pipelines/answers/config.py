@@ -27,7 +27,8 @@ class SampleConfig(JobConfig):
     """Answers to each prompt."""
 
     rows: bool = False
-    """Write a row for each answer, with an `id` and the `group` of those to one prompt, in place of a list."""
+    """Write a row for each answer, with an `id` and the `group` of those to one prompt, in place of a list.
+    The group is the id of the row that was asked, or without one its group, or its number."""
 
     prompt_column: str = ""
     """Column of the prompt: text or chat turns; without one, the usual names are tried.

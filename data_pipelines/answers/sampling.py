@@ -120,8 +120,9 @@ class _Sampler:
             one = self._config.n == 1
             return account.made([{**row, name: texts[0] if one else texts, self._finish: ends[0] if one else ends}])
         known = self._id.of(row)
-        mark = str(unit.first if known in (MISSING, None, "") else known)
-        group = group_key(self._group.of(row)) or mark
+        named = known not in (MISSING, None, "")  # a row with a name is a prompt of its own, whatever it was made from
+        mark = str(known if named else unit.first)
+        group = mark if named else group_key(self._group.of(row)) or mark
         answers = enumerate(zip(texts, ends, strict=True))
         made = [
             {**row, _ID: f"{mark}/{at}", _GROUP: group, name: text, self._finish: end} for at, (text, end) in answers

@@ -10,9 +10,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from operator import itemgetter
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
@@ -63,16 +63,20 @@ class AllOrdered(Rule):
 
     Attributes:
         over: differences up to this say nothing.
+        levels: "next": only with answers of the next lower score of the group, as LeReT's code has it; "all".
     """
 
     name: ClassVar[str] = "all_ordered"
 
     over: Annotated[float, Range(ge=0)] = 0.0
+    levels: Literal["all", "next"] = "all"
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs, the best answer's first."""
-        for (better, high), (worse, low) in combinations(group.ranked(), 2):
-            if high - low > self.over:
+        ranked = group.ranked()
+        below = dict(pairwise(dict.fromkeys(score for _, score in ranked)))
+        for (better, high), (worse, low) in combinations(ranked, 2):
+            if high - low > self.over and (self.levels == "all" or low == below[high]):
                 yield Pair.of(better, worse)
 
 

@@ -43,6 +43,11 @@ def test_a_recipe_names_a_test_that_exists(name: str) -> None:
     assert not test or test in names_in(file), f"{file} has no {test}"
 
 
+def test_length_costs_nothing_in_concisers_run_where_not_all_are_right() -> None:
+    choice = config_of(RunFile, run_file("conciser"), "run.yaml").objective
+    assert choice.made(max_new_tokens=4096).overlong is None
+
+
 def test_every_set_of_rows_is_used() -> None:
     used = {f"{recipe.get('rows')}.jsonl" for recipe in recipes().values()} | {"passages.jsonl"}
     assert {path.name for path in ROWS.iterdir()} == used - {"None.jsonl"}

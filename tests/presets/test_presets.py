@@ -102,7 +102,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "prometheus": ({"rubric": "care"}, "[RESULT] 4", {}, 4.0),
     "prometheus_pair": ({"rubric": "care"}, "[RESULT] A", {"reference": "the other"}, 0.5),
     "promed": ({}, "", {}, None),
-    "r_search": ({}, "Answer KEY: Paris", {"response": PARIS, "reference": "Paris"}, 1.6),
+    "r_search": ({}, "Answer KEY: Paris", {"response": PARIS, "reference": "Paris"}, 1.2),
     "raiden_mixed": ({}, "", {"response": "Ron.", "reference": "Ron"}, 0.7),
     "reseek": ({}, "", {"response": PARIS, "reference": "Paris"}, 1.0),
     "rlcf": ({}, "KEY 1: 80", {"reference": [{"text": "a", "kind": "rating"}]}, 0.8),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from examples.training import exemplars, judge_tasks, merge, principle_game, trace_back
+from examples.training import exemplars, judge_tasks, merge, principle_game, retrieved, trace_back
 from tests.engines.scripted import Said, ScriptedEngine, field_of, key_of, text_of
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -212,6 +212,76 @@ def test_a_judge_that_was_wrong_thinks_again(monkeypatch: pytest.MonkeyPatch) ->
         assert asked in [task["prompt"] for task in tasks], "its own turns, in their roles"
         assert answer == {"role": "assistant", "content": first}
         assert user["role"] == "user"
+
+
+def test_problems_of_weaknesses_are_voted_on_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two prompts are weak, asked four times in each of two rounds; each makes four problems, 6 of 8 answers right."""
+    answers = [
+        {"prompt": prompt, "reference": "6", "round": number, "response": f"\\boxed{{{6 if prompt == 'known' else 5}}}"}
+        for number in range(2)
+        for prompt in ("weak 1", "known", "weak 2")
+        for _ in range(4)
+    ]
+    answers.sort(key=lambda row: str(row["prompt"]))
+
+    def say(prompt: Prompt, index: int) -> str:
+        asked = text_of(prompt)
+        if asked.startswith("Name the concepts"):
+            return asked.split()[-1]
+        if asked.startswith("Write a new problem"):
+            return f"{asked.split()[-1]}{index} and no more?"
+        return f"\\boxed{{{asked.split()[0] if index < 6 else 77}}}"
+
+    engine = run_data("sws", answers, say, monkeypatch)
+    assert sum(text_of(one).startswith("Name the concepts") for one in engine.asked) == 2
+    made = lines("data.jsonl")
+    assert len(made) == 8
+    assert {row["evidence"]["reference"] for row in made} == {f"{one}{at}" for one in (1, 2) for at in range(4)}
+
+
+def average_precision(titles: Sequence[str], gold: Sequence[str]) -> float:
+    """AP_Metric of custom_metrics.py, sher222/LeReT at ab4ce03."""
+    ranks = [at for at, title in enumerate(titles, 1) if title in gold]
+    return sum(seen / at for seen, at in enumerate(ranks, 1)) / len(gold)
+
+
+def test_queries_that_find_more_win_over_those_of_the_next_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = ["Dune", "Frank Herbert"]
+    texts = {"Dune": "a novel", "Frank Herbert": "an author of Tacoma", "Sand": "a grain", "Tin": "a metal"}
+    Path("passages.jsonl").write_text(
+        "".join(json.dumps({"title": title, "text": text}) + "\n" for title, text in texts.items())
+    )
+    asked = {"id": "q", "question": "Who wrote it?", "prompt": "Query: who wrote it?"}
+    row = {**asked, "reference": {"answer": "Herbert", "evidence": gold}}
+    found = {
+        "dune novel author tacoma": ["Frank Herbert", "Dune"],
+        "novel": ["Dune"],
+        "metal": ["Tin"],
+        "grain": ["Sand"],
+    }
+    monkeypatch.setattr(sampling, "engine_named", lambda text: ScriptedEngine(lambda prompt, at: [*found][at % 4]))
+    Path("questions.jsonl").write_text(json.dumps(row) + "\n")
+    steps = [shlex.split(step, comments=True) for step in recipes()["leret"]["steps"]]
+    for number in range(2):
+        sample = [
+            *steps[0][1:3],
+            "questions.jsonl",
+            f"queries_{number}.jsonl",
+            *steps[0][5:-1],
+            f"{number} {{{{question}}}}",
+        ]
+        assert main.main(sample) == 0
+    retrieved.main("passages.jsonl", "searched.jsonl", "queries_0.jsonl", "queries_1.jsonl")
+    for words in steps[2:]:
+        if words[:2] in (["adjudge", "label"], ["adjudge", "data"]):
+            assert main.main(words[1:]) == 0, words
+    worth = {query: average_precision(titles, gold) for query, titles in found.items()}
+    assert {row["input"]["response"]: row["value"] for row in lines("scores.jsonl")} == pytest.approx(worth)
+    best, middle, *least = found
+    assert [row["input"]["response"] for row in lines("best.jsonl")] == [best]
+    assert {(row["prompt"], row["chosen"], row["rejected"]) for row in lines("pairs.jsonl")} == {
+        (asked["prompt"], *pair) for pair in [(best, middle), (middle, least[0]), (middle, least[1])]
+    }
 
 
 def test_a_prompt_shows_earlier_programs_that_are_right_with_their_speed(tmp_path: Path) -> None:

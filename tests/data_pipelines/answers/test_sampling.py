@@ -211,6 +211,29 @@ def test_tasks_that_a_model_proposes_stay_where_they_are_of_medium_difficulty(tm
     assert [row["input"]["question"] for row in written(Path(kept))] == ["1+1?", "2+2?"]
 
 
+def test_problems_that_were_made_of_one_row_are_voted_on_one_by_one(tmp_path: Path) -> None:
+    """Three of four answers to each problem are right; all together, "99" would win."""
+
+    def solves(prompt: Prompt, index: int) -> Said:
+        assert not isinstance(prompt, str)
+        return f"\\boxed{{{99 if index == 3 else 2 * int(str(prompt[-1]['content']).split('+')[0])}}}"
+
+    options: dict[str, Any] = {"n": 4, "rows": True, "overwrite": True}
+    weak = [{"id": "w/0", "group": "w", "prompt": "Write a sum."}]
+    _, made, _ = sampled(tmp_path, weak, lambda _, index: f"{index}+{index}?", **options, response_column="question")
+    _, tries, _ = sampled(tmp_path, made, solves, **options, prompt_column="question")
+    labels = tmp_path / "labels.jsonl"
+    named = ["--scorer", "ttrl", "--prompt-column", "question"]
+    assert main.main(["label", str(tmp_path / "out.jsonl"), str(labels), *named]) == 0
+    assert [row["group"] for row in tries[::4]] == ["w/0/0", "w/0/1", "w/0/2", "w/0/3"]
+    assert [row["value"] for row in written(labels)] == [1.0, 1.0, 1.0, 0.0] * 4
+
+
+def test_rows_without_a_name_keep_their_group(tmp_path: Path) -> None:
+    _, made, _ = sampled(tmp_path, [{**ROWS[0], "group": "sums"}], n=2, rows=True)
+    assert [(row["id"], row["group"]) for row in made] == [("0/0", "sums"), ("0/1", "sums")]
+
+
 def test_a_text_with_columns_in_it_is_asked(tmp_path: Path) -> None:
     rows = [{"question": "1+1?", "hint": "Count {{fingers}}.", "at": 3}, {"question": "", "hint": "x", "at": 4}]
     report, made, engine = sampled(

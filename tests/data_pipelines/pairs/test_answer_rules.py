@@ -46,6 +46,8 @@ def test_all_ordered_makes_every_pair_beyond_the_threshold() -> None:
     group = scored(0.0, 0.5, 1.0, 0.5)
     assert sides(made(AllOrdered(), group)) == ["b>a", "c>a", "c>b", "c>d", "d>a"]
     assert sides(made(AllOrdered(over=0.5), group)) == ["c>a"]
+    assert sides(made(AllOrdered(levels="next"), group)) == ["b>a", "c>b", "c>d", "d>a"]
+    assert made(AllOrdered(levels="next", over=0.5), group) == made(AllOrdered(levels="next"), scored(0.5, 0.5)) == []
 
 
 def test_pass_fail_leaves_out_what_lies_between() -> None:

@@ -152,14 +152,34 @@ def obedient(system: str, answer: str, *, searches: bool) -> str | list[Message]
     """An answer in the form that the recipe's system prompt asks for."""
     body = f"\\boxed{{{answer}}}" if "\\boxed{}" in system else answer
     body = f"<answer>{body}</answer>" if "<answer>" in system else body if "few words" in system else f"It is {body}."
+    body = f"<decision>{'no' if searches else 'yes'}</decision>{body}" if "<decision>" in system else body
     thought = "<observation>Let me see.</observation>" if "<observation>" in system else "Let me see."
     body = f"<think>{thought}</think>{body}" if "<think>" in system else body
     if not searches:
         return body
-    body = f"<evidence>so it is said</evidence>{body}" if "<evidence>" in system else body
+    for tag in ("evidence", "original_evidence"):
+        body = f"<{tag}>so it is said</{tag}>{body}" if f"<{tag}>" in system else body
     body = f"<judge>No</judge>{body}" if "<judge>" in system else body
     search = {"role": "assistant", "content": "<think>I look it up.</think><search>what is asked</search>"}
     return [search, {"role": "tool", "content": "Doc 1: so it is said."}, {"role": "assistant", "content": body}]
+
+
+def test_adasearch_asks_for_the_decision_that_it_pays() -> None:
+    run = run_file("adasearch")
+    rows = [json.loads(line) for line in (ROWS / "boundary.jsonl").read_text().splitlines()]
+    assert {(row["kind"], "without a search" in row["prompt"]) for row in rows} == {
+        ("answer", False), ("answer", True), ("decide", False),
+    }  # fmt: skip
+    row = next(row for row in rows if row["kind"] == "decide")
+    said = obedient(run["data"]["system"], row["reference"], searches=False)
+    sample = Sample(
+        prompt=row["prompt"],
+        response=[{"role": "assistant", "content": said}],
+        reference=row["reference"],
+        extra={"kind": "decide", "direct": said},
+    )
+    (score,) = run_blocking(registry.load(run["reward"]).score([sample]))
+    assert score.value == 1.0, score
 
 
 @pytest.mark.parametrize("name", PAID)

@@ -1,15 +1,19 @@
 """R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
 
     value = answer * F1(answer) + evidence * F1(second model's answer from the evidence alone) + well_formed
+            + evidence_formed, where evidence is given as it should be
 
 | `source` | evidence |
 |---|---|
 | `results` | every document that a search returned, each once |
 | `quotes` | of the first 200 lines of the agent's evidence blocks those whose words stand in a row in earlier results |
+| `written` | the agent's last `<original_evidence>` block, whatever it says, if a search was answered; as released |
 
-An agent's own words are never evidence, nor is what another tool printed: it could write the answer down.
+But for `written`, an agent's own words are never evidence, nor is what another tool printed: it could write the answer
+down.  Evidence is given as it should be in one such block behind a search, and in none without a search.
 
-The weights were not found in public text; the defaults are ours.  A trajectory without one answer at its end, or with
+The released code (QingFei1/R-Search at 7b9380e, qa_f1.py) has `written`, 1 for each F1 and 0.2 for each form; the
+preset `r_search` has them, the defaults here are ours.  A trajectory without one answer at its end, or with
 results that the agent wrote itself, is malformed: 0, and no model is asked.  Without evidence that part is 0, and no
 model is asked either.
 
@@ -34,7 +38,7 @@ from adjudge.responses.trajectories.trajectory import Result, Trajectory
 from adjudge.verifiers.agents.scoring import TrajectoryModelScorer, Weight
 from adjudge.verifiers.agents.search.signals import SearchReference, identity, read_answers, words
 
-_QUOTES = "evidence"
+_QUOTES, _WRITTEN = "evidence", "original_evidence"
 _MIN_WORDS = 3  # of a quote; fewer words stand in a row anywhere
 _MAX_QUOTES = 200  # lines that are looked for; each is a search through all results
 
@@ -47,6 +51,7 @@ class Collection(Case):
     f1: float
     gold: SearchReference
     span: tuple[int, int]
+    formed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,9 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
             (`too_complex`).
         answer_weight, evidence_weight: weights of the answer's F1 and of the second model's (ours).
         well_formed: what a trajectory earns that is not malformed (ours).
-        source: the evidence: all "results" of tools, or the agent's "quotes" from them in `<evidence>` blocks.
+        evidence_formed: what is earned beside by evidence that is given as it should be, where the agent gives it.
+        source: the evidence: all "results" of tools, the agent's "quotes" from them in `<evidence>` blocks, or what is
+            "written" in its last `<original_evidence>` block.
     """
 
     name: ClassVar[str] = "search_evidence"
@@ -84,12 +91,13 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     answer_weight: Weight = 1.0
     evidence_weight: Weight = 0.5
     well_formed: Weight = 0.1
-    source: Literal["results", "quotes"] = "results"
+    evidence_formed: Weight = 0.0
+    source: Literal["results", "quotes", "written"] = "results"
 
     @property
     def more_tags(self) -> tuple[str, ...]:
-        """The tag of quotes."""
-        return (_QUOTES,)
+        """The tag of the evidence that the agent gives."""
+        return (_WRITTEN if self.source == "written" else _QUOTES,)
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the accepted answers; `BadReferenceError` if there are none."""
@@ -104,8 +112,12 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
         fault = answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else "")
         if fault or trajectory.forged():
             return Score.scored(self.lowest, fault or "tampering", answers=answer.blocks)
+        searched = any(search.answered for search in searches)
+        given = [block.text.strip() for block in trajectory.blocks(*self.more_tags)]
         if self.source == "results":
             evidence = _results(searches)
+        elif self.source == "written":
+            evidence = given[-1] if searched and given else ""
         else:
             evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches)))
         if len(evidence) > self.max_characters:
@@ -119,6 +131,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
             f1=gold.answer_f1(answer.text),
             gold=gold,
             span=(last.start, last.end),
+            formed=len(given) == 1 and bool(given[0]) if searched else not given,
         )
         return case if evidence else self._scored(case, "")
 
@@ -139,7 +152,10 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
         known = second.casefold() not in ("", "unknown")
         evidence_f1 = case.gold.answer_f1(second) if known else 0.0
         score = Score.scored(
-            self.answer_weight * case.f1 + self.evidence_weight * evidence_f1 + self.well_formed,
+            self.answer_weight * case.f1
+            + self.evidence_weight * evidence_f1
+            + self.well_formed
+            + self.evidence_formed * case.formed,
             "" if case.f1 else "wrong",
             answer=shorten(case.answer),
             answer_f1=case.f1,

@@ -1,6 +1,6 @@
 """O2-Searcher's reward for open questions, whose answer is a list of findings.
 
-    value = scale * (format + factual + 0.5 * diversity) / 2.5
+    value = scale * (format + factual + 0.5 * diversity) / 2.5      the scale of the released code is 0.5
 
 A finding is one line of the answer behind a bullet, `- ..`, `* ..` or `1. ..`.  `factual` is the F1 of findings beside
 reference findings, matched one-to-one, so that padding and copies lower it.  `diversity` is 1 less the mean similarity
@@ -8,7 +8,15 @@ of pairs: of the findings that were matched, or of the queries that a tool answe
 and diversity count only where something is right (`gated`).
 
 Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
-embeddings; docs/search_turns.md says what was not taken over.
+embeddings; docs/search_turns.md says what was not taken over.  Its form and its diversity of queries are `released`:
+
+    form      = (0.5 * share of lines that are findings + 0.3 * min(findings / 10, 1) + 0.5 * unlikeness) / 1.3
+                - 3 * share of repeated findings, kept in [0, 1]
+    diversity = mean over queries of (1 - mean likeness to the others) * w(queries) * (tokens / 8, from 0.1 to 1)
+
+unlikeness is 1 - (0.5 * largest + 0.6 * share above 0.6 + 0.2 * mean of the pairs' TF-IDF cosines) ** 1.5, and w is 0.5
+for up to 5 queries, 0.05 more for each up to 15, and 0.02 less for each beyond.  Fewer than two queries have 0, and n
+that are all alike 0.5 * 0.2 ** (n - 1).
 
 Not covered: closed questions, which `token_f1` judges, and lists inside lists.
 """
@@ -34,6 +42,7 @@ from adjudge.verifiers.agents.search.signals import (
     folded,
     likeness,
     matched,
+    pair_similarities,
     read_findings,
     spread,
     words_of,
@@ -94,9 +103,11 @@ class FindingsScorer(TrajectoryNestedScorer):
         weights: of format, factual F1 and diversity; they are divided by their sum.
         scale: what full marks are worth.
         lines: "all": the format is 1 if every line of the answer is a finding and none is repeated, else 0; "share":
-            the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0.
+            the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0;
+            "released": see the module.
         repeat_cost: see there; 3 as released.
-        diverse: whose diversity counts: "findings" for those that were matched, or "queries".
+        diverse: whose diversity counts: "findings" for those that were matched, "queries", or "released" for queries
+            as the module has it.
         gated: whether format and diversity count only where the F1 is above 0.
         max_findings, max_characters: an answer with more scores 0 (`too_complex`).
     """
@@ -110,9 +121,9 @@ class FindingsScorer(TrajectoryNestedScorer):
     threshold: Annotated[float, Range(gt=0, le=1)] = 0.75
     weights: tuple[float, float, float] = (1.0, 1.0, 0.5)
     scale: Value = 1.0
-    lines: Literal["all", "share"] = "all"
+    lines: Literal["all", "share", "released"] = "all"
     repeat_cost: Weight = 3.0
-    diverse: Literal["findings", "queries"] = "findings"
+    diverse: Literal["findings", "queries", "released"] = "findings"
     gated: bool = True
     max_findings: Count = 50
     max_characters: Count = 50_000
@@ -150,7 +161,7 @@ class FindingsScorer(TrajectoryNestedScorer):
         if len(findings) > self.max_findings:
             return Score.scored(0.0, "too_complex", findings=len(findings))
         queries: list[str] = []
-        if self.diverse == "queries":  # what came back makes a query one, not what the agent says
+        if self.diverse != "findings":  # what came back makes a query one, not what the agent says
             answered = [search.query for search in searches_of(trajectory, self.shape) if search.answered]
             queries = [query[:1_000] for query in answered if query.strip()][:_MAX_QUERIES]
         references = self.gold(sample)
@@ -173,7 +184,7 @@ class FindingsScorer(TrajectoryNestedScorer):
 
     async def _compare(self, works: Sequence[_Work]) -> None:
         texts = [
-            work.queries if self.diverse == "queries" else [work.findings[row].text for row, _ in work.pairs]
+            [work.findings[row].text for row, _ in work.pairs] if self.diverse == "findings" else work.queries
             for work in works
         ]
         alike = await self._alike(works, [list(itertools.combinations(one, 2)) for one in texts])
@@ -204,7 +215,10 @@ class FindingsScorer(TrajectoryNestedScorer):
             return replace(without_number(parts) or unknown, cost=cost_of(work.given))
         count, pairs = len(work.findings), len(work.pairs)
         precision, recall, factual = finding_f1(pairs, count, len(work.references))
-        form, diversity = self._form(work), spread(work.likeness)
+        form = self._form(work)
+        diversity = (
+            query_diversity(work.queries, work.likeness) if self.diverse == "released" else spread(work.likeness)
+        )
         rewards = (form, factual, diversity) if factual or not self.gated else (0.0, 0.0, 0.0)
         weighed = sum(weight * reward for weight, reward in zip(self.weights, rewards, strict=True))
         rows = {row for row, _ in work.pairs}
@@ -229,4 +243,35 @@ class FindingsScorer(TrajectoryNestedScorer):
         different = len({folded(finding.text) for finding in work.findings})
         if self.lines == "all":
             return float(not work.others and different == count)
-        return max(0.0, count / (count + work.others) - self.repeat_cost * (1 - different / count))
+        form = count / (count + work.others)
+        if self.lines == "released":
+            form = (0.5 * form + 0.3 * min(count / 10, 1) + 0.5 * unlikeness([one.text for one in work.findings])) / 1.3
+        return min(1.0, max(0.0, form - self.repeat_cost * (1 - different / count)))
+
+
+def unlikeness(texts: Sequence[str]) -> float:
+    """Return how unlike the findings of a list are by the released code; see the module."""
+    similar = pair_similarities(texts)
+    if not similar:
+        return 1.0
+    alike = sum(one > 0.6 for one in similar) / len(similar)
+    return max(0.0, 1 - math.pow(0.5 * max(similar) + 0.6 * alike + 0.2 * sum(similar) / len(similar), 1.5))
+
+
+def query_diversity(queries: Sequence[str], similar: Sequence[float]) -> float:
+    """Return the diversity of queries by the released code, where pairs of them are so similar; see the module."""
+    count = len(queries)
+    if count < 2:
+        return 0.0
+    if min(similar) > 0.98:
+        return 0.5 * 0.2 ** (count - 1)
+    weight = 0.5 + 0.05 * min(max(count - 5, 0), 10) if count <= 15 else 0.9 - 0.02 * (count - 15)
+    beside = [0.0] * count
+    for (one, other), value in zip(itertools.combinations(range(count), 2), similar, strict=True):
+        beside[one] += (1 - value) / (count - 1)
+        beside[other] += (1 - value) / (count - 1)
+    worth = {  # queries that are the same count once
+        query: far * weight * min(1.0, (sum(words_of(query).values()) + 2) / 8)  # and the two tokens round a text
+        for query, far in zip(queries, beside, strict=True)
+    }
+    return sum(worth.values()) / len(worth)

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 from adjudge.protocol import Message, content_text
@@ -170,11 +171,19 @@ def similarities(document: str, golds: Sequence[str]) -> list[float]:
 
     That is written out here, for importing the package takes seconds in each worker process, longer than all else.
     """
-    counts = [_terms(text) for text in (document, *golds)]
+    first, *others = _weighed([_terms(text) for text in (document, *golds)])
+    return [_cosine(first, other) for other in others]
+
+
+def pair_similarities(texts: Sequence[str]) -> list[float]:
+    """Return the TF-IDF cosine of any two texts, in the order of `itertools.combinations`; see `similarities`."""
+    return [_cosine(*two) for two in combinations(_weighed([Counter(_TERM.findall(one.lower())) for one in texts]), 2)]
+
+
+def _weighed(counts: Sequence[Mapping[str, int]]) -> list[dict[str, float]]:
     texts_with = Counter(term for count in counts for term in count)
     rarity = {term: 1 + math.log((1 + len(counts)) / (1 + texts)) for term, texts in texts_with.items()}
-    first, *others = [{term: number * rarity[term] for term, number in count.items()} for count in counts]
-    return [_cosine(first, other) for other in others]
+    return [{term: number * rarity[term] for term, number in count.items()} for count in counts]
 
 
 @lru_cache(maxsize=32)  # gold texts are compared with every document

@@ -18,7 +18,7 @@ That is the preset `in_forage`.  The defaults, with coefficients of ours, pay al
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
 
-LeReT (arXiv 2410.23214; the form is from memory): `measure: average_precision` pays the average precision of the
+LeReT (arXiv 2410.23214; sher222/LeReT at ab4ce03): `measure: average_precision` pays the average precision of the
 documents of each search, so that evidence at the top of a list pays more.  Evidence that was found before pays nothing
 (ours).
 

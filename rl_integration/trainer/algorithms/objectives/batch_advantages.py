@@ -4,7 +4,7 @@
 |---|---|---|
 | `BatchRelative` | (x - mean of x) / sqrt(variance of x + eps), x = r or r - m | REINFORCE++, arXiv 2501.03262 |
 | `Asymmetric` | r - (m + shift): right answers pull more than wrong ones push | AsymRE, arXiv 2506.20520 |
-| `SoftMean` | r - tau * log mean exp(r / tau); its loss divides by 1 + tau | OPMD, Trinity-RFT |
+| `SoftMean` | r - m, or r - tau * log mean exp(r / tau); its loss divides by 1 + tau | OPMD, Trinity-RFT |
 | `Tilted` | w (r - mean of r by w), or (r - m) exp((r - m) / T) | RED-Drop, RED-Weight, arXiv 2509.24203 |
 | `Signed` | right * r + wrong * (r - 1), r in [0, 1] | PSR, NSR, W-REINFORCE, arXiv 2506.01347 |
 
@@ -100,12 +100,14 @@ class Asymmetric(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SoftMean(Options):
-    """r - tau * log mean exp(r / tau).
+    """r - m, or r - tau * log mean exp(r / tau).
 
     Attributes:
-        tau: the temperature, in the unit of the reward.
+        baseline: "mean", which released code takes, or "logavgexp".
+        tau: the temperature of "logavgexp", in the unit of the reward.
     """
 
+    baseline: Literal["mean", "logavgexp"] = "mean"
     tau: Annotated[float, Range(gt=0)] = 1.0
 
     min_size = 2
@@ -113,6 +115,8 @@ class SoftMean(Options):
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
         counted = groups.counted(self.min_size)
+        if self.baseline == "mean":
+            return np.where(counted & ~groups.uniform(), groups.rewards - groups.means(), 0.0)
         largest = np.where(counted, groups.largest(), 0.0)  # exp of differences alone cannot overflow
         powers = np.exp(np.where(counted, groups.rewards - largest, 0.0) / self.tau)
         baseline = largest + self.tau * np.log(np.where(counted, groups.means(powers), 1.0))

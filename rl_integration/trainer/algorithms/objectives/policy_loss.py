@@ -311,12 +311,13 @@ class PolicyLoss(Options):
             ValueError: a tensor that the options need is not there.
         """
         rho = ratio(tokens, self.level)
-        losses = self._surrogate(tokens, rho) * self.importance_sampling(tokens)
-        if self.weighting is not None:
-            losses = losses * (self.weighting(tokens) if tokens.weight is None else tokens.weight.detach())
+        advantages = tokens.advantages
+        if self.weighting is not None:  # in front of the clip, which a weight below 0 turns round
+            advantages = advantages * (self.weighting(tokens) if tokens.weight is None else tokens.weight.detach())
+        losses = self._surrogate(tokens, rho, advantages) * self.importance_sampling(tokens)
         if tokens.injected is not None:
             losses = torch.where(tokens.injected.unsqueeze(1), self.injected(tokens), losses)
-        metrics = self._metrics(tokens, rho)
+        metrics = self._metrics(tokens, rho, advantages)
         if self.log_ratio_coef:
             losses = losses + self.log_ratio_coef * (tokens.logp - tokens.old) ** 2
         if self.beta:
@@ -333,33 +334,33 @@ class PolicyLoss(Options):
             metrics["entropy"] = tokens.mean(tokens.entropy.detach())
         return LossValue(loss=loss, metrics=metrics)
 
-    def _surrogate(self, tokens: TokenBatch, rho: Tensor) -> Tensor:
+    def _surrogate(self, tokens: TokenBatch, rho: Tensor, advantages: Tensor) -> Tensor:
         match self.surrogate:
             case "clipped":
                 return clipped(
                     rho,
-                    tokens.advantages,
+                    advantages,
                     low=self.clip_ratio_low,
                     high=self.clip_ratio_high,
                     ceiling=self.clip_ratio_c,
                 )
             case "detached":
-                return detached(rho, tokens.advantages, tokens.logp, ceiling=self.clip_ratio_c or 0.0)
+                return detached(rho, advantages, tokens.logp, ceiling=self.clip_ratio_c or 0.0)
             case "masked":
                 low, high = self.clip_ratio_low, self.clip_ratio_high
-                return masked(rho.detach(), tokens.advantages, tokens.logp, low=low, high=high)
+                return masked(rho.detach(), advantages, tokens.logp, low=low, high=high)
             case "plain":
-                return plain(tokens.advantages, tokens.logp, tau=self.tau)
+                return plain(advantages, tokens.logp, tau=self.tau)
 
     @torch.no_grad()
-    def _metrics(self, tokens: TokenBatch, rho: Tensor) -> dict[str, Tensor]:
+    def _metrics(self, tokens: TokenBatch, rho: Tensor, advantages: Tensor) -> dict[str, Tensor]:
         metrics = {"ratio": tokens.mean(rho)}
         match self.surrogate:
             case "clipped" | "masked":
-                metrics["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (tokens.advantages < 0))
-                metrics["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (tokens.advantages > 0))
+                metrics["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (advantages < 0))
+                metrics["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (advantages > 0))
             case "detached":
-                metrics["clip_ratio_high"] = tokens.mean((rho > (self.clip_ratio_c or 0.0)) & (tokens.advantages > 0))
+                metrics["clip_ratio_high"] = tokens.mean((rho > (self.clip_ratio_c or 0.0)) & (advantages > 0))
             case "plain":
                 pass
         if tokens.sampler_logp is not None:

@@ -393,7 +393,7 @@ class Mixture(Options):
     """Sources by fixed chances, such as `adjudge data mixture` finds (MoDoMoDo, arXiv 2505.24871).
 
     Attributes:
-        weights: the share of each source; they need not sum to 1.  None for equal ones.
+        weights: the share of each source; they need not sum to 1, and 0 leaves a source out.  None for equal ones.
         column: the field of a task's `extra` that names its source.
     """
 
@@ -406,13 +406,13 @@ class Mixture(Options):
         """Return the source.
 
         Raises:
-            ValueError: a source has no weight above 0, or a weight no source.
+            ValueError: a source has no weight, a weight above 0 has no source, or none is above 0.
         """
         source = MixedSource(self, setting, Record())
-        if self.weights and source.names != sorted(name for name, weight in self.weights.items() if weight > 0):
+        if self.weights and source.names != (sorted(name for name, some in self.weights.items() if some > 0) or None):
             raise ValueError(
-                f"mixture.weights is {dict(self.weights)}, and the tasks are from {', '.join(source.names)}; give each "
-                "of these a weight above 0, and no other (tasks that are not wanted belong out of the data)"
+                f"mixture.weights is {dict(self.weights)}, and the other tasks than those of weight 0 are from "
+                f"{', '.join(source.names) or 'nowhere'}; give each of these a weight above 0, and no other"
             )
         return Curriculum(source=source)
 
@@ -447,12 +447,13 @@ class MixedSource:
         parted: dict[str, list[Task]] = {}
         for task in setting.tasks:
             parted.setdefault(self._source_of(task), []).append(task)
-        self._sizes = {name: len(parted[name]) for name in sorted(parted)}
+        weights = rule.weights if isinstance(rule, Mixture) else {}
+        self._sizes = {name: len(parted[name]) for name in sorted(parted) if weights.get(name) != 0}
         self._orders = {name: TaskOrder(parted[name], seed=setting.seed) for name in self._sizes}
 
     @property
     def names(self) -> list[str]:
-        """The sources, sorted."""
+        """The sources that are drawn from, sorted."""
         return list(self._sizes)
 
     def draw(self, count: int) -> list[Task]:

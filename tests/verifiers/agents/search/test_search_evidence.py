@@ -12,6 +12,7 @@ from tests.engines.scripted import ScriptedEngine
 from adjudge import check_scorer
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 from adjudge.verifiers.agents.search.evidence import SearchEvidenceScorer
 
 ASK = "<search>a</search>"
@@ -52,6 +53,25 @@ def test_the_value_is_answer_evidence_and_form() -> None:
     assert judged(says("Tacoma"), ASK, FOUND, "<answer>Rome</answer>", **weights).value == 2.0
     unknown = judged(says("unknown"), ASK, FOUND, "<answer>x</answer>", reference="unknown")
     assert unknown.evidence["evidence_f1"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),  # 0.2 for the answer's form, 0.2 for the evidence's, the answer's F1, the second model's F1
+    [
+        ((ASK, FOUND, f"<original_evidence>{FOUND}</original_evidence>{RIGHT}"), 0.2 + 0.2 + 1 + 2 / 3),
+        ((ASK, FOUND, "<original_evidence>It is so.</original_evidence><answer>Rome</answer>"), 0.2 + 0.2 + 0 + 2 / 3),
+        ((ASK, FOUND, RIGHT), 0.2 + 0 + 1 + 0),
+        ((RIGHT,), 0.2 + 0.2 + 1 + 0),
+        ((f"<original_evidence>{FOUND}</original_evidence>{RIGHT}",), 0.2 + 0 + 1 + 0),
+        ((ASK, FOUND, f"{2 * f'<original_evidence>{FOUND}</original_evidence>'}{RIGHT}"), 0.2 + 0 + 1 + 2 / 3),
+        ((ASK, FOUND, f"<original_evidence> </original_evidence>{RIGHT}"), 0.2 + 0 + 1 + 0),
+    ],
+)
+def test_the_released_reward(texts: tuple[str, ...], wanted: float) -> None:
+    """Cases of compute_score_f1 in qa_f1.py, QingFei1/R-Search at 7b9380e; its prompt has one pair of each tag."""
+    scorer = registry.load({"r_search": {"engine": says("Tacoma city")}})
+    sample = Sample(prompt="Where?", response=turns(*texts), reference="Tacoma")
+    assert asyncio.run(scorer.score([sample]))[0].value == pytest.approx(wanted)
 
 
 def test_the_model_sees_each_document_once_and_nothing_of_the_agent() -> None:

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.scoring.attacks import shipped_cases
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.agents.search.findings import FindingsScorer, findings_of
+from adjudge.verifiers.agents.search.findings import FindingsScorer, findings_of, query_diversity, unlikeness
 from adjudge.verifiers.agents.search.signals import finding_f1, likeness, matched, spread, words_of
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
@@ -107,6 +108,59 @@ def test_the_mix_by_hand() -> None:
     assert [step.label for step in score.steps] == ["matched", "matched", "unmatched"]
     (released,) = run(FindingsScorer(scale=0.5), answer("green red", "white blue", "a yellow one"))
     assert released.value == pytest.approx(0.5 * (1 + 2 / 3 + 0.5) / 2.5)
+
+
+def released_unlikeness(texts: list[str]) -> float:
+    """calculate_diversity_reward of rewards_format.py, Acade-Mate/O2-Searcher at 0e77e9a, by the same package."""
+    pairs = np.triu_indices(len(texts), k=1)
+    matrix = TfidfVectorizer().fit_transform(texts)
+    similar = (matrix * matrix.T).toarray()[pairs]
+    score = 0.5 * similar.max() + 0.3 * (2 * (similar > 0.6).sum() / len(similar)) + 0.2 * similar.mean()
+    return float(max(0, 1 - score**1.5))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("red green blue white a pink".split()), min_size=2, max_size=4), min_size=2))
+def test_the_released_unlikeness_is_that_of_its_package(lists: list[list[str]]) -> None:
+    texts = [" ".join([*words, "tin"]) for words in lists]
+    assert unlikeness(texts) == pytest.approx(released_unlikeness(texts))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 20), st.integers(0, 2**31), st.sampled_from([0.0, 0.99]))
+def test_the_released_diversity_of_queries(count: int, seed: int, least: float) -> None:
+    """calculate_independence of dv_reward.py, unrounded; a query has at + 1 words, and two tokens round them."""
+    random = np.random.default_rng(seed)
+    matrix = least + (1 - least) * random.random((count, count))
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, 1.0)
+    weight = 0.5 if count <= 5 else 0.5 + (count - 5) * 0.05 if count <= 15 else 0.9 - (count - 15) * 0.02
+    each = [
+        np.mean([1 - matrix[at, other] for other in range(count) if other != at]) * weight * min(1, (at + 3) / 8)
+        for at in range(count)
+    ]
+    wanted = 0.5 * 0.2 ** (count - 1) if (matrix > 0.98).all() else np.mean(each)
+    queries = [" ".join(["tin"] * (at + 1)) for at in range(count)]
+    similar = [float(matrix[pair]) for pair in itertools.combinations(range(count), 2)]
+    assert query_diversity(queries, similar) == pytest.approx(wanted)
+
+
+def test_few_queries_and_the_same_ones() -> None:
+    assert query_diversity([], []) == query_diversity(["red"], []) == 0.0
+    # "a b c d e f" twice: each is 1/2 far from the others in the mean, and counts once; the third is 1 far
+    texts = ["b c d e f g", "b c d e f g", "h i j k l m"]
+    assert query_diversity(texts, [1.0, 0.0, 0.0]) == pytest.approx(0.5 * (0.5 + 1.0) / 2)
+
+
+def test_the_released_form_by_hand() -> None:
+    scorer = FindingsScorer(lines="released", weights=(1, 0, 0), gated=False)
+    texts = ["red green", "blue white", "green tin"]
+    said = "<answer>So:\n" + "\n".join(f"- {one}" for one in texts) + "</answer>"
+    whole, twice, other = run(scorer, answer(*texts), answer(*texts, *texts), [{"role": "assistant", "content": said}])
+    wanted = (0.5 * 1 + 0.3 * 3 / 10 + 0.5 * released_unlikeness(texts)) / 1.3
+    assert whole.value == pytest.approx(wanted)
+    assert other.value == pytest.approx(wanted - 0.5 * (1 / 4) / 1.3)
+    assert twice.value == 0.0
 
 
 def test_format_by_share_is_less_what_is_repeated() -> None:

@@ -47,6 +47,13 @@ def test_o2_searcher() -> None:
         "<search>red car</search>", FOUND, "<search>red boat</search>", FOUND, "<answer>- red green</answer>"
     )
     wrong = turns("<answer>- mars\n- tin</answer>")
-    rows = [(listed, gold, {"kind": "open"}), (wrong, gold, {"kind": "open"}), (wrong, "mars tin", {"kind": "closed"})]
-    # format 1, F1 = 2 * 1 / (1 + 2), two queries with the cosine 1/2; then the format alone; then one of two words each
-    assert values("o2_searcher", *rows) == pytest.approx([0.5 * (1 + 2 / 3 + 0.25) / 2.5, 0.5 * 1 / 2.5, 1.0])
+    rows = [(listed, gold, {"kind": "open"}), (wrong, gold, {"kind": "open"})]
+    # one finding of ten; F1 = 2 * 1 / (1 + 2); two queries with the cosine 1/2 and 4 of 8 tokens; then the form
+    one, two = (0.5 + 0.03 + 0.5) / 1.3, (0.5 + 0.06 + 0.5) / 1.3
+    assert values("o2_searcher", *rows) == pytest.approx(
+        [0.5 * (one + 2 / 3 + 0.5 * 0.5 * 0.5 * 0.5) / 2.5, 0.5 * two / 2.5]
+    )
+    closed = [
+        (turns(f"<answer>{said}</answer>"), "Paris", {"kind": "closed"}) for said in ("The Paris.", "city of Paris")
+    ]
+    assert values("o2_searcher", *closed) == [1.0, 0.0]

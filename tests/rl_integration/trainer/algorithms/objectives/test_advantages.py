@@ -149,7 +149,12 @@ RULES: dict[str, tuple[AdvantageRule, st.SearchStrategy[float], Reference]] = {
         lambda g: in_groups(g, lambda rs: maclaurin(rs, 3)),
     ),
     "asymre": (Asymmetric(), ANY, lambda g: in_groups(g, lambda rs: [r - (mean(rs) - 0.1) for r in rs])),
-    "opmd": (SoftMean(tau=0.5), ANY, lambda g: in_groups(g, lambda rs: soft_mean(rs, 0.5))),
+    "opmd": (SoftMean(), ANY, lambda g: in_groups(g, lambda rs: [r - mean(rs) for r in rs])),
+    "opmd, logavgexp": (
+        SoftMean(baseline="logavgexp", tau=0.5),
+        ANY,
+        lambda g: in_groups(g, lambda rs: soft_mean(rs, 0.5)),
+    ),
     "red_drop": (Tilted(), DYADIC, lambda g: in_groups(g, kept_by_chance)),
     "red_weight": (
         Tilted(how="weight", temperature=0.5),
@@ -270,7 +275,7 @@ def test_rewards_are_weighed_by_name() -> None:
 
 
 def test_a_soft_mean_does_not_overflow() -> None:
-    found = SoftMean(tau=1e-3)(groups_of([1000.0, 0.0, 1000.0]))
+    found = SoftMean(baseline="logavgexp", tau=1e-3)(groups_of([1000.0, 0.0, 1000.0]))
     np.testing.assert_allclose(found, [1e-3 * math.log(1.5), 1e-3 * math.log(1.5) - 1000, 1e-3 * math.log(1.5)])
 
 

@@ -24,7 +24,12 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+    ImportanceSampling,
+    RelativeEntropy,
+    Steer,
+    TopEntropy,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 
 Loss = Callable[[TokenBatch], LossValue]
@@ -194,6 +199,20 @@ def test_weights_have_no_gradient(name: str) -> None:
     points = [tokens.logp.clone().requires_grad_(), tokens.entropy.clone().requires_grad_()]
     value = loss(replace(tokens, logp=points[0], entropy=points[1])).loss
     assert not torch.autograd.grad(value, points, materialize_grads=True)[1].any()
+
+
+@pytest.mark.parametrize(("ratio", "loss", "slope_there"), [(1.5, 0.75, 0.5), (0.5, 0.4, 0.0)])
+def test_a_weight_below_0_turns_the_advantage_round_in_front_of_the_clip(
+    ratio: float, loss: float, slope_there: float
+) -> None:
+    """L(wA) with A = 1 and w = -0.5, clipped at 0.8 and 1.2: max(0.5 ratio, 0.5 clipped); w L(A) is 0.6 and 0.25."""
+    one = torch.ones(1, 1)
+    logp = torch.log(one * ratio).requires_grad_()
+    tokens = TokenBatch(logp=logp, old_logp=one * 0, mask=one.bool(), advantages=one, weight=one * -0.5)
+    value = PolicyLoss(weighting=RelativeEntropy())(tokens).loss
+    (found,) = torch.autograd.grad(value, logp)
+    assert float(value.detach()) == pytest.approx(loss)
+    assert float(found) / ratio == pytest.approx(slope_there)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -146,8 +146,10 @@ def test_a_mixture_is_drawn_as_it_was_given() -> None:
     tasks = [task(f"{name}{place}", source=name) for name in "ab" for place in range(400)]
     drawn = Counter(one.extra["source"] for one in source("mixture", tasks, weights={"a": 3, "b": 1}).draw(400))
     assert drawn["a"] == pytest.approx(300, abs=35)  # four standard deviations
-    for weights in ({"a": 1.0}, {"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}):
-        with pytest.raises(ValueError, match="the tasks are from a, b"):
+    alone = source("mixture", tasks, weights={"a": 1.0, "b": 0.0, "c": 0.0}).draw(401)
+    assert {one.extra["source"] for one in alone} == {"a"}
+    for weights in ({"a": 1.0}, {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": -1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}):
+        with pytest.raises(ValueError, match=r"of weight 0 are from (a, b|nowhere)"):
             source("mixture", tasks, weights=weights)
 
 
