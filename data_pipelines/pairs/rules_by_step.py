@@ -7,11 +7,12 @@ The steps of a solution are a list of texts, with their labels (numbers, true, f
   is rejected, with what follows; chosen is another solution of the group that begins with the same steps, goes on
   otherwise, and ends right.
 - `sibling_error` (BFS-Prover): a step on the way to the proof against one from the same state that raised an error.
-- `step_apo` (CPL, keesh0410/CPL-Reasoning at 46f1e2f): the score of a node is its value.  For two steps from one node the
-  difference of advantages is the difference of values: that is the margin.  The nodes may be rows, or the beginnings
-  of solutions in steps with the value of each, which `adjudge data steps --method mcts` writes.
+- `step_apo` (CPL, keesh0410/CPL-Reasoning at 46f1e2f): the score of a node is its value.  For two steps from one node
+  the difference of advantages is the difference of values: that is the margin.  The nodes may be rows, or the
+  beginnings of solutions in steps with the value of each, which `adjudge data steps --method mcts` writes.
 
-Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` learns from where they differ.  What goes on from a node that has a response and cannot be used has no path.
+Texts of pairs begin with the steps before; `adjudge train policy` with `whole: false` learns from where they differ.
+What goes on from a node that has a response and cannot be used has no path.
 """
 
 from __future__ import annotations
@@ -275,8 +276,8 @@ class StepApo(Rule):
         node: column of a node's name.
         parent: column of the name of the node it goes on from; empty for a first step.
         siblings: "extremes" pairs the best with the worst of each node, "all" any two.
-        middle: a value that the better step must be above and the worse one below, in CPL's code 0, of values from -1 to
-            1; None for none.
+        middle: a value that the better step must be above and the worse one below, in CPL's code 0, of values from -1
+            to 1; None for none.
         separator: what stands between steps.
         steps: column of the steps of whole solutions, where rows are these and not nodes; "" for nodes.
         values: column of the value of each of these steps.

@@ -3,9 +3,9 @@
     adjudge data sample problems.jsonl answers.jsonl --engine vllm:MODEL --n 8
     adjudge label answers.jsonl labels.jsonl --scorer math --keep-columns
     adjudge data filter labels.jsonl kept.jsonl --rule passed --pass-score 1
-    python examples/training/sft.py kept.jsonl MODEL --output_dir tuned [flags of trl.SFTConfig]   # or kept.jsonl,more.jsonl
+    python examples/training/sft.py kept.jsonl MODEL --output_dir tuned [flags of trl.SFTConfig]
 
-It takes `pip install trl`, which learns from completions alone, and not from prompts.
+Several files are joined by commas.  It takes `pip install trl`, which learns from completions alone, not from prompts.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ turns.
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +62,8 @@ def pair_spans(chats: FinishedChats, pair: Pair, *, whole: bool) -> Sequence[Spa
         return "the chat template does not begin a chat as it goes on"
     if isinstance(spans, str) or whole:
         return spans
-    shared = len(os.path.commonprefix([list(span.tokens)[:-1] for span in spans]))  # a token of each is left
+    both = list(zip(*(span.tokens[:-1] for span in spans), strict=False))  # a token of each is left
+    shared = next((at for at, (one, other) in enumerate(both) if one != other), len(both))
     return [replace(span, start=max(span.start, shared)) for span in spans]
 
 

@@ -41,7 +41,9 @@ def codes(template: str | None = CLEAN, options: dict[str, Any] | None = None, *
         pytest.param(CLEAN, {"bos": "<|start|>"}, set(), id="begin-added-by-the-tokenizer-alone"),
         pytest.param("<|start|>" + CLEAN, {"bos": "<|start|>"}, {"begin_added_twice"}, id="begin-added-twice"),
         pytest.param("<|start|><|start|>" + CLEAN, {"bos": "<|start|>"}, {"double_begin"}, id="double-begin"),
-        pytest.param(CLEAN.replace("%}", "%}<|start|>", 1), {"bos": "<|start|>"}, {"begin_added_twice"}, id="turns-begin"),
+        pytest.param(
+            CLEAN.replace("%}", "%}<|start|>", 1), {"bos": "<|start|>"}, {"begin_added_twice"}, id="turns-begin"
+        ),
         pytest.param(CLEAN, {"pad": "<|end|>"}, {"pad_is_end"}, id="pad-is-end"),
         pytest.param(None, {}, {"no_template"}, id="no-template"),
         pytest.param(CHAT, {}, {"text_after_end"}, id="newline-after-the-end"),
