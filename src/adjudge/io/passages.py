@@ -6,6 +6,7 @@ texts: the beginning of a text is shown, so cut long ones before.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from adjudge.fingerprints import signed
 from adjudge.options import Count, Options
 
 _WORD = re.compile(r"\w+")
@@ -79,6 +81,14 @@ class Passages(Options, what="search option"):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._index  # noqa: B018 a bad file is told before any work
+
+    @cached_property
+    def digest(self) -> str:
+        """What its answers depend on, wherever the file lies."""
+        held = hashlib.sha256()
+        for one in self._texts:
+            held.update(json.dumps(one).encode())
+        return signed("passages", self.count, self.max_text, self.numbered, held.hexdigest())
 
     def found(self, query: str) -> str:
         """Return the best matches, or that there are none; "" for a query without words."""

@@ -26,6 +26,7 @@ from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
 from adjudge.io.passages import Passages
 from adjudge.options import Count, Range, options_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, split_reasoning
@@ -99,6 +100,11 @@ class ProposedTask(TrajectoryNestedScorer):
             return None
         known = [one.name for one in fields(Passages)]
         return Passages(**options_of(self.search, known, inside=f"search of {self.name}", required=("documents",)))
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies scorer and options, and the texts that the solver may search."""
+        return fingerprint_of(self, *([] if self._passages is None else [self._passages.digest]), without=("search",))
 
     @property
     def more_tags(self) -> tuple[str, ...]:

@@ -126,6 +126,13 @@ def test_a_solver_who_searches_reads_what_is_found_and_goes_on(tmp_path: Path) -
         paid(TASK, engine, search={"documents": str(tmp_path / "none.jsonl")})
     with pytest.raises(ValueError, match="document"):
         paid(TASK, engine, search={"document": str(file)})
+    told = [ProposedTask(engine=engine, scorer=load("exact"), **options).fingerprint for _ in range(2)]
+    moved = file.rename(tmp_path / "moved.jsonl")
+    options["search"] = {"documents": str(moved), "count": 1, "numbered": True}
+    told.append(ProposedTask(engine=engine, scorer=load("exact"), **options).fingerprint)
+    moved.write_text('{"text": "two and two is five"}\n')
+    told.append(ProposedTask(engine=engine, scorer=load("exact"), **options).fingerprint)
+    assert [one == told[0] for one in told] == [True, True, True, False], "the texts count, and not where they lie"
 
 
 def test_without_an_answer_nobody_knows() -> None:
