@@ -6,7 +6,7 @@
 | `progress` | `step` by the run's steps, in [0, 1] |
 | `abstention_rate` | share of the latest batch with scores whose `evidence["abstains"]` is true, in [0, 1]; first 0 |
 | `stale_evals` | the longest row of measurements on held-out tasks so far that brought no better mean |
-| `direct` | what the policy answered to the task without tools, by its likeliest tokens, when the batch was begun |
+| `direct` | what the policy answers without tools, by its likeliest tokens, when the batch is begun: `unaided` |
 | `confidence` | mean probability of the answer's own tokens, as they were drawn, in [0, 1] |
 
 Only what is asked for is told: a cached score is found again by the whole sample, and `direct` costs an answer a task.
@@ -28,6 +28,18 @@ TRIAL: Final[Mapping[str, Any]] = {
     "step": 0, "progress": 0.0, "abstention_rate": 0.0, "stale_evals": 0, "direct": "", CONFIDENCE: 1.0
 }  # fmt: skip
 """A value of each, for a sample that a scorer is tried with."""
+
+UNAIDED: Final = "Answer from what you know. Give the answer, and nothing else, in <answer></answer>."
+"""What stands in the place of the system's text, which may offer tools, or ask whether one is wanted."""
+
+
+def unaided(task: Task) -> Task:
+    """Return a task of a chat as it is asked without tools; a text stays as it is."""
+    if isinstance(task.prompt, str):
+        return task
+    asked = [turn for turn in task.prompt if turn["role"] != "system"]
+    return replace(task, prompt=[{"role": "system", "content": UNAIDED}, *asked])
+
 
 Direct: TypeAlias = Callable[[Sequence[Task]], Sequence[str]]
 
@@ -61,7 +73,7 @@ class Facts:
             CONFIDENCE: None,
         }
         shared: dict[str, Any] = {name: every[name] for name in self._names if name != "direct"}
-        direct = self._direct(tasks) if "direct" in self._names else [None] * len(tasks)
+        direct = self._direct([unaided(task) for task in tasks]) if "direct" in self._names else [None] * len(tasks)
         own = [shared if one is None else {**shared, "direct": one} for one in direct]
         return [replace(task, extra={**task.extra, **extra}) for task, extra in zip(tasks, own, strict=True)]
 

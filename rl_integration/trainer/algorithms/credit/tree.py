@@ -9,7 +9,12 @@ a node, L(node) their number.  All rules need two valid responses in a group; th
 | `tempo` | ( r_i - m + V(node) - V(parent) ) / (s + eps) | TEMPO, arXiv 2509.18314 |
 | `tree_grpo` | GRPO in the group + GRPO in the tree, of the response | Tree-GRPO, arXiv 2509.21240 |
 | `tree_rl` | ( S - μ L(node) ) / sqrt L(node), S = Σ of r_j - mean of the others, over its responses | TreeRL's code |
+| `values` | z_i where i ends, else the mean of the children's, weighted by exp(surprise) | AT2PO's code |
 | `tree_po` | Σ_d w_d ( r_i - mean at depth d ), then whitened over the batch's tokens | TreePO's code |
+
+In `values` (zzfoutofspace/ATPO at 98e60f6: `leaf_value_norm`, `child_softmax`, `node_value`), z_i is
+(r_i - m) / (s + eps), and a node's surprise the mean of -log p over the policy's tokens in it, in the place of the
+code's entropy.
 
 In `tree_rl`, μ = Σ tokens * S / Σ tokens * L over the nodes of the group; the paper (arXiv 2506.11902) has
 V(node) - V(root) + V(node) - V(parent) in the place of S - μ L.  In `tree_po` (arXiv 2508.17445), d runs over the nodes
@@ -112,7 +117,7 @@ class Tree:
         return [values[path[1:]] * taken for path, taken in zip(self.paths, counted, strict=True)]
 
     def gains(self) -> list[Floats]:
-        """Return for each response V(node) - V(parent) along its path: what TreePS-RAG and AT2PO give a step.
+        """Return for each response V(node) - V(parent) along its path: what TreePS-RAG gives a step.
 
         0 for responses that take no part.
         """
@@ -165,6 +170,31 @@ def tree_rl(tree: Tree) -> list[Floats]:
     return tree.along((sums - mean * counts) / np.sqrt(np.maximum(counts, 1)))
 
 
+def softmax_values(tree: Tree, surprises: Floats, *, eps: float = 1e-4) -> list[Floats]:
+    """Return for each response the advantages of its nodes but the root.
+
+    Args:
+        tree: of n responses.
+        surprises: (m,) of each node, in nats.
+        eps: what is added to standard deviations.
+    """
+    parents = np.full(len(tree.sizes), -1)
+    total, weight = np.zeros(len(tree.sizes)), np.zeros(len(tree.sizes))
+    worth = GroupRelative(eps=eps)(tree.groups)
+    for path, value, counted in zip(tree.paths, worth, tree.groups.counted(2), strict=True):
+        parents[path[1:]] = path[:-1]
+        total[path[-1]] += value * counted
+        weight[path[-1]] += counted
+    values = np.zeros(len(tree.sizes))
+    for node in np.flatnonzero(parents >= 0)[::-1]:  # a child has a higher number than its parent
+        if weight[node]:
+            values[node] = total[node] / weight[node]
+            share = np.exp(surprises[node])
+            total[parents[node]] += share * values[node]
+            weight[parents[node]] += share
+    return tree.along(values)
+
+
 def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
     """Return (n,) advantages of responses, the same for all nodes of a path."""
     groups = tree.groups
@@ -186,7 +216,7 @@ def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
     return np.where(counted, (advantages - mean) / np.sqrt(variance + 1e-8), 0.0)
 
 
-Rule: TypeAlias = Literal["tempo", "tree_grpo", "tree_rl", "tree_po", "gains"]
+Rule: TypeAlias = Literal["tempo", "tree_grpo", "tree_rl", "tree_po", "gains", "values"]
 Nodes: TypeAlias = Literal["tokens", "segments", "turns", "written"]
 
 
@@ -199,7 +229,7 @@ class TreeCredit(Options):
         nodes: what the tree is made of; `tree_grpo` reads the trees that answers were written in, whatever they are.
         segment: tokens of a segment.
         skip_uniform: whether `tree_po` leaves out nodes of equal rewards below the root.
-        eps: what `tempo` and `tree_grpo` add to standard deviations.
+        eps: what `tempo`, `tree_grpo` and `values` add to standard deviations.
     """
 
     how: Rule = "tempo"
@@ -237,6 +267,8 @@ class TreeCredit(Options):
                 rows = tree_rl(tree)
             case "gains":
                 rows = tree.gains()
+            case "values":
+                rows = softmax_values(tree, _surprises(answers, tree, of_nodes), eps=self.eps)
             case "tree_po":
                 return _level(tree_po(tree, skip_uniform=self.skip_uniform), answers)
         token_advantages = np.zeros(answers.own.shape)
@@ -269,6 +301,17 @@ class TreeCredit(Options):
 def _path(rollout: Rollout) -> tuple[tuple[str, int], ...]:
     """The nodes of an answer; one that joined the group later, such as a refinement, has one of its own."""
     return rollout.path or ((rollout.id, len(rollout.ids)),)
+
+
+def _surprises(answers: Answers, tree: Tree, of_nodes: Sequence[Sequence[int]]) -> Floats:
+    """(m,) the mean of -log p over the policy's tokens in each node; 0 where it has none, or they are not known."""
+    surprises = np.zeros(len(tree.sizes))
+    for rollout, path, sizes in zip(answers.rollouts, tree.paths, of_nodes, strict=True):
+        own = np.where(rollout.own, rollout.logprobs, np.nan)
+        for node, part in zip(path[1:], np.split(own, np.cumsum(sizes)[:-1]), strict=True):
+            known = part[np.isfinite(part)]
+            surprises[node] = -known.mean() if len(known) else 0.0
+    return surprises
 
 
 def _level(advantages: Floats, answers: Answers) -> Floats:

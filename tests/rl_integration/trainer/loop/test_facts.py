@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_run
 
-from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.data.task import Rollout
+from adjudge.protocol import Message, Sample, Score
+from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import _tasks
 from adjudge.rl_integration.trainer.rollouts.facts import TRIAL, Facts
@@ -127,3 +127,27 @@ def test_a_column_of_the_same_name_is_refused_and_what_is_missing_says_where_it_
         tasks([], [])
     with pytest.raises(ValueError, match="progres"):
         tasks([], ["progres"])
+
+
+def test_the_answer_without_tools_is_asked_for_without_a_word_of_them() -> None:
+    """A system text that offers a search, or asks whether one is wanted, would be obeyed: no knowledge is measured."""
+    asked: list[Task] = []
+
+    def direct(tasks: Sequence[Task]) -> list[str]:
+        asked.extend(tasks)
+        return ["<answer>Goethe</answer>"] * len(tasks)
+
+    turns: list[Message] = [
+        {"role": "system", "content": "Search with <search></search>."},
+        {"role": "user", "content": "Who wrote Faust?"},
+    ]
+    given = [Task(id="chat", prompt=turns), Task(id="text", prompt="Who wrote Faust?")]
+    told = Facts(("direct",), 10, direct).told(given, 0)
+    assert [task.prompt for task in told] == [task.prompt for task in given]
+    assert [task.extra["direct"] for task in told] == ["<answer>Goethe</answer>"] * 2
+    chat, text = (task.prompt for task in asked)
+    assert text == given[1].prompt
+    assert isinstance(chat, list)
+    assert chat[1:] == turns[1:]
+    assert "search" not in str(chat[0]).lower()
+    assert "<answer>" in str(chat[0])

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, mean, spread
 
-from adjudge.rl_integration.trainer.algorithms.credit.tree import Tree, tempo, tree_grpo, tree_po, tree_rl
+from adjudge.rl_integration.trainer.algorithms.credit.tree import (
+    Tree,
+    softmax_values,
+    tempo,
+    tree_grpo,
+    tree_po,
+    tree_rl,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -71,6 +78,36 @@ def test_tempo_and_gains(case: tuple[Groups, list[str]]) -> None:
             wanted = [(groups.rewards[row] - mean(rewards) + step) / below for step in steps]
         np.testing.assert_allclose(gains, steps, atol=1e-12)
         np.testing.assert_allclose(advantages, wanted, atol=1e-7)
+
+
+@settings(max_examples=60)
+@given(case=forests())
+def test_softmax_values(case: tuple[Groups, list[str]]) -> None:
+    """From the ends of answers up, as a recursion over texts; "a" surprises less than other letters."""
+    groups, texts = case
+    walk, tree = Walk(groups, texts), Tree.of(texts, groups)
+    surprises = np.zeros(len(tree.sizes))
+    for path, text in zip(tree.paths, texts, strict=True):
+        surprises[path[1:]] = [0.5 if letter == "a" else 1.5 for letter in text]
+    found = softmax_values(tree, surprises)
+    for row, text in enumerate(texts):
+        if not walk.taken(row):
+            assert not found[row].any()
+            continue
+        same = walk.members(row)
+        rewards = walk.rewards(same)
+        units = {one: (groups.rewards[one] - mean(rewards)) / (spread(rewards) + 1e-4) for one in same}
+        np.testing.assert_allclose(
+            found[row], [worth(texts, units, text[: t + 1]) for t in range(len(text))], atol=1e-7
+        )
+
+
+def worth(texts: list[str], units: dict[int, float], beginning: str) -> float:
+    """The mean of what ends here and of what goes on from here."""
+    parts = [(1.0, unit) for one, unit in units.items() if texts[one] == beginning]
+    longer = {texts[one][: len(beginning) + 1] for one in units if texts[one].startswith(beginning)} - {beginning}
+    parts += [(math.exp(0.5 if one[-1] == "a" else 1.5), worth(texts, units, one)) for one in longer]
+    return math.fsum(share * value for share, value in parts) / math.fsum(share for share, _ in parts)
 
 
 @settings(max_examples=60)
