@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 from adjudge import wire
 from adjudge.options import Range
-from adjudge.protocol import Limits, Sample, Score
+from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.sandbox.bubblewrap import SYSTEM_PATH
 from adjudge.sandbox.program import ENDINGS, Program, RunResult
 from adjudge.sandbox.sandbox import sandbox
@@ -103,7 +103,7 @@ class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
 
     def find_in(self, text: str, sample: Sample, gold: LeanTheorem) -> LeanFile | Score:
         """Return the file that Lean is to read."""
-        return answered(text, gold)
+        return answered(text, gold, len(response_text(sample)) - len(text))
 
     def judge(self, file: LeanFile, gold: LeanTheorem) -> Score:
         """Return the verdict on one proof; see `adjudge.verifiers.proofs.lean_source` for the evidence."""
@@ -111,7 +111,7 @@ class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
         if done.ending != "exited":
             return Score.scored(0.0, ENDINGS[done.ending], stage="compile")
         try:
-            return verdict(read_json_lines(done.stdout.decode("utf-8", "replace")), file.key, gold.axioms)
+            return verdict(read_json_lines(done.stdout.decode("utf-8", "replace")), file, gold.axioms)
         except MessageError as error:
             return Score.scored(0.0, "candidate_error", stage="compile", error=str(error))
 

@@ -27,7 +27,7 @@ from adjudge.engines.interface import Fault
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range, check_options
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Sample, Score, response_text
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text, refuse_mistakes
 from adjudge.verifiers.proofs.lean_source import (
@@ -154,11 +154,12 @@ class _Call:
             timeout = error.reason == "engine_timeout" and error.told
             return Score.failed("gold_timeout" if timeout else error.reason, error=str(error))
         text, fault = graded_text(sample, self.scorer.reasoning, self.scorer.truncated)
-        ready = Score.scored(0.0, fault, stage="extract") if fault else answered(text, theorem)
+        start = len(response_text(sample)) - len(text)
+        ready = Score.scored(0.0, fault, stage="extract") if fault else answered(text, theorem, start)
         if isinstance(ready, Score):
             return ready
         try:
-            return verdict(await self._messages(ready), ready.key, theorem.axioms)
+            return verdict(await self._messages(ready), ready, theorem.axioms)
         except _UnreadError as error:
             return await self._broken(gold, ready, theorem.axioms, error)
 
@@ -172,7 +173,7 @@ class _Call:
         except _UnreadError as again:
             return Score.failed(again.reason, error=str(again))
         try:
-            return verdict(await self._messages(ready), ready.key, axioms)
+            return verdict(await self._messages(ready), ready, axioms)
         except _UnreadError as again:
             if again.reason == "engine_overloaded":  # says nothing about this file
                 return Score.failed(again.reason, error=str(again))

@@ -28,6 +28,10 @@ A message is `{"severity": "error", "pos": {"line": 1, "column": 0}, "data": "..
 server in front of it.  Nothing but the two answers to our own `#print axioms` is taken as good news, and their names
 hold a hash that no response can know.
 
+Steps are lines of the proof up to the one with Lean's first error, as DeepSeek-Prover-V1.5 cuts a proof to go on from
+there (`prover/lean/proof.py` at 2c4ba91): an error that says only which goals are left open cuts nothing.  Lines that
+plainly end within something (an open bracket, `by`, `:=`) are one with the next; the code asks Lean where tactics end.
+
 Not covered: statements of more than one declaration.
 """
 
@@ -38,10 +42,10 @@ import json
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from adjudge.protocol import Score
+from adjudge.protocol import Score, StepScore
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs.toolbox import proof_in, shown, theorem_parts
 
@@ -128,11 +132,17 @@ class LeanTheorem:
 
 @dataclass(frozen=True, slots=True)
 class LeanFile:
-    """A source, the hash in the names that are ours, and what of the source the response wrote."""
+    """A source, the hash in the names that are ours, and what of the source the response wrote.
+
+    Attributes:
+        body: the proof as it stands in the response, at the character `start`.
+    """
 
     source: str
     key: str
     own: str = ""
+    body: str = ""
+    start: int = 0
 
 
 def read_lean(reference: Any) -> LeanTheorem:
@@ -160,8 +170,8 @@ def gold_file(theorem: LeanTheorem) -> LeanFile:
     return LeanFile(theorem.pinned(key), key)
 
 
-def lean_file(theorem: LeanTheorem, body: str) -> LeanFile:
-    """Return the file of a response: a whole source, a theorem with its proof, or tactics."""
+def lean_file(theorem: LeanTheorem, body: str, start: int = 0) -> LeanFile:
+    """Return the file of a response: a whole source, a theorem with its proof, or tactics; `start` is its place."""
     key = _key(theorem, body)
     own = said = _without_header(body, theorem.header)
     stated = re.search(rf"\b(?:theorem|lemma|def|abbrev)\s+{re.escape(theorem.name)}(?![\w'.])", without_comments(own))
@@ -172,7 +182,8 @@ def lean_file(theorem: LeanTheorem, body: str) -> LeanFile:
         proof = textwrap.indent(textwrap.dedent(inner).strip("\n"), "  ")
         own = f"theorem {theorem.name} {theorem.rest} :={'' if term else ' by'}\n{proof}"
     check = f"theorem checked_{key} : type_of% @pinned_{key} := @{theorem.name}\n\n#print axioms checked_{key}\n"
-    return LeanFile(f"{theorem.pinned(key)}\nsection s{key}\n\n{own}\n\nend s{key}\n\n{check}", key, said)
+    source = f"{theorem.pinned(key)}\nsection s{key}\n\n{own}\n\nend s{key}\n\n{check}"
+    return LeanFile(source, key, said, body, start)
 
 
 def _without_header(body: str, header: str) -> str:
@@ -205,12 +216,15 @@ def _key(theorem: LeanTheorem, body: str) -> str:
 _LABELS = frozenset({"lean", "lean4", "tactics", "lean3"})
 
 
-def answered(text: str, theorem: LeanTheorem) -> LeanFile | Score:
-    """Return the file that Lean is to read, or the score of a response that it need not see."""
+def answered(text: str, theorem: LeanTheorem, start: int = 0) -> LeanFile | Score:
+    """Return the file that Lean is to read, or the score of a response that it need not see.
+
+    `start` is where the text begins in the response.
+    """
     source = proof_in(text, _LABELS)
     if isinstance(source, Score):
         return source
-    ready = lean_file(theorem, source)
+    ready = lean_file(theorem, source, start + max(0, text.rfind(source)))
     word, reason = forbidden(ready.own, theorem.rest)
     return Score.scored(0.0, reason, stage="rules", forbidden=word) if word else ready
 
@@ -227,10 +241,11 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: how grave, and what."""
+    """One message: how grave, what, and of which line of the file, from 1; None where that is not said."""
 
     severity: str
     text: str
+    line: int | None = None
 
 
 def read_messages(given: Any) -> list[Message]:
@@ -249,7 +264,9 @@ def read_messages(given: Any) -> list[Message]:
         text = one.get("data") if isinstance(one, Mapping) else None
         if severity is None or not isinstance(text, str):
             raise MessageError(f"{one!r:.120} is no message of Lean")
-        read.append(Message(severity, text))
+        place = one.get("pos")
+        line = place.get("line") if isinstance(place, Mapping) else None
+        read.append(Message(severity, text, line if type(line) is int else None))
     return read
 
 
@@ -289,11 +306,47 @@ def gold_fault(messages: Sequence[Message], key: str) -> str:
     return ""
 
 
-def verdict(messages: Sequence[Message], key: str, allowed: Sequence[str]) -> Score:
-    """Return the score of a response whose reference Lean takes.
+_UNFINISHED: Final = re.compile(
+    r"(?:\b(?:by|with|using|from|at|fun|do|then|else)|:=|=>|<;>|<\||[-+*/=,:∧∨→↔≤≥<>∘·])\Z", re.ASCII
+)
+_OPENERS, _CLOSERS = frozenset("([{⟨"), frozenset(")]}⟩")
+
+
+def steps_of(messages: Sequence[Message], file: LeanFile, proved: bool) -> tuple[StepScore, ...]:
+    """Return the lines before Lean's first error, worth 1, and the one with it, worth 0; nothing is known of others."""
+    written = file.source.partition(f"\n\nend s{file.key}")[0].rstrip()
+    lines = file.body.rstrip().split("\n")
+    first = written.count("\n") + 2 - len(lines)  # line of the file at which the proof begins
+    errors = [one for one in messages if one.severity == "error" and not one.text.lstrip().startswith("unsolved goals")]
+    if any(one.line is None for one in errors):
+        return ()
+    error = min((one.line for one in errors if one.line is not None and one.line >= first), default=0)
+    steps, start, end, depth = [], file.start, file.start, 0
+    for number, line in enumerate(lines, first):
+        end += len(line)
+        plain = without_comments(line).strip()
+        depth += sum((letter in _OPENERS) - (letter in _CLOSERS) for letter in plain)
+        whole = depth <= 0 and not (plain == "" or plain.startswith(_CONTEXT) or _UNFINISHED.search(plain))
+        if number == error:
+            steps.append(StepScore(value=0.0, label="error", start=start, end=end))
+            break
+        if whole or (proved and number == first + len(lines) - 1):
+            steps.append(StepScore(value=1.0, label="accepted", start=start, end=end))
+            start, depth = end + 1, 0
+        end += 1
+    return tuple(steps)
+
+
+def verdict(messages: Sequence[Message], file: LeanFile, allowed: Sequence[str]) -> Score:
+    """Return the score of a response whose reference Lean takes, with its steps.
 
     The evidence has "stage": "compile", "axioms" or "proved".
     """
+    score = _outcome(messages, file.key, allowed)
+    return replace(score, steps=steps_of(messages, file, score.value == 1.0))
+
+
+def _outcome(messages: Sequence[Message], key: str, allowed: Sequence[str]) -> Score:
     errors = [one for one in messages if one.severity == "error"]
     if errors:
         return Score.scored(0.0, "candidate_error", stage="compile", error=shown(errors[0].text))

@@ -88,14 +88,16 @@ class Batches:
         kept: list[tuple[Answered, Integers]] = []
         told: list[dict[str, float]] = []
         drawn: list[Answered] = []
-        while len(told) < rounds and len(kept) < config.tasks:
+        room = config.tasks
+        while len(told) < rounds and len(kept) < room:
             groups, own, numbers = self._one(version)
             told.append(numbers)
             drawn += own
             filtered = self._kept(groups)
+            room += sum(bool(copies.any()) for _, copies in filtered[len(own) :])  # tasks that the improver added
             kept += [(group, copies) for group, copies in filtered if copies.any()]
         # Where nothing was kept, nothing is learnt from this step, and the run shows what there was.
-        chosen = kept[: config.tasks] or filtered
+        chosen = kept[:room] or filtered
         whole = _flat([group for group, _ in chosen])
         return Batch(
             rollouts=whole.rollouts,

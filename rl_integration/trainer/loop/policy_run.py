@@ -139,12 +139,8 @@ def train_policy_run(
         return prepared.trained(before, resume=resume, tell=tell)
 
 
-def start_answers(config: RunFile, keep: Callable[[Task], bool] = lambda task: True) -> Iterator[Answered]:
+def start_answers(config: RunFile) -> Iterator[Answered]:
     """Yield the scored answers to each task of a run, as its first step would have them; nothing is learnt.
-
-    Args:
-        config: the run.
-        keep: which tasks are answered.
 
     Raises:
         ValueError: the options, the data, the model or the reward cannot be used.
@@ -152,7 +148,7 @@ def start_answers(config: RunFile, keep: Callable[[Task], bool] = lambda task: T
     read, processes, folder = _tasks(config), Processes.joined(), Path(config.output).expanduser()
     choice: dict[str, Any] = {"texts": (), "folder": folder, "seed": config.seed, "learning": config.learning}
     policy = open_policy(config.model, **choice, processes=processes)
-    kept = [task for task in read.fitting(policy.encode, _max_prompt_tokens(config, policy)).train if keep(task)]
+    kept = read.fitting(policy.encode, _max_prompt_tokens(config, policy)).train
     run, many, size = Run(policy, kept, config, folder), config.rollouts.tasks, config.rollouts.num_generations
     with run.rewards(config.reward) as rewards:
         for start in range(0, len(kept), many):

@@ -226,9 +226,12 @@ class Run:
         )
         self._engine = PolicyEngine(policy, prompts)
         tree = config.rollouts.tree
-        if isinstance(self._writer, Dialogue) and tree is not None and tree.scorer is not None:
+        if isinstance(self._writer, Dialogue) and tree is not None and tree.kind == "scored":
+            turns = config.reward.scorer if tree.scorer is None else tree.scorer
+            if turns is None:
+                raise ValueError("rollouts.tree.scorer is not set, and a server gives the reward; name a scorer")
             with lent(self._engine):
-                self._writer.worth = registry.load(tree.scorer)
+                self._writer.worth = registry.load(turns)
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
                 check_tasks(side)

@@ -63,9 +63,9 @@ class TreeConfig(Options, what="rollouts.tree option"):
         width: most branches of a fork; of "segments".
         forks: tokens or turns at which each of the first answers is forked; not of "segments".
         copies: answers that go on from each of those; not of "segments".
-        scorer: a name or spec, as of a reward, of one whose score has the turns in its steps; of "scored".  With
-            {information_gain: {engine: policy}} answers fork where the right one has become likelier (SIGHT, arXiv
-            2602.11551).
+        scorer: a name or spec, as of a reward, of one whose score has the turns in its steps; of "scored", the run's
+            own reward where none is named.  With {information_gain: {engine: policy}} answers fork where the right one
+            has become likelier (SIGHT, arXiv 2602.11551).
         hints: what answers that go on from a turn read there first, each of the `copies` the next one (SIGHT: to search
             for something else, to think again); not of "segments".
     """
@@ -85,10 +85,9 @@ class TreeConfig(Options, what="rollouts.tree option"):
         super().__post_init__()
         if self.hints and (self.kind == "segments" or not all(hint.strip() for hint in self.hints)):
             raise ValueError(f"rollouts.tree.hints is {self.hints!r}; give texts, and another kind than segments")
-        if (self.kind == "scored") != (self.scorer is not None):
+        if self.kind != "scored" and self.scorer is not None:
             raise ValueError(
-                f"rollouts.tree.kind is {self.kind!r} and scorer {self.scorer!r}; kind: scored wants a scorer of "
-                "turns, and no other kind has one"
+                f"rollouts.tree.kind is {self.kind!r} and scorer {self.scorer!r}; only scored has a scorer of turns"
             )
 
     def check(self, num_generations: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.engines.scripted import Said, ScriptedEngine
 from tests.verifiers.proofs.conftest import need
+from tests.verifiers.proofs.test_lean import answers, kimina, server, told
 
 from adjudge.cli import main
 from adjudge.data_pipelines.steps.config import StepsConfig
@@ -170,3 +171,29 @@ def test_coq_leads_to_a_proof_whose_steps_are_pairs_with_errors(tmp_path: Path) 
     made = [json.loads(line) for line in pairs.read_text().splitlines()]
     assert made
     assert all(one["chosen"] != one["rejected"] for one in made)
+
+
+def test_lean_leads_to_a_proof_line_by_line(tmp_path: Path) -> None:
+    way = ["intro n", "simp only [f]", "omega"]
+
+    def write(prompt: Prompt, draw: int) -> Said:
+        prefix = prefix_of(prompt)
+        seed = hashlib.sha256(f"{prefix}/{draw}".encode()).digest()
+        begun = sum(line.strip() in way for line in prefix.split("\n"))
+        lines = [way[at] if seed[at] % 3 else "bad" for at in range(begun, 3)]
+        return "".join(f"{'by' * (not prefix and not at)}\n  {line}" for at, line in enumerate(lines))
+
+    def judge(source: str) -> dict[str, Any]:
+        bad = [number for number, line in enumerate(source.split("\n"), 1) if line.strip() == "bad"]
+        wrong = [told("error", "unknown tactic", number) for number in bad]
+        return {"response": {"messages": answers(source, of_response=wrong)}}
+
+    engine = ScriptedEngine(write)
+    row = {"prompt": "Prove it.", "reference": "theorem t : ∀ n : Nat, n + 0 = n"}
+    with server(kimina(judge)) as (url, _):
+        report, rows = searched(tmp_path, engine, {"lean_server": {"url": url}}, row, tree_searches=12)
+    begun = {prefix_of(prompt) for prompt in engine.asked}
+    assert {"", "by\n  intro n", "by\n  intro n\n  simp only [f]"} <= begun
+    assert not any("bad" in prefix for prefix in begun)
+    assert "without_steps" not in report.counts
+    assert any(row["outcome"] == 1.0 and row["steps"][-1] == "omega" for row in rows)

@@ -58,6 +58,7 @@ def small(name: str, folder: Path) -> RunFile:
     asked = (
         json.dumps(run["reward"])
         .replace('"engine": "policy"', '"engine": "openai:Model"')
+        .replace('"../models/full"', '"Model"')
         .replace('"passages.jsonl"', json.dumps(str(ROWS / "passages.jsonl")))
     )  # a tiny one says nothing
     run["reward"] = json.loads(asked)

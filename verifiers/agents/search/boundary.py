@@ -30,10 +30,11 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
-from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
 from adjudge.verifiers.agents.search.signals import SearchReference, holds, read_answers
+from adjudge.verifiers.math.verifier import MathVerifier
 
 Gold: TypeAlias = tuple[SearchReference, bool | None]
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star", "search_r1"]
@@ -84,8 +85,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
             calls of others cost what searches do.
         metric: how an answer is compared: "exact_match", or "f1"; with "graded_f1" any F1 above 0 is right, and what is
-            missing to 1 is taken off the value.
-        threshold: the least value of the metric that is right; not with "graded_f1".
+            missing to 1 is taken off the value; with "math" it is right if the scorer `math` says so.
+        threshold: the least value of "f1" that is right.
         max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
@@ -97,7 +98,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     max_searches: Count = 3
     thought: bool = False
     tools: tuple[str, ...] = ()
-    metric: Literal["exact_match", "f1", "graded_f1"] = "exact_match"
+    metric: Literal["exact_match", "f1", "graded_f1", "math"] = "exact_match"
     threshold: Annotated[float, Range(gt=0, le=1)] = 1.0
     max_characters: Count = 200_000
 
@@ -137,7 +138,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
 
         if fault := self._fault(sample, trajectory, None if decides else final, searches):
             if fault == "bad_format" and self.policy == "search_r1":
-                return scored("malformed_right" if self._right(final.text, answers) else "malformed_wrong", fault)
+                right = self._right(final.text, answers)
+                return scored("malformed_right" if right is True else "malformed_wrong", fault)
             return scored("malformed", fault)
         if decides:
             knows, fault = read_decision(trajectory)
@@ -147,6 +149,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
             case = "decision_right" if right else "decision_wrong"
             return scored(case, "" if right else "wrong", knows=knows, direct=direct)
         right = self._right(final.text, answers)
+        if isinstance(right, Score):
+            return right
         case = self._case(right=right, direct=direct, attempted=attempted, answered=answered, tools=len(used))
         if case == "wrong" and self.policy == "search_r1" and _found(searches, answers):
             case = "wrong_found"
@@ -189,7 +193,11 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         """Return the value of a malformed trajectory."""
         return Score.scored(min(0.0, self.table["malformed"]), reason)
 
-    def _right(self, answer: str, gold: SearchReference) -> bool:
+    def _right(self, answer: str, gold: SearchReference) -> bool | Score:
+        """Whether an answer is right; the score of `math`, where that cannot tell."""
+        if self.metric == "math":
+            score = MathVerifier().verify(Sample(prompt="", response=answer, reference=list(gold.answers)))
+            return score if score.value is None else score.value == 1.0
         value = float(gold.is_answer(answer)) if self.metric == "exact_match" else gold.answer_f1(answer)
         return value > 0 if self.metric == "graded_f1" else value >= self.threshold
 
@@ -216,10 +224,13 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         if not isinstance(direct, str):
             return gold, direct
         flags = ("true", "false")  # texts that mean a flag, unless the question asks for one of them
-        if direct.strip().casefold() in flags and not any(self._right(flag, gold) for flag in flags):
+        if direct.strip().casefold() in flags and not any(self._right(flag, gold) is True for flag in flags):
             raise ReferenceFormError(f"direct is the text {direct!r}; give true or false itself")
         told = find_spans(direct, "tag")  # all that was said, where the policy answered in its usual form
-        return gold, self._right(told[0].texts[-1] if told else direct, gold)
+        right = self._right(told[0].texts[-1] if told else direct, gold)
+        if isinstance(right, Score):
+            raise BadReferenceError(f"nobody can tell whether the direct answer {shown(direct)} is right")
+        return gold, right
 
 
 def _found(searches: Sequence[Search], gold: SearchReference) -> bool:

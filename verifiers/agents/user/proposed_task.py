@@ -30,7 +30,6 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.io.passages import Passages
 from adjudge.options import Count, Range, options_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, split_reasoning
-from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.scoring.nested import asked_each, cost_of
@@ -151,7 +150,7 @@ class ProposedTask(TrajectoryNestedScorer):
                 elif shown:
                     scores[at] = None if right >= 0.5 else Score.scored(0.0, "wrong", confirmed=right)
                 else:
-                    scores[at] = Score.scored(1 - right, solved=right, task=shorten(read[at].task))
+                    scores[at] = Score.scored(1 - right, solved=right, task=read[at].task)
         return [replace(score, cost=cost) for score, cost in zip(scores, costs, strict=True) if score is not None]
 
     async def _answered(self, read: Sequence[Proposal], *, shown: bool) -> list[tuple[float | Score, Cost]]:

@@ -22,6 +22,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     RefinementsRule,
 )
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
+from adjudge.rl_integration.trainer.rollouts.curricula.self_play import SelfPlay, SelfPlayRule
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mixture, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
@@ -105,10 +106,10 @@ class CurriculumChoice:
         return rules
 
 
-Improver: TypeAlias = Hints | AdaptiveHints | Refinements | Demonstrations
+Improver: TypeAlias = Hints | AdaptiveHints | Refinements | Demonstrations | SelfPlay
 """Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
 
-ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | DemonstrationsRule
+ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | DemonstrationsRule | SelfPlayRule
 
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
     {
@@ -124,16 +125,17 @@ IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
         "ghpo": HintsRule(),
         "seele": AdaptiveHintsRule(),
         "nurl": HintsRule(column="hint", shares=(1.0,), plain=1, lead="\n\nHint: "),
+        "search_self_play": SelfPlayRule(),
     }
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImproverChoice:
-    """What helps where answers are wrong.
+    """What helps where answers are wrong, or answers what was asked.
 
     Attributes:
-        name: critique_grpo, cog_rethinker, luffy, ghpo, seele or nurl (docs/curricula.md); "" for none.
+        name: critique_grpo, cog_rethinker, luffy, ghpo, seele, nurl, search_self_play (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.rl_integration.trainer.rollouts.scripted_generator import Script, Scr
 from tests.rl_integration.trainer.rollouts.small_tools import Lookup
 
 from adjudge.engines import loading
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Sample, Score, StepScore
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop import run
 from adjudge.rl_integration.trainer.loop.config import RunFile
@@ -397,7 +398,13 @@ class Pays:
     name, fingerprint = "pays", "pays:1"
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        return [Score.scored(float(one.response[0]["content"][-1]) * (one.reference != "1")) for one in samples]  # type: ignore[index]
+        return [self._of(one) for one in samples]
+
+    def _of(self, sample: Sample) -> Score:
+        said = [str(turn["content"]) for turn in sample.response if turn["role"] == "assistant"]  # type: ignore[index]
+        value = max(float(text[-1]) for text in said if text[-1].isdigit()) * (sample.reference != "1")
+        steps = tuple(StepScore(value=float(text[-1].isdigit())) for text in said)
+        return Score(value=value, status="scored", steps=steps)
 
 
 PAYS = Pays()
@@ -428,6 +435,32 @@ def test_the_best_conversation_of_a_task_becomes_a_row_for_each_turn(
         {"prompt": [asked, said, more], "response": "so it is", "value": 3.0},
     ]
     assert {row["prompt"][0]["content"] for row in rows} == {"0?", "2?", "3?", "4?", "5?"}
+
+
+def test_the_best_conversation_may_be_one_that_went_on_from_anothers_best_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two go on from the first turn, which the reward gives most; one of these is paid for what it says next."""
+    drawn: Counter[str] = Counter()
+
+    def say(text: str, copy: int) -> str:
+        drawn[text] += 1
+        if "more" not in text:
+            return f"ask {drawn[text]}<|im_end|>"
+        return f"then {7 if drawn[text] == 3 else 'nothing'}<|im_end|>"
+
+    def opened(policy: Policy, rollouts: RolloutsConfig) -> ScriptedGenerator:
+        return ScriptedGenerator(policy=policy, script=say)
+
+    monkeypatch.setattr(run, "open_generator", opened)
+    config = run_of(tmp_path, {"kind": f"{HERE}:COUNTING", "max_turns": 2}, reward={"scorer": f"{HERE}:PAYS"})
+    file, out = tmp_path / "run.yaml", tmp_path / "talks.jsonl"
+    file.write_text(json.dumps(plain_config(config)), encoding="utf-8")
+    tree = "rollouts.tree={kind: scored, trees: 1, forks: 1, copies: 2}"
+    best_conversations.main(str(file), str(out), "rollouts.num_generations=3", tree, "data.held_out=0")
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [row["response"] for row in rows if row["prompt"][0]["content"] == "0?"] == ["ask 1", "then 7"]
+    assert {row["value"] for row in rows} == {7.0}
 
 
 def test_mistakes_of_a_configuration_are_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from adjudge import score_batch
 from adjudge.verifiers.agents.tools.reference import bfcl_reference
 
 
-def scores(recipe: str, samples: list[dict[str, Any]]) -> Any:
+def scores(recipe: Any, samples: list[dict[str, Any]]) -> Any:
     return score_batch([{"prompt": "p", **sample} for sample in samples], recipe)
 
 
@@ -70,6 +70,14 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
     assert [score.value for score in scores("tool_star", rows)] == pytest.approx(
         [1.1, 2 / 3 + 0.1, 1.0, 2 / 3, 0.0, -1.0, -1.0]
     )
+
+
+def test_tool_star_grades_math_problems_by_mathematics() -> None:
+    texts = [f"<think>Let me see.</think><answer>{answer}</answer>" for answer in (r"\boxed{\frac12}", "0.5", "2", "")]
+    rows = [{"response": text, "reference": "1/2", "extra": {"tool_spans": []}} for text in texts]
+    assert [score.value for score in scores({"tool_star": {"metric": "math"}}, rows)] == [1.0, 1.0, 0.0, -1.0]
+    (unread,) = scores({"tool_star": {"metric": "math"}}, [{**rows[2], "reference": "x + + )"}])
+    assert (unread.status, unread.reason) == ("failed", "gold_unparsable")
 
 
 def test_bfcl_rows_are_judged_without_regard_to_case_and_blanks() -> None:

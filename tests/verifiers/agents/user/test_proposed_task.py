@@ -97,7 +97,11 @@ def test_a_solver_who_searches_reads_what_is_found_and_goes_on(tmp_path: Path) -
     file = tmp_path / "passages.jsonl"
     texts = [{"text": "two and two is four", "title": "sums"}, {"text": "apples grow on trees"}]
     file.write_text("".join(json.dumps(text) + "\n" for text in texts))
-    options = {"n": 2, "search": {"documents": str(file), "count": 1, "numbered": True}, "system": "Say a number."}
+    options: dict[str, Any] = {
+        "n": 2,
+        "search": {"documents": str(file), "count": 1, "numbered": True},
+        "system": "Say a number.",
+    }
 
     def says(index: int, found: str) -> str:
         if "four" in found:

@@ -34,6 +34,20 @@ FULL = [
 # A new policy's answers are three quarters digits, so hardly one is right by these.
 STRICT = {"right_above": 0.9}
 
+
+class Proposing(Digits):
+    """Takes the prompt of every other answer for the task that it proposes."""
+
+    name = "proposing"
+    fingerprint = "proposing:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return [
+            replace(score, evidence={"solved": 0.5, "task": sample.prompt} if len(str(sample.response)) % 2 else {})
+            for sample, score in zip(samples, await super().score(samples), strict=True)
+        ]
+
+
 RUNS: dict[str, dict[str, Any]] = {
     "mopps, dars, rlpr": {
         "curriculum": CurriculumChoice(
@@ -74,6 +88,11 @@ RUNS: dict[str, dict[str, Any]] = {
         "curriculum": CurriculumChoice(names=("rest_grpo",)),
         "improver": ImproverChoice(name="seele", set={"lead": " ", **STRICT}),
     },
+    "zero_variance, search_self_play": {
+        "curriculum": CurriculumChoice(names=("zero_variance",)),
+        "improver": ImproverChoice(name="search_self_play", set={"column": "source"}),
+        "scorer": Proposing(),
+    },
 }
 
 
@@ -102,7 +121,7 @@ def test_a_run_that_was_cut_off_ends_as_one_that_ran_through(tmp_path: Path, nam
     before = [value.detach().clone() for value in whole.policy.model.parameters()]
     expected = whole.train()
     if "improver" in RUNS[name]:
-        counts = ("refinements_joined", "hinted", "demonstrated")
+        counts = ("refinements_joined", "hinted", "demonstrated", "proposed")
         helped = any(line.get(name) for line in expected.history for name in counts)
         assert helped, "some must be helped for this test to say anything"
     assert any(
