@@ -4,7 +4,7 @@
 
 It writes the answers of a step of `adjudge train policy run.yaml` in the folder RUN, with its user and its tools, and
 learns nothing.  Each turn of the policy's is a row, `prompt` what came before it, so `sft.py` learns no word that
-others said.
+others said; nor an answer that a user of the kind `try_again` found wrong.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ def main(file: str, out: str, *settings: str) -> None:
     """Write the rows."""
     lines = []
     with contextlib.chdir(Path(file).parent):
-        for group in start_answers(load_config(RunFile, Path(file).name, settings)):
+        config = load_config(RunFile, Path(file).name, settings)
+        again = config.rollouts.user is not None and config.rollouts.user.kind == "try_again"
+        for group in start_answers(config):
             best, score = max(zip(group.rollouts, group.scores, strict=True), key=lambda one: one[1].value or 0.0)
             prompt = best.task.prompt
             before = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-            for turn in best.turns if (score.value or 0.0) > 0 else ():
-                if turn["role"] == "assistant":
+            users = [at for at, turn in enumerate(best.turns) if turn["role"] == "user"]
+            first = users[-1] if again and users else 0
+            for at, turn in enumerate(best.turns if (score.value or 0.0) > 0 else ()):
+                if turn["role"] == "assistant" and at >= first:
                     row = {"prompt": before, "response": turn["content"], "value": score.value}
                     lines.append(json.dumps(row, ensure_ascii=False) + "\n")
                 before = [*before, turn]

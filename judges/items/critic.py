@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
+from adjudge import wire
 from adjudge.options import Count
 from adjudge.prompts.asking import Answer, Fillable, Reader
 from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
-from adjudge.protocol import Sample, Score, StepScore, response_text
+from adjudge.protocol import Message, Sample, Score, StepScore, content_text, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.reference_fields import shown
@@ -118,7 +119,7 @@ class CriticScorer(ModelScorer):
     """Where a solution goes wrong: `Score.steps` has a verdict on each step, with its place in the response.
 
     The reference is a correct answer or solution, shown to the critic, or none.  `extra["steps"]` may hold the steps as
-    texts; else a step ends at an empty line (`adjudge.responses.steps`).
+    texts; else a step ends at an empty line (`adjudge.responses.steps`), or is a turn.
 
     Attributes:
         ask: "first" asks for the first error, as ProcessBench does; "all" for every wrong step, as CAPO does.
@@ -127,6 +128,8 @@ class CriticScorer(ModelScorer):
             frequent answer.
         value: what the number is: "clean", 1 if no step is wrong, else 0; "share", the share of steps that are not
             wrong; "before", the share of steps before the first wrong one.  The last two can be padded with idle steps.
+        split: "blank_line", or "turn": a chat's steps are the assistant's turns, and the critic sees what each called
+            and heard; a turn without words belongs to the one before.  It wants `reasoning: keep`.
         max_steps: most steps; the last one holds the rest.
         template: the prompt, as a name or a file; "" for the critic's own.
     """
@@ -140,8 +143,14 @@ class CriticScorer(ModelScorer):
     critiques: Count = 1
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
+    split: Literal["blank_line", "turn"] = "blank_line"
     max_steps: Count = 100
     template: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.split == "turn" and self.reasoning == "strip":
+            raise ValueError(f"{self.name} option split='turn' reads turns as they are; set reasoning to keep")
 
     def templates(self) -> tuple[Template, ...]:
         """Return the prompt that is used with these options."""
@@ -176,6 +185,8 @@ class CriticScorer(ModelScorer):
 
     def _steps(self, case: Case) -> tuple[Step, ...] | None:
         given = case.sample.extra.get("steps")
+        if given is None and self.split == "turn" and not isinstance(case.sample.response, str):
+            given = [said for said, _ in _turns(case.sample.response)]
         return split_steps(case.response, most=self.max_steps) if given is None else given_steps(case.response, given)
 
     async def _judged(self, solutions: Sequence[Solution]) -> list[Score]:
@@ -184,10 +195,13 @@ class CriticScorer(ModelScorer):
         def prompt(solution: Solution) -> Rendered:
             # made of the response and not of `steps`: the base asks with a short response what made a prompt too long
             steps = self._steps(solution) or split_steps(solution.response)
+            turns = (
+                () if self.split != "turn" or isinstance(solution.sample.response, str) else solution.sample.response
+            )
             values: Mapping[str, Any] = {
                 "question": solution.sample.prompt,
                 "reference": solution.sample.reference,
-                "steps": _listed(steps),
+                "steps": _listed(steps, [heard for _, heard in _turns(turns)]),
                 "request": _REQUESTS[self.ask],
             }
             return self.filled(template, values)
@@ -233,12 +247,31 @@ class CriticScorer(ModelScorer):
         return before / len(degrees)
 
 
-def _listed(steps: Sequence[Step]) -> str:
-    """The steps with their numbers at the start of a line, and all else indented, so that no step can make another."""
+def _turns(response: Sequence[Message]) -> list[tuple[str, list[str]]]:
+    """Each turn of the assistant that says something, and what it called and heard before the next one."""
+    turns: list[tuple[str, list[str]]] = []
+    for turn in response:
+        text, said = content_text(turn.get("content")), turn.get("role") == "assistant"
+        if said and split_steps(text, "whole"):
+            turns.append((text, []))
+        elif turns and not said:
+            turns[-1][1].append(f"{turn.get('role')}: {text}")
+        if turns and said:
+            turns[-1][1].extend(f"call: {wire.dumps(call)}" for call in turn.get("tool_calls") or ())
+    return turns
+
+
+def _listed(steps: Sequence[Step], heard: Sequence[Sequence[str]] = ()) -> str:
+    """The steps with their numbers at the start of a line, and all else indented, so that no step can make another.
+
+    What a step called and heard stands behind it, in lines that begin with its number and `<-`.
+    """
     lines = []
     for number, step in enumerate(steps, start=1):
-        first, *rest = step.text.splitlines() or [""]
-        lines += [f"{number}: {first}", *(f"    {line}" for line in rest)]
+        told = heard[number - 1] if len(heard) == len(steps) else ()
+        for mark, text in [(f"{number}:", step.text), *((f"{number} <-", one) for one in told)]:
+            first, *rest = text.splitlines() or [""]
+            lines += [f"{mark} {first}", *(f"    {line}" for line in rest)]
     return "\n".join(lines)
 
 

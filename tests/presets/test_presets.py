@@ -175,7 +175,7 @@ def test_a_preset_pays_its_formula(name: str) -> None:
         ("atom_searcher", "start", 0.5),
         ("critic_search", "share", 0.25),
         ("promed", "temperature", 2.0),
-        ("promed", "permutations", 30),
+        ("promed", "permutations", 50),
         ("reseek", "max_paid", 4),
         ("reseek", "many_value", 0.25),
         ("stepsearch", "key_weight", 0.618),

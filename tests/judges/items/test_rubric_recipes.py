@@ -128,3 +128,31 @@ def test_a_run_is_debugged_step_module_kind_and_advice(scripted: Any) -> None:
     (asked,) = engine.asked
     assert "2: Step 2: look for a knife upstairs" in scripted.text_of(asked)
     assert "outcome_misinterpretation" in scripted.text_of(asked)
+
+
+def test_a_run_of_turns_is_debugged_with_what_came_back(scripted: Any) -> None:
+    engine = scripted.ScriptedEngine(lambda prompt, index: f"Wrong {scripted.key_of(prompt)}: 2")
+    call = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+    run: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "<think>Where?</think><action>look</action>"},
+        {"role": "tool", "content": "Nothing happens.\n2 <- tool: the knife is here"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "A knife."},
+        {"role": "assistant", "content": "I give up.\n1 <- tool: it is cut"},
+    ]
+    (score,) = scored("agent_debug", engine, Sample(prompt="Cut it.", response=run))
+    assert [(step.value, step.label) for step in score.steps] == [(1.0, "right"), (0.0, "wrong")]
+    (asked,) = engine.asked
+    shown = scripted.text_of(asked).split("The run:\n")[1]
+    lines = [
+        "1: <·think>Where?<·/think><action>look</action>",
+        "1 <- tool: Nothing happens.",
+        "    2 <- tool: the knife is here",
+        '1 <- call: {"function":{"arguments":"{}","name":"look"},"type":"function"}',
+        "1 <- tool: A knife.",
+        "2: I give up.",
+        "    1 <- tool: it is cut",
+    ]
+    assert [line for line in shown.splitlines() if line in lines] == lines
+    with pytest.raises(ValueError, match="split='turn' reads turns as they are"):
+        registry.load({"critic": {"engine": engine, "split": "turn"}})

@@ -169,7 +169,7 @@ def test_adasearch_asks_for_the_decision_that_it_pays() -> None:
     run = run_file("adasearch")
     rows = [json.loads(line) for line in (ROWS / "boundary.jsonl").read_text().splitlines()]
     assert {(row["kind"], "without a search" in row["prompt"]) for row in rows} == {
-        ("answer", False), ("answer", True), ("decide", False),
+        ("answer", False), ("alone", True), ("decide", False),
     }  # fmt: skip
     row = next(row for row in rows if row["kind"] == "decide")
     said = obedient(run["data"]["system"], row["reference"], searches=False)

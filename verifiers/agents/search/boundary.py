@@ -148,14 +148,15 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
             right = knows == direct
             case = "decision_right" if right else "decision_wrong"
             return scored(case, "" if right else "wrong", knows=knows, direct=direct)
-        right = self._right(final.text, answers)
+        answer = self._answer(final)
+        right = self._right(answer, answers)
         if isinstance(right, Score):
             return right
         case = self._case(right=right, direct=direct, attempted=attempted, answered=answered, tools=len(used))
         if case == "wrong" and self.policy == "search_r1" and _found(searches, answers):
             case = "wrong_found"
-        short = 1.0 - answers.answer_f1(final.text) if right and self.metric == "graded_f1" else 0.0
-        return scored(case, "" if right else "wrong", short=short, answer=shorten(final.text))
+        short = 1.0 - answers.answer_f1(answer) if right and self.metric == "graded_f1" else 0.0
+        return scored(case, "" if right else "wrong", short=short, answer=shorten(answer))
 
     def _fault(
         self, sample: Sample, trajectory: Trajectory, final: FinalAnswer | None, searches: Sequence[Search]
@@ -192,6 +193,11 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the value of a malformed trajectory."""
         return Score.scored(min(0.0, self.table["malformed"]), reason)
+
+    def _answer(self, final: FinalAnswer) -> str:
+        """What is compared: with "tool_star" what the answer's last box holds, if it has one."""
+        boxes = find_spans(final.text, "boxed") if self.policy == "tool_star" else []
+        return boxes[0].texts[-1] if boxes else final.text
 
     def _right(self, answer: str, gold: SearchReference) -> bool | Score:
         """Whether an answer is right; the score of `math`, where that cannot tell."""

@@ -1,7 +1,6 @@
 """ProMed's reward for asking: a question is worth the facts that its reply makes known, by their Shapley values.
 
-    question: 2 * (weights of new facts) + 1 * outcome, within [0, 3]      answer: 3 * outcome + 1 * form
-    value   : 2 * (weights of all facts that paid) + 3 * outcome + 1 * form
+    question: (weights of new facts) * (2 + outcome)      answer: 3 * outcome + 1 * form      value: the sum of these
 
 Without an outcome the gains are alone: a question is worth the weights of its new facts, and the value is their sum.
 Only what a user or a tool said makes facts known; what the agent writes, or quotes, does not.  A fact becomes known and
@@ -11,21 +10,22 @@ What a fact is worth, where sets of facts have a value v, is its Shapley value:
 
     phi_i = mean over all orders of the facts of  v(those before i, and i) - v(those before i)
 
-The reference has phi; else v is how likely a model finds the right answer when it is told these facts.  Up to 10 facts
+The reference has phi; else v is the mean log-probability that a model gives the right answer's tokens when it is told
+these facts.  Up to 10 facts
 all 2^n sets are valued and phi is exact; beyond, the mean is over seeded random orders.  Nothing of the response is
 shown to the model, so one measurement serves all responses to a case; within a call it is made once.  For training,
 measure each case once and keep the result: `{"shapley": Score.evidence["shapley"]}` in the reference.
 
 | weights | w_i |
 |---|---|
-| `softmax` | exp(phi_i / T) / sum of those, T = 2; they differ little where values are probabilities |
+| `softmax` | exp(phi_i / T) / sum of those, T = 2 |
 | `share` | the positive part of phi_i over the sum of those; 0 where no fact helps |
 | `none` | the positive part of phi_i |
 
-Source: ProMed (README of hxxding/ProMed): alpha 2, beta 1, gamma 3, form 1, the caps.  The softmax with temperature 2
-and the 30 orders are a re-implementation's.  Ours: a reply pays for 3 facts at most, so that asking everything at once
-is worth less than asking; a question that brings nothing new gets nothing of the outcome; and the value of a
-trajectory, which leaves out beta, since every further question would be paid by it.
+Source: ProMed (huangbaixiang100/ProMed at aa62c4e, `doctor_reward.py` and `train_with_shapley.sh`): alpha 2, beta 1,
+gamma 3, form 1, temperature 2, 50 orders at most, which there end early where nothing changes any more.  There a model
+is asked whether the doctor's own turn tells a fact, each time anew; and what begins with `question:` has a form, too.
+Ours: a reply pays for 3 facts at most, so that asking everything at once is worth less than asking.
 
 Not covered: the model that plays the patient, splitting a case into facts, and models without a chat template.
 """
@@ -45,7 +45,6 @@ from adjudge.engines.loading import engine_of
 from adjudge.options import Count, Range
 from adjudge.prompts.template import Rendered, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
-from adjudge.responses.aggregate import pooled
 from adjudge.responses.phrases import affirmed_in, plain
 from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, Turn
@@ -57,7 +56,6 @@ from adjudge.verifiers.agents.search.signals import prompt_text
 
 _KEYS = ("facts", "answer", "shapley")
 _MAX_FACTS = 64
-_MAX_QUESTION = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,9 +262,9 @@ def _of_case(
     for chosen, one in rows.items():
         if isinstance(one, Fault):
             return one
-        if not one.logprobs or any(map(math.isnan, one.logprobs)):
+        if not one.logprobs or not all(map(math.isfinite, one.logprobs)):
             return Fault(reason="engine_error", detail="the model gave no log-probabilities of the answer")
-        values[chosen] = pooled(one.logprobs, "prod")
+        values[chosen] = math.fsum(one.logprobs) / len(one.logprobs)
         cost += one.cost
     return Measured(shapley=tuple(shapley(len(case.facts), values, orders)), cost=cost)
 
@@ -296,7 +294,7 @@ class FactGainScorer(TrajectoryNestedScorer):
     text or `{"text": .., "keys": [phrases]}`; the outcome gets the answer.
 
     Attributes:
-        engine: a model whose probability of the answer values facts where the reference does not; or none.
+        engine: a model whose log-probability of the answer values facts where the reference does not; or none.
         permutations, seed: how many random orders of more than 10 facts, and of which seed.
         normalize: "softmax" with `temperature`, "share" or "none"; see the module.
         temperature: of the softmax.
@@ -304,18 +302,17 @@ class FactGainScorer(TrajectoryNestedScorer):
         threshold: the checker's least value that makes a fact known.
         max_facts: most facts that one reply pays for; 0 for all.
         outcome: a scorer of the whole response beside the answer; None for the gains alone.
-        gain_weight, answer_weight: alpha, and gamma, the outcome's weight on the answer.
+        gain_weight, answer_weight: alpha, beside which the outcome is beta; and gamma, the outcome's on the answer.
         form_weight: what one answer at the end, with no forged reply, is worth.
-        idle: what of the outcome a question gets that brings nothing new: "zero", or "pay" as published.
         max_turns, max_characters: more turns, or more characters of the agent, score 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "fact_gain"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     inner: ClassVar[tuple[str, ...]] = ("checker", "outcome")
 
     engine: Any = None
-    permutations: Count = 30
+    permutations: Count = 50
     seed: Annotated[int, Range(ge=0)] = 0
     normalize: Normalize = "softmax"
     temperature: Annotated[float, Range(ge=1e-6, le=LARGEST)] = 2.0
@@ -326,7 +323,6 @@ class FactGainScorer(TrajectoryNestedScorer):
     gain_weight: Weight = 2.0
     answer_weight: Weight = 3.0
     form_weight: Weight = 1.0
-    idle: Literal["zero", "pay"] = "zero"
     max_turns: Count = 64
     max_characters: Count = 200_000
 
@@ -423,8 +419,8 @@ class FactGainScorer(TrajectoryNestedScorer):
         }
         value = math.fsum(gains)
         if outcome is not None:
-            value = self.gain_weight * value + self.answer_weight * (outcome.value or 0.0)
-            value += self.form_weight * work.formed
+            right = outcome.value or 0.0
+            value = value * (self.gain_weight + right) + self.answer_weight * right + self.form_weight * work.formed
         return Score(
             value=value,
             reason="" if outcome is None else outcome.reason,
@@ -446,6 +442,5 @@ class FactGainScorer(TrajectoryNestedScorer):
                     continue
                 value, label = self.answer_weight * right + self.form_weight * work.formed, "answer"
             elif outcome is not None:
-                shared = right if gain or self.idle == "pay" else 0.0
-                value = min(max(self.gain_weight * gain + shared, 0.0), _MAX_QUESTION)
+                value = gain * (self.gain_weight + right)
             yield StepScore(value=value, label=label, start=turn.start, end=turn.end)

@@ -80,4 +80,5 @@ class ByKind:
         return self.scorers[kind]
 
     def _unknown(self, kind: Any) -> str:
-        return f'extra["kind"] is {kind!r}, and there are scorers for {", ".join(self.scorers)}'
+        told = "; name the column (label: --extra-column kind, a run: data.extra)" if kind is None else ""
+        return f'extra["kind"] is {kind!r}, and there are scorers for {", ".join(self.scorers)}{told}'

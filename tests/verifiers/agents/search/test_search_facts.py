@@ -159,21 +159,15 @@ class Right:
         return [Score.scored(float(one.reference in response_text(one))) for one in samples]
 
 
-@pytest.mark.parametrize(("idle", "second"), [("zero", 0.0), ("pay", 1.0)])
-def test_steps_and_value_with_an_outcome_by_hand(idle: Any, second: float) -> None:
+def test_steps_and_value_with_an_outcome_by_hand() -> None:
     texts = ("A fever?", "A fever.", "Tired?", "Yes.", "Abroad?", "Kenya.", "<answer>malaria</answer>")
-    score = gain(*texts, outcome=Right(), idle=idle)
+    score = gain(*texts, outcome=Right())
     # alpha 2, beta 1, gamma 3, form 1
-    assert [step.value for step in score.steps] == pytest.approx([2 * 0.3 + 1, second, 2 * 0.5 + 1, 3 + 1])
+    assert [step.value for step in score.steps] == pytest.approx([(2 + 1) * 0.3, 0.0, (2 + 1) * 0.5, 3 + 1])
     assert [step.label for step in score.steps] == ["gain", "idle", "gain", "answer"]
-    assert score.value == pytest.approx(2 * 0.8 + 3 + 1)
-    wrong = gain(*texts[:-1], "<answer>flu</answer>", outcome=Right(), idle=idle)
+    assert score.value == pytest.approx((2 + 1) * 0.8 + 3 + 1)
+    wrong = gain(*texts[:-1], "<answer>flu</answer>", outcome=Right())
     assert [step.value for step in wrong.steps] == pytest.approx([0.6, 0.0, 1.0, 1.0])
-
-
-def test_a_question_is_capped() -> None:
-    score = gain("A fever?", "A fever.", "<answer>malaria</answer>", outcome=Right(), gain_weight=100.0)
-    assert score.steps[0].value == 3.0
 
 
 def test_a_question_that_got_a_blank_reply_is_no_answer() -> None:
@@ -197,7 +191,7 @@ def test_a_response_that_was_cut_off_loses_its_form_and_no_fact() -> None:
     sample = Sample(prompt="p", response=texts, reference=reference, finish_reason="length")
     checker = TokenF1Verifier(where="response")  # which gives 0 to what was cut off
     (score,) = run(FactGainScorer(checker=checker, threshold=1.0, outcome=Right(), **SHARES), sample)
-    assert (score.evidence["gain"], score.value) == (1.0, 2 * 1.0 + 3 * 1.0 + 0.0)
+    assert (score.evidence["gain"], score.value) == (1.0, (2 + 1) * 1.0 + 3 * 1.0 + 0.0)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +234,7 @@ def test_a_checker_may_say_what_is_known() -> None:
 
 
 class Doctor(scripted.ScriptedEngine):
-    """A model that finds the answer with probability 0.1, and 0.4 more for each of two facts it is told."""
+    """The answer's tokens have a mean log-probability of -0.9, and 0.4 more for each of two facts it is told."""
 
     def __init__(self, fails: str = "(never)") -> None:
         super().__init__()
@@ -253,8 +247,8 @@ class Doctor(scripted.ScriptedEngine):
     def _of(self, facts: str, text: str) -> TextLogprobs | Fault:
         if self.fails in facts:
             return scripted.fault("engine_timeout")
-        chance = 0.1 + 0.4 * ("fever" in facts) + 0.4 * ("Kenya" in facts)
-        return TextLogprobs(tokens=(text, "."), logprobs=(math.log(chance), 0.0), cost=Cost(prompt_tokens=1))
+        mean = -0.9 + 0.4 * ("fever" in facts) + 0.4 * ("Kenya" in facts)
+        return TextLogprobs(tokens=(text, "."), logprobs=(2 * mean, 0.0), cost=Cost(prompt_tokens=1))
 
 
 def test_a_model_measures_what_facts_are_worth_once_for_all_responses() -> None:
@@ -271,7 +265,7 @@ def test_a_model_measures_what_facts_are_worth_once_for_all_responses() -> None:
     assert [score.cost.prompt_tokens for score in scores] == [8, 0, 0]
 
 
-@pytest.mark.parametrize("logprobs", [(), (math.nan, 0.0)])
+@pytest.mark.parametrize("logprobs", [(), (math.nan, 0.0), (-math.inf, 0.0)])
 def test_probabilities_that_are_none_leave_no_number(logprobs: tuple[float, ...]) -> None:
     class Silent(Doctor):
         def _of(self, facts: str, text: str) -> TextLogprobs | Fault:

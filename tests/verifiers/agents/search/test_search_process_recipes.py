@@ -37,8 +37,11 @@ def test_ikea_sem_and_adasearch() -> None:
         (decides, "Paris", {"kind": "decide", "direct": True}),
         (decides, "Paris", {"kind": "decide", "direct": False}),
         (asked, "Paris", {"kind": "answer"}),
+        (asked, "Paris", {"kind": "alone"}),
+        (bare, "Paris", {"kind": "alone"}),
+        (bare, "Rome", {"kind": "alone"}),
     ]
-    assert values("adasearch", *rows) == [1.0, 0.0, 1.0]
+    assert values("adasearch", *rows) == [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
 
 
 def test_o2_searcher() -> None:

@@ -55,6 +55,7 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
     for parts in (
         [think, search, found, python, computed, "<answer>Paris</answer>"],
         [think, search, found, python, computed, "<answer>Paris, France</answer>"],
+        [think, search, found, python, computed, r"<answer>The final answer is \[ \boxed{Paris} \]</answer>"],
         [think, search, found, "<answer>Paris</answer>"],
         [think, search, found, "<answer>Paris, France</answer>"],
         [think, search, python, computed, "<answer>Rome</answer>"],
@@ -68,7 +69,7 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
             text += part
         rows.append({"response": text, "reference": "Paris", "extra": {"tool_spans": spans}})
     assert [score.value for score in scores("tool_star", rows)] == pytest.approx(
-        [1.1, 2 / 3 + 0.1, 1.0, 2 / 3, 0.0, -1.0, -1.0]
+        [1.1, 2 / 3 + 0.1, 1.1, 1.0, 2 / 3, 0.0, -1.0, -1.0]
     )
 
 
