@@ -12,7 +12,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 # Tests start thousands of Python processes; where compiled modules are not kept, each of them compiles the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lesson test test-full check lint mypy pyright format clean links tools frameworks gpu gpu-bundle
+.PHONY: help demo lesson test test-full check lint mypy pyright format docs clean links tools frameworks gpu gpu-bundle
 
 help:
 	@echo 'make demo     install the core into .venv and score ten small answers'
@@ -23,6 +23,7 @@ help:
 	@echo 'make gpu-bundle  fetch what `make gpu` needs where there is no network, to be copied there with the sources'
 	@echo 'make check    the lint and type checks of `make test` alone'
 	@echo 'make format   rewrite the sources in the house style'
+	@echo 'make docs     build the documentation into build/site; a dead link is an error'
 	@echo 'make clean    remove .venv and what the tools left behind'
 
 demo: $(VENV)/.core
@@ -72,6 +73,11 @@ mypy pyright: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# What warns of the successor of MkDocs Material is told to be quiet; a warning of ours is an error.
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'The site is in build/site; to read and search it: $(BIN)/python -m http.server --directory build/site 8000'
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
