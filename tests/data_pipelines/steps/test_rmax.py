@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.engines.scripted import Said, ScriptedEngine
 from tests.verifiers.proofs.conftest import need
-from tests.verifiers.proofs.test_lean import answers, kimina, server, told
+from tests.verifiers.proofs.lean_answers import answers, kimina, server, told
 
 from adjudge.cli import main
 from adjudge.data_pipelines.steps.config import StepsConfig

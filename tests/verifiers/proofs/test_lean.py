@@ -6,20 +6,15 @@ and Kimina Lean Server give them.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import re
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.verifiers.proofs.lean_answers import REFERENCE, answers, asked, honest, kimina, server, told
 
 from adjudge import check_scorer
 from adjudge.protocol import Sample, Score
@@ -46,7 +41,6 @@ from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS
 
 ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
 CASES = list(cases_in(ATTACKS, "lean"))
-REFERENCE = {"header": "import Init\nopen Nat", "statement": "theorem t (n : Nat) : n + 0 = n := by sorry"}
 GOOD = "by\n  rfl"
 PIECES = ["--", "/-", "-/", "\n", '"', "sorry", " ", "«", "'", "#", "open", " in ", "set_option ", "@[", "é", "/--/"]
 
@@ -197,25 +191,6 @@ def test_a_reference_that_is_none_is_refused(reference: Any, mistake: bool) -> N
     assert caught.value.mistake is mistake
 
 
-def told(severity: str, text: str, line: int = 1) -> dict[str, Any]:
-    end = {"line": line, "column": 9}
-    return {"severity": severity, "pos": {"line": line, "column": 0}, "endPos": end, "data": text}
-
-
-def answers(source: str, *, of_response: list[dict[str, Any]] | None = None, axioms: str = "[propext]") -> list[Any]:
-    """What Lean says of a file of ours: of the pinned statement, of the response, and of the check."""
-    (key,) = set(re.findall(r"#print axioms pinned_(\w+)", source))
-    said = [
-        told("warning", "declaration uses 'sorry'"),
-        told("info", f"'pinned_{key}' depends on axioms: [sorryAx]"),
-        *(of_response or []),
-    ]
-    if f"checked_{key}" in source:
-        on = f"depends on axioms: {axioms}" if axioms else "does not depend on any axioms"
-        said.append(told("info", f"'checked_{key}' {on}"))
-    return said
-
-
 GOLD = gold_file(read_lean(REFERENCE))
 FILE = lean_file(read_lean(REFERENCE), GOOD)
 
@@ -256,70 +231,6 @@ def test_an_error_anywhere_is_a_zero(of_response: list[dict[str, Any]]) -> None:
     assert (found.value, found.reason) == (0.0, "candidate_error")
 
 
-MANY = """by
-  have h : 1 = 1 := by
-    rfl
-  rw [Nat.add_comm,
-    Nat.zero_add]
-  -- so much for that
-  exact rfl"""
-TOP = "import Init\nopen Nat\n\n"
-WHOLE = f"theorem t (n : Nat) :\n    n + 0 = n := {MANY}"
-
-
-@pytest.mark.parametrize(
-    ("response", "before"),
-    [
-        (MANY, ""),
-        (MANY[3:], ""),
-        (WHOLE, WHOLE.removesuffix(MANY)),
-        (f"Thus:\n```lean\n{WHOLE}\n\n```\n", WHOLE.removesuffix(MANY)),
-        (f"<think>{WHOLE}</think>{TOP}{WHOLE}  \n", f"{TOP}{WHOLE.removesuffix(MANY)}"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("wrong", "accepted"),
-    [
-        ("rfl", 0),
-        ("rw", 1),
-        ("Nat.zero_add", 1),
-        ("exact", 2),
-        ("", 3),
-    ],
-)
-def test_steps_are_lines_up_to_the_first_error(response: str, before: str, wrong: str, accepted: int) -> None:
-    pieces = [
-        "  have h : 1 = 1 := by\n    rfl",
-        "  rw [Nat.add_comm,\n    Nat.zero_add]",
-        "  -- so much for that\n  exact rfl",
-    ]
-    pieces[0] = f"{before}by\n{pieces[0]}" if "by\n  have" in response else pieces[0]
-
-    def judge(source: str) -> dict[str, Any]:
-        said = [told("error", "unsolved goals\n⊢ False", 1)]
-        if wrong and "checked_" in source:
-            at = max(number for number, line in enumerate(source.split("\n"), 1) if line.strip().startswith(wrong))
-            said = [told("error", "linarith failed", at), told("error", "linarith failed", at + 1)]
-        return {"response": {"messages": answers(source, of_response=said if "checked_" in source else [])}}
-
-    with server(kimina(judge)) as (url, _):
-        (score,) = asked(url, response)
-    assert (score.value, score.reason) == (0.0, "candidate_error")
-    said = [response[step.start : step.end] for step in score.steps]
-    assert [step.value for step in score.steps] == [1.0] * accepted + [0.0] * bool(wrong)
-    assert said[:accepted] == pieces[:accepted]
-    if wrong:
-        assert pieces[accepted].startswith(said[-1])
-        assert wrong in said[-1]
-
-
-def test_every_line_of_a_proof_is_a_step_and_the_last_whatever_it_ends_with() -> None:
-    with server(kimina(honest)) as (url, _):
-        (right,) = asked(url, "by\n  show (n + 0 = n) -- (\n  exact rfl |> (")
-    assert [step.value for step in right.steps] == [1.0, 1.0]
-    assert judged([*answers(FILE.source), {"severity": "error", "data": "of no place"}]).steps == ()
-
-
 def test_without_our_own_answer_nothing_passes() -> None:
     assert judged(answers(FILE.source)[:-1]).value == 0.0
     assert judged([told("info", "'checked_0' does not depend on any axioms")]).value == 0.0
@@ -344,63 +255,6 @@ def test_a_gold_passes_only_with_its_own_answer() -> None:
     assert gold_fault(read_json_lines(json.dumps(answers(GOLD.source)[1])), GOLD.key) == ""
     assert "nothing" in gold_fault([], GOLD.key)
     assert "refuses" in gold_fault(read_json_lines(json.dumps(told("error", "unknown identifier"))), GOLD.key)
-
-
-Reply = Callable[[str, dict[str, Any]], tuple[int, Any]]
-
-
-@contextmanager
-def server(reply: Reply) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A server that answers as recorded; yields its address, and what it was sent."""
-    seen: list[dict[str, Any]] = []
-
-    class Recorded(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            seen.append({"path": self.path, "key": self.headers.get("Authorization"), **body})
-            status, answer = reply(self.path, body)
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorded) as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{made.server_port}", seen
-        finally:
-            made.shutdown()
-            thread.join()
-
-
-def kimina(judge: Callable[[str], dict[str, Any]]) -> Reply:
-    """Kimina's two shapes around what a judge says of a file."""
-
-    def reply(path: str, body: dict[str, Any]) -> tuple[int, Any]:
-        if path == "/api/check":
-            (one,) = body["snippets"]
-            return 200, {"results": [{"id": one["id"], "time": 0.1, **judge(one["code"])}]}
-        (one,) = body["codes"]
-        return 200, {"results": [{"custom_id": one["custom_id"], **judge(one["proof"])}]}
-
-    return reply
-
-
-def honest(source: str) -> dict[str, Any]:
-    wrong = [told("error", "unsolved goals", 12)] if "wrong" in source else None
-    return {"response": {"env": 1, "messages": answers(source, of_response=wrong), "sorries": []}}
-
-
-def asked(url: str, *responses: str, **options: Any) -> list[Score]:
-    samples = [Sample(prompt="", response=one, reference=REFERENCE) for one in responses]
-    settings: dict[str, Any] = {"seconds": 5, "attempts": 1, **options}
-    return asyncio.run(LeanServerScorer(url=url, **settings).score(samples))
 
 
 @pytest.mark.parametrize("api", ["check", "verify"])
