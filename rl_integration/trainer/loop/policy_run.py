@@ -149,7 +149,8 @@ def start_answers(config: RunFile) -> Iterator[Answered]:
     choice: dict[str, Any] = {"texts": (), "folder": folder, "seed": config.seed, "learning": config.learning}
     policy = open_policy(config.model, **choice, processes=processes)
     kept = read.fitting(policy.encode, _max_prompt_tokens(config, policy)).train
-    run, many, size = Run(policy, kept, config, folder), config.rollouts.tasks, config.rollouts.num_generations
+    run = Run(policy, kept, config, folder, reference=policy)  # from which nothing differs, as nothing is learnt
+    many, size = config.rollouts.tasks, config.rollouts.num_generations
     with run.rewards(config.reward) as rewards:
         for start in range(0, len(kept), many):
             rollouts, scores = run.answers(kept[start : start + many], rewards)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from adjudge.cli import main
 from adjudge.cli.recipes import recipes
 from adjudge.data_pipelines.answers import sampling
-from adjudge.engines import loading
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.scoring import registry
@@ -353,41 +351,6 @@ def test_a_long_and_a_short_model_are_merged_into_their_mean(tmp_path: Path) -> 
     assert any(not torch.equal(both[0][name], both[1][name]) for name in mean)
     first, again = (AutoTokenizer.from_pretrained(home)("a b").input_ids for home in (homes[0], "merged"))
     assert first == again
-
-
-def test_an_agent_tries_again_with_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three rounds: a run that failed is tried again with its advice, and what then succeeds is not."""
-    advice = "It forgot.\nmemory\nmemory_retrieval_failure\nGo to the kitchen."
-
-    def say(prompt: Prompt, index: int) -> str:
-        if steps := field_of(prompt, "steps"):
-            return f"{advice}\nWrong {key_of(prompt)}: {2 if 'stairs' in steps else 'none'}"
-        return "Kitchen.\n\nCut it." if "downstairs" in field_of(prompt, "response") else "Go.\n\nLook downstairs."
-
-    engine = ScriptedEngine(say)
-    monkeypatch.setattr(loading._shelf, "engine", lambda kind, config: engine)
-    runs = [("Cut the bread.", "Go.\n\nLook upstairs.\n\nGive up."), ("Sit.", "Sit down.")]
-    rows = [{"prompt": prompt, "response": response} for prompt, response in runs]
-    Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    label, keep, sample = (shlex.split(step, comments=True)[1:] for step in recipes()["agent_debug"]["steps"])
-    label = [word.replace("ENGINE", "'openai:judge'") for word in label]
-    for command in (label, keep, sample):
-        assert main.main([word.replace("AGENT", "openai:agent") for word in command]) == 0
-    for _ in range(2):
-        Path("again.jsonl").rename("runs.jsonl")
-        for command in (label, keep, sample):
-            assert main.main([*(word.replace("AGENT", "openai:agent") for word in command), "--overwrite"]) == 0
-    tries = [
-        (field_of(one, "question"), field_of(one, "response")) for one in engine.asked if field_of(one, "response")
-    ]
-    assert tries == [runs[0], ("Cut the bread.", "Go.\n\nLook downstairs.")]
-    (asked, _) = [one for one in engine.asked if field_of(one, "response")]
-    told = re.search(r"\[begin evidence\.text (\w+)\]\n(.*)\n\[end evidence\.text \1\]", text_of(asked), re.DOTALL)
-    assert told is not None
-    assert told[2].startswith(advice)
-    assert told[2].endswith(": 2"), "the step"
-    assert lines("failed.jsonl") == []
-    assert [row["input"]["response"] for row in lines("debugged.jsonl")] == ["Kitchen.\n\nCut it."]
 
 
 class Stated:

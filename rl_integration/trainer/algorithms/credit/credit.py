@@ -452,7 +452,7 @@ CREDITS: Mapping[str, Credit] = MappingProxyType(
         # Beginnings that answers share.
         "tempo": Credit(rule=TreeCredit(how="tempo")),
         "tree_gains": Credit(rule=TreeCredit(how="gains", nodes="turns")),
-        "at2po": Credit(rule=TreeCredit(how="values", nodes="turns")),
+        "at2po": Credit(rule=TreeCredit(how="values", nodes="written", eps=1e-6)),
         "tree_grpo": Credit(rule=TreeCredit(how="tree_grpo", eps=1e-6)),
         "tree_rl": Credit(rule=TreeCredit(how="tree_rl")),
         "tree_po": Credit(rule=TreeCredit(how="tree_po", nodes="segments")),

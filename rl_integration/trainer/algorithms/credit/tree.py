@@ -13,8 +13,7 @@ a node, L(node) their number.  All rules need two valid responses in a group; th
 | `tree_po` | Σ_d w_d ( r_i - mean at depth d ), then whitened over the batch's tokens | TreePO's code |
 
 In `values` (zzfoutofspace/ATPO at 98e60f6: `leaf_value_norm`, `child_softmax`, `node_value`), z_i is
-(r_i - m) / (s + eps), and a node's surprise the mean of -log p over the policy's tokens in it, in the place of the
-code's entropy.
+(r_i - m) / (s + eps), s with n below, and a node's surprise the mean of -log p over the policy's tokens in it.
 
 In `tree_rl`, μ = Σ tokens * S / Σ tokens * L over the nodes of the group; the paper (arXiv 2506.11902) has
 V(node) - V(root) + V(node) - V(parent) in the place of S - μ L.  In `tree_po` (arXiv 2508.17445), d runs over the nodes
@@ -170,7 +169,7 @@ def tree_rl(tree: Tree) -> list[Floats]:
     return tree.along((sums - mean * counts) / np.sqrt(np.maximum(counts, 1)))
 
 
-def softmax_values(tree: Tree, surprises: Floats, *, eps: float = 1e-4) -> list[Floats]:
+def softmax_values(tree: Tree, surprises: Floats, *, eps: float = 1e-6) -> list[Floats]:
     """Return for each response the advantages of its nodes but the root.
 
     Args:
@@ -180,7 +179,9 @@ def softmax_values(tree: Tree, surprises: Floats, *, eps: float = 1e-4) -> list[
     """
     parents = np.full(len(tree.sizes), -1)
     total, weight = np.zeros(len(tree.sizes)), np.zeros(len(tree.sizes))
-    worth = GroupRelative(eps=eps)(tree.groups)
+    groups = tree.groups
+    spread = groups.deviations() * np.sqrt(1 - 1 / np.maximum(groups.counts(), 1))
+    worth = (groups.rewards - groups.means()) / (spread + eps)
     for path, value, counted in zip(tree.paths, worth, tree.groups.counted(2), strict=True):
         parents[path[1:]] = path[:-1]
         total[path[-1]] += value * counted

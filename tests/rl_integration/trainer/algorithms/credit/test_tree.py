@@ -96,7 +96,7 @@ def test_softmax_values(case: tuple[Groups, list[str]]) -> None:
             continue
         same = walk.members(row)
         rewards = walk.rewards(same)
-        units = {one: (groups.rewards[one] - mean(rewards)) / (spread(rewards) + 1e-4) for one in same}
+        units = {one: (groups.rewards[one] - mean(rewards)) / (float(np.std(rewards)) + 1e-6) for one in same}
         np.testing.assert_allclose(
             found[row], [worth(texts, units, text[: t + 1]) for t in range(len(text))], atol=1e-7
         )
