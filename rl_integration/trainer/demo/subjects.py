@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from adjudge.engines import smollm2
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.demo import arithmetic, instructed, last_digits, small_programs
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
-from adjudge.rl_integration.trainer.loop.config import LearningConfig, Precision
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
@@ -128,11 +126,5 @@ def instructions(seed: int) -> Lesson:
         steps=60,
         eval_steps=20,
         # 1,024 tokens at once take 2 GB, where all of a batch takes 9.
-        learning=LearningConfig(learning_rate=3e-4, precision=_precision(), lora=Lora(rank=16), micro_tokens=1024),
+        learning=LearningConfig(learning_rate=3e-4, lora=Lora(rank=16), micro_tokens=1024),
     )
-
-
-def _precision() -> Precision:
-    """bfloat16 where a processor computes in it; where it does not, it takes five times as long as 32 bits."""
-    able = torch.cpu.get_capabilities()
-    return "bf16" if able.get("amx_bf16") or able.get("avx512_bf16") else "auto"
