@@ -17,6 +17,7 @@ from typing import Any
 
 from adjudge.extras import need
 from adjudge.runtime.pool import usable_cpus
+from adjudge.runtime.ray_start import start_ray
 
 _MIN_STORE = 128 << 20  # bytes; Ray refuses less than 75 MiB
 _MAX_STORE = 2 << 30
@@ -50,10 +51,9 @@ def cluster(address: str, *, cpus: float, store_bytes: int) -> Iterator[Mapping[
         if address:
             _join(ray, address)
         else:
-            ray.init(
-                "local",  # else it joins one that it finds
+            start_ray(
+                ray,
                 num_cpus=max(usable_cpus(), int(cpus)),
-                include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 object_store_memory=max(_MIN_STORE, min(_MAX_STORE, store_bytes)),

@@ -27,6 +27,7 @@ from adjudge.rl_integration.server.gate import LOG, Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.runtime.confine import die_with_parent
+from adjudge.runtime.ray_start import start_ray
 from adjudge.scoring.api import load
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def _ray(config: RayConfig) -> Iterator[None]:
         _join(config.address)
     else:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init("local", include_dashboard=False, logging_level=logging.ERROR)  # else it joins one that it finds
+        start_ray(ray, logging_level=logging.ERROR)
     try:
         if not config.address:
             _check_room(config, ray.cluster_resources())  # type: ignore[no-untyped-call]

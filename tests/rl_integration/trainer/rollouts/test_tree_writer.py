@@ -231,7 +231,6 @@ def test_runs_learn_from_trees(tmp_path: Path, name: str, tree: TreeConfig) -> N
     [
         (lambda: TreeConfig(kind="wide"), "rollouts.tree option kind='wide'; it must be one of segments, uncertain"),  # type: ignore[arg-type]
         (lambda: TreeConfig(width=1), "rollouts.tree option width=1; it must be a whole number, at least 2"),
-        (lambda: TreeConfig(kind="scored"), "kind is 'scored' and scorer None"),
         (lambda: TreeConfig(scorer="math"), "kind is 'segments' and scorer 'math'"),
         (lambda: TreeConfig(copies=0), "rollouts.tree option copies=0"),
         (lambda: TreeConfig(trees=9).check(8), "rollouts.tree.trees is 9; a group of 8"),
