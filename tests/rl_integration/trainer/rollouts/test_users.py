@@ -410,6 +410,20 @@ class Pays:
 PAYS = Pays()
 
 
+def best_rows(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Script, *settings: str) -> list[dict[str, Any]]:
+    """What `best_conversations` writes of three conversations a task, of two turns each."""
+
+    def opened(policy: Policy, rollouts: RolloutsConfig) -> ScriptedGenerator:
+        return ScriptedGenerator(policy=policy, script=script)
+
+    monkeypatch.setattr(run, "open_generator", opened)
+    config = run_of(folder, {"kind": f"{HERE}:COUNTING", "max_turns": 2}, reward={"scorer": f"{HERE}:PAYS"})
+    file, out = folder / "run.yaml", folder / "talks.jsonl"
+    file.write_text(json.dumps(plain_config(config)), encoding="utf-8")
+    best_conversations.main(str(file), str(out), "rollouts.num_generations=3", "data.held_out=0", *settings)
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
 def test_the_best_conversation_of_a_task_becomes_a_row_for_each_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,15 +432,7 @@ def test_the_best_conversation_of_a_task_becomes_a_row_for_each_turn(
     def say(text: str, copy: int) -> str:
         return f"ask {(1, 3, 2)[copy]}<|im_end|>" if "more" not in text else "so it is<|im_end|>"
 
-    def opened(policy: Policy, rollouts: RolloutsConfig) -> ScriptedGenerator:
-        return ScriptedGenerator(policy=policy, script=say)
-
-    monkeypatch.setattr(run, "open_generator", opened)
-    config = run_of(tmp_path, {"kind": f"{HERE}:COUNTING", "max_turns": 2}, reward={"scorer": f"{HERE}:PAYS"})
-    file, out = tmp_path / "run.yaml", tmp_path / "talks.jsonl"
-    file.write_text(json.dumps(plain_config(config)), encoding="utf-8")
-    best_conversations.main(str(file), str(out), "rollouts.num_generations=3", "data.held_out=0")
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    rows = best_rows(tmp_path, monkeypatch, say)
     first = [row for row in rows if row["prompt"][0]["content"] == "0?"]
     asked = {"role": "user", "content": "0?"}
     said, more = {"role": "assistant", "content": "ask 3"}, {"role": "user", "content": "more"}
@@ -449,16 +455,7 @@ def test_the_best_conversation_may_be_one_that_went_on_from_anothers_best_turn(
             return f"ask {drawn[text]}<|im_end|>"
         return f"then {7 if drawn[text] == 3 else 'nothing'}<|im_end|>"
 
-    def opened(policy: Policy, rollouts: RolloutsConfig) -> ScriptedGenerator:
-        return ScriptedGenerator(policy=policy, script=say)
-
-    monkeypatch.setattr(run, "open_generator", opened)
-    config = run_of(tmp_path, {"kind": f"{HERE}:COUNTING", "max_turns": 2}, reward={"scorer": f"{HERE}:PAYS"})
-    file, out = tmp_path / "run.yaml", tmp_path / "talks.jsonl"
-    file.write_text(json.dumps(plain_config(config)), encoding="utf-8")
-    tree = "rollouts.tree={kind: scored, trees: 1, forks: 1, copies: 2}"
-    best_conversations.main(str(file), str(out), "rollouts.num_generations=3", tree, "data.held_out=0")
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    rows = best_rows(tmp_path, monkeypatch, say, "rollouts.tree={kind: scored, trees: 1, forks: 1, copies: 2}")
     assert [row["response"] for row in rows if row["prompt"][0]["content"] == "0?"] == ["ask 1", "then 7"]
     assert {row["value"] for row in rows} == {7.0}
 
