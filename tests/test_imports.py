@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("protocol",),
     ("responses", "runtime", "scoring.attacks", "scoring.bad_reference", "statistics"),
     ("engines", "sandbox", "scoring.compose", "scoring.reference_fields", "scoring.nested", "scoring.verifier_base"),
-    ("io", "prompts"),
+    ("io", "pages", "prompts"),
     ("training", "verifiers"),
     ("judges", "reward_models"),
     ("scoring.registry",),

@@ -21,8 +21,8 @@ from adjudge.evals.attacks.attacker import Attempt
 from adjudge.evals.attacks.config import SHIPPED
 from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.target import AttackRow, Goals, Standing, Target, Wrap, standings
-from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Measure
+from adjudge.pages.figures import Curves, Figure, Grid, Series
 from adjudge.statistics.bootstrap import resampled_mean
 from adjudge.statistics.intervals import Draws, Interval, wilson
 

@@ -20,9 +20,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.reports.config import EvalConfig
-from adjudge.evals.reports.figures import Figure
 from adjudge.evals.reports.result import Measure
 from adjudge.options import Options, Range
+from adjudge.pages.figures import Figure
 from adjudge.statistics.intervals import Draws
 
 STORED: Final = "stored"

@@ -31,11 +31,11 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import AnyFile, Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import NOTHING_SAID, Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.reports.figures import Figure, confusion_grid
 from adjudge.evals.reports.result import Measure
 from adjudge.io.columns import GUESSES
 from adjudge.io.values import Text, reference_of
 from adjudge.options import Range
+from adjudge.pages.figures import Figure, confusion_grid
 from adjudge.protocol import Status
 from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import weighted_bootstrap

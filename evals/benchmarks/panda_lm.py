@@ -19,8 +19,8 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import as_whole, case_of, keyed_rows, said_of, shown, text_of, whole
 from adjudge.evals.benchmarks.pair import verdict
-from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
+from adjudge.pages.figures import Figure, Grid
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.confusion import kappa, macro_rates, ratio
 from adjudge.statistics.intervals import Draws

@@ -43,10 +43,10 @@ from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_measures, verdict, wins
-from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.io.preferences import better_of
 from adjudge.options import Range
+from adjudge.pages.figures import Curves, Figure, Series
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import mean_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval

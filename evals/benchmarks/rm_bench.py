@@ -21,9 +21,9 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
+from adjudge.pages.figures import Figure, Grid
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
 from adjudge.statistics.intervals import Draws

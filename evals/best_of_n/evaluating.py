@@ -12,9 +12,9 @@ from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.report import worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
-from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Measure, Result
 from adjudge.io.jobs.report import JobProgress
+from adjudge.pages.figures import Curves, Figure, Series
 from adjudge.response_weights import KEEPING, explained, response_weights
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap

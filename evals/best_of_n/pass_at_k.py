@@ -16,9 +16,9 @@ from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
 from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.report import Shares, read_groups, share_curves, unjudged
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
-from adjudge.evals.reports.figures import Bar, Bars
 from adjudge.evals.reports.result import Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress
+from adjudge.pages.figures import Bar, Bars
 from adjudge.statistics.arrays import np
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.best_of_n.loading import samples_again
-from adjudge.evals.reports.figures import Curves, Series
 from adjudge.evals.reports.result import ReadCase, ReadResponse, as_text, cut
+from adjudge.pages.figures import Curves, Series
 from adjudge.protocol import Sample
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap

@@ -19,11 +19,11 @@ from typing import Any
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.curves import LAW, fit_law, law_curve, refusal
 from adjudge.evals.reports.config import input_facts
-from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Counts, Measure, Result
 from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
 from adjudge.io.values import number_of
+from adjudge.pages.figures import Curves, Figure, Series
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import weighted_bootstrap
 from adjudge.statistics.intervals import Interval

@@ -21,7 +21,6 @@ from adjudge.evals.best_of_n.config import SearchConfig, options_of
 from adjudge.evals.best_of_n.searches import MethodRun, Searched, Tools, search
 from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.config import input_facts
-from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
 from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, cut, paired
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.engines import engine_named
@@ -30,6 +29,7 @@ from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.row import Cursor
 from adjudge.io.source import Source
 from adjudge.io.values import prompt_of, reference_of
+from adjudge.pages.figures import Bar, Bars, Curves, Series
 from adjudge.protocol import NO_COST, Cost
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry

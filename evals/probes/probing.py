@@ -20,12 +20,12 @@ from adjudge.evals.probes.planted import gold_texts
 from adjudge.evals.probes.probe import DOMAINS, Broken, Probe, ProbeRow, Tally, Variant, domain_of, with_others
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.evals.probes.trying import FIRST, Asker, Base, Trials, Yardstick, plain, scored_bases, yardstick
-from adjudge.evals.reports.figures import Grid
 from adjudge.evals.reports.progress import PartsProgress
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result, cut
 from adjudge.io.columns import GUESSES
 from adjudge.io.jobs.report import JobProgress
 from adjudge.io.values import reference_of
+from adjudge.pages.figures import Grid
 from adjudge.protocol import Score, Scorer
 from adjudge.runtime.contract import validate_sample
 from adjudge.scoring import registry

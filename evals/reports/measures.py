@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.evals.reports.figures import Bar, Bars
-from adjudge.evals.reports.markup import (
+from adjudge.evals.reports.result import Measure, Result
+from adjudge.pages.figures import Bar, Bars
+from adjudge.pages.markup import (
     NOTHING,
     Attributes,
     Markup,
@@ -23,8 +24,7 @@ from adjudge.evals.reports.markup import (
     table,
     wide,
 )
-from adjudge.evals.reports.result import Measure, Result
-from adjudge.evals.reports.scale import Scale, bar_scale, best_trivial, bounds, drawable, finite, number, trivial
+from adjudge.pages.scale import Scale, bar_scale, best_trivial, bounds, drawable, finite, number, trivial
 
 _HEIGHT = 24  # pixels; the bar is its middle half
 _DIAMOND = "M0-5L5 0L0 5L-5 0Z"

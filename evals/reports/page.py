@@ -1,22 +1,23 @@
 """The page of an evaluation: `report.html`, which needs nothing else, and `result.json` with the same numbers.
 
-The same results give the same bytes: no clock, no machine and no random name goes into either file.  The browser is
-told to run no script but the page's own and to ask nobody, should a text that a model wrote ever be taken for markup.
+The same results give the same bytes: no clock, no machine and no random name goes into either file.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.evals.reports.curves import curves_drawing
-from adjudge.evals.reports.figures import Bars, Curves, Figure, Grid
-from adjudge.evals.reports.markup import (
+from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
+from adjudge.evals.reports.result import SCHEMA, Counts, Result
+from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
+from adjudge.pages.curves import curves_drawing
+from adjudge.pages.document import document
+from adjudge.pages.figures import Bars, Curves, Figure, Grid
+from adjudge.pages.markup import (
     NOTHING,
     Attributes,
     Markup,
@@ -31,10 +32,7 @@ from adjudge.evals.reports.markup import (
     table,
     wide,
 )
-from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
-from adjudge.evals.reports.result import SCHEMA, Counts, Result
-from adjudge.evals.reports.scale import UNKNOWN, drawable, finite, number, percent, plural
-from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
+from adjudge.pages.scale import UNKNOWN, drawable, finite, number, percent, plural
 
 _COLUMNS = {"id": "case", **{name: name for name in ("part", "verdict", "weight", "scores", "prompt")}}
 
@@ -239,11 +237,8 @@ PAGE = "report.html"
 DATA = "result.json"
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("tables.js", "plots.js", "cases.js")
-_ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Cpath d='M2 13h12M4 13V8m4 5V3m4 10V6' stroke='%231f6f6b' stroke-width='2.4'/%3E%3C/svg%3E"
-)
+_STYLE = _STATIC / "report.css"
+_SCRIPTS = tuple(_STATIC / name for name in ("tables.js", "cases.js"))
 
 
 def write_report(results: Result | Sequence[Result], folder: Path) -> Path:
@@ -284,7 +279,7 @@ def page(results: Sequence[Result], remarks: Sequence[Sequence[str]] = ()) -> st
         top = joined(element("h1", None, title), links(results))
         first = Place(prefix="all").section("several", "Side by side", comparing_table(results))
         body = joined(first, *(_article(result, at, said[at]) for at, result in enumerate(results)))
-    return _document(title, element("header", None, element("p", {"class": "brand"}, "adjudge eval"), top), body)
+    return document(title, "adjudge eval", top, body, styles=(_STYLE,), scripts=_SCRIPTS)
 
 
 def _common_title(results: Sequence[Result]) -> str:
@@ -316,39 +311,6 @@ def _sections(result: Result, place: Place, remarks: Sequence[str]) -> list[Mark
         place.section("worst", "Cases to read", legend, reading, aside=cases_said(result)),
         place.section("made", "How it was made", facts_tables(result)),
     ]
-
-
-def _document(title: str, top: Markup, body: Markup) -> str:
-    style = _static("report.css")
-    scripts = [_static(name) for name in _SCRIPTS]
-    policy = (
-        f"default-src 'none'; script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
-    head = element(
-        "head",
-        None,
-        element("meta", {"charset": "utf-8"}),
-        element("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
-        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("meta", {"name": "color-scheme", "content": "light dark"}),
-        element("meta", {"name": "referrer", "content": "no-referrer"}),
-        element("title", None, f"{title} – adjudge"),
-        element("link", {"rel": "icon", "href": _ICON}),
-        element("style", None, style),
-        *(element("script", {"type": "module"}, script) for script in scripts),
-    )
-    content = element("body", None, top, element("main", None, body))
-    return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, content)}\n"
-
-
-def _static(name: str) -> Markup:
-    return Markup((_STATIC / name).read_text(encoding="utf-8"))
-
-
-def _hash(text: str) -> str:
-    """What the policy calls an inline text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _lost_said(places: Sequence[str]) -> list[str]:

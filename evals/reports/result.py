@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from adjudge.evals.reports.figures import Figure, Record
+from adjudge.pages.figures import Figure, Record
 from adjudge.protocol import NO_COST, Cost, Message, content_text
 from adjudge.statistics.arrays import ArrayLike, Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, opened

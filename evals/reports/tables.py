@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.evals.reports.markup import NOTHING, Markup, cell, element, heading, joined, row, table, wide
 from adjudge.evals.reports.measures import whole_measures
 from adjudge.evals.reports.result import Check, Comparison, Measure, Result
-from adjudge.evals.reports.scale import UNKNOWN, bounds, chance, finite, number
+from adjudge.pages.markup import NOTHING, Markup, cell, element, heading, joined, row, table, wide
+from adjudge.pages.scale import UNKNOWN, bounds, chance, finite, number
 
 _SHOWN = 40  # rows that are shown before a button shows the others
 _WORDS = {False: ("broken", "✗"), None: ("not tried", "–"), True: ("holds", "✓")}

@@ -14,12 +14,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adjudge.evals.reports.figures import Figure, Grid, confusion_grid
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
 from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of
 from adjudge.io.jobs.report import JobProgress, tell
+from adjudge.pages.figures import Figure, Grid, confusion_grid
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.evals.reports.figures import Record
 from adjudge.evals.trust.bias import FORMS
+from adjudge.pages.figures import Record
 from adjudge.statistics.arrays import np
 from adjudge.statistics.intervals import Interval, check_level, quantile
 from adjudge.statistics.logistic import fit_logistic

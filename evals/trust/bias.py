@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from adjudge.evals.reports.figures import Record
+from adjudge.pages.figures import Record
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import resampled_mean, weighted_bootstrap
 from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, wilson

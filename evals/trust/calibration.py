@@ -21,13 +21,13 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
-from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
 from adjudge.evals.reports.result import Measure, ReadCase, Result
 from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
 from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of, unreadable_notes
 from adjudge.io.jobs.report import JobProgress, tell
+from adjudge.pages.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
 from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson

@@ -9,13 +9,13 @@ import dataclasses
 import time
 from collections import Counter
 
-from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.stream import SHARES
 from adjudge.evals.trust.verdicts import unreadable_notes
 from adjudge.evals.trust.windows import LiveDrift, look
 from adjudge.io.jobs.report import JobProgress, tell
+from adjudge.pages.figures import Curves, Figure, Grid, Series
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws, Interval

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from adjudge.evals.reports.figures import Record
+from adjudge.pages.figures import Record
 from adjudge.statistics.arrays import Floats, Ints, np
 
 Binning = Literal["equal_width", "equal_mass"]

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from adjudge import wire
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Comparison, Measure, ReadCase, Result, cut
 from adjudge.evals.trust.comparison import differ
 from adjudge.evals.trust.config import DriftConfig
@@ -33,6 +32,7 @@ from adjudge.evals.trust.verdicts import (
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.io.row import Cursor, Row
+from adjudge.pages.figures import Bar, Bars, Curves, Figure, Grid, Series
 from adjudge.protocol import STATUSES, Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking

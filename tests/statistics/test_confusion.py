@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from adjudge.evals.reports.figures import confusion_grid
+from adjudge.pages.figures import confusion_grid
 from adjudge.statistics import confusion
 from adjudge.statistics.arrays import Floats
 from adjudge.statistics.confusion import cells, confusion_intervals

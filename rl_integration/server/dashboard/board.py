@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from fastapi import APIRouter, Query, Response
 
+from adjudge.pages.document import BASE
 from adjudge.rl_integration.server.base.clock import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
@@ -334,15 +335,9 @@ _TYPES = {
 }
 
 FILES = {
-    "/": "index.html",
-    "/dashboard/page.css": "page.css",
-    "/dashboard/page.js": "page.js",
-    "/dashboard/charts.js": "charts.js",
-    "/dashboard/samples.js": "samples.js",
-    "/dashboard/scorer.js": "scorer.js",
-    "/dashboard/whole_run.js": "whole_run.js",
-    "/dashboard/words.js": "words.js",
-    "/dashboard/icon.svg": "icon.svg",
+    "/": _FOLDER / "index.html",
+    "/dashboard/base.css": BASE,
+    **{f"/dashboard/{file.name}": file for file in sorted(_FOLDER.iterdir()) if file.suffix != ".html"},
 }
 """Path in the address to file."""
 
@@ -357,7 +352,7 @@ HEADERS = {
 
 def content(path: str) -> tuple[bytes, str]:
     """Return the bytes and the media type of a path of `FILES`."""
-    file = _FOLDER / FILES[path]
+    file = FILES[path]
     return file.read_bytes(), _TYPES[file.suffix]
 
 

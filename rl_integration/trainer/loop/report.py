@@ -5,98 +5,41 @@ The page is one file that needs nothing else; whatever a model wrote is text on 
 
 from __future__ import annotations
 
-import html
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from adjudge.extras import install_hint
 from adjudge.io.cards.card import card_cell, card_rows, put
+from adjudge.pages.curves import curves_drawing
+from adjudge.pages.document import document
+from adjudge.pages.figures import Curves, Series
+from adjudge.pages.markup import NOTHING, Markup, Place, cell, element, joined, row, table
+from adjudge.pages.scale import number
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, PART, REASON, SAMPLES, STEPS, read_journal
 
-COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
-"""Of the lines; each is readable on white and on dark grey."""
-
-_POINTS = 400  # of a line; of more, neighbours are put together
-_DOTS = 30  # lines of fewer points have them marked
-_INK = "#010203"  # what the drawing calls the colour of the page's text
-_LOOKS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "adjudge",  # the same numbers give the same page
-    "font.size": 9,
-    "axes.edgecolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "grid.color": _INK,
-}
+_POINTS = 200  # of a line; of more, neighbours are put together
 
 
-def figure(title: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a figure of some columns of the journal's lines over steps; nothing if no step has any of them.
-
-    Raises:
-        ValueError: matplotlib is not installed.
-    """
-    series = {
-        name: np.array([(line["step"], line[name]) for line in lines if name in line], dtype=float)
+def curves(title: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> Curves | None:
+    """Return some columns of the journal's lines over steps; None if no step has any of them."""
+    series = tuple(
+        _thinned(name, [(float(line["step"]), float(line[name])) for line in lines if name in line])
         for name in columns
         if any(name in line for line in lines)
-    }
-    if not series:
-        return ""
-    drawn = _drawn([_thinned(points) for points in series.values()])
-    legend = "".join(
-        f'<span style="color:{COLOURS[place % len(COLOURS)]}">{html.escape(_label(name))}</span>'
-        for place, name in enumerate(series)
     )
-    named = html.escape(f"{title}: {', '.join(map(_label, series))}", quote=True)
-    return (
-        f'<figure role="img" aria-label="{named}"><figcaption><b>{html.escape(title)}</b>'
-        f"{legend if len(series) > 1 or any('/' in name for name in series) else ''}</figcaption>{drawn}</figure>"
-    )
+    return Curves(title=title, x_axis="step", y_axis="", series=series) if series else None
 
 
-def _drawn(lines: Sequence[np.ndarray[Any, Any]]) -> str:
-    """The drawing: lines, axes, and numbers along them."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise ValueError(f"the report needs matplotlib ({error}); {install_hint('train')}") from error
-    with rc_context(_LOOKS):
-        drawing = Figure(figsize=(4.4, 2.4), facecolor="none")
-        axes = drawing.add_axes((0.15, 0.11, 0.83, 0.8))  # a layout made for the numbers would draw everything twice
-        axes.set_facecolor("none")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.2)
-        for place, points in enumerate(lines):
-            marker = "." if len(points) < _DOTS else ""
-            axes.plot(points[:, 0], points[:, 1], color=COLOURS[place % len(COLOURS)], marker=marker)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        file = io.StringIO()
-        drawing.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    text = file.getvalue()
-    return text[text.index("<svg") :].replace(_INK, "currentColor")
-
-
-def _thinned(points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """At most so many points, each the mean of neighbours."""
-    if len(points) <= _POINTS:
-        return points
+def _thinned(name: str, points: Sequence[tuple[float, float]]) -> Series:
+    """At most so many points, each the mean of neighbours; "parts/format" is "format", since the title says of what."""
     size = -(-len(points) // _POINTS)
-    return np.array([points[at : at + size].mean(axis=0) for at in range(0, len(points), size)])
-
-
-def _label(name: str) -> str:
-    """The name for people; "parts/format" is told as "format", since the title says of what."""
-    return (name.partition("/")[2] or name).replace("_", " ")
+    means = [tuple(map(fmean, zip(*points[at : at + size], strict=True))) for at in range(0, len(points), size)]
+    x, y = zip(*means, strict=True)
+    return Series(name=(name.partition("/")[2] or name).replace("_", " "), x=x, y=y)
 
 
 NAME = "report.html"
@@ -123,72 +66,48 @@ _PANELS: Mapping[str, Sequence[str]] = {
 
 _ANSWERS = 40
 
-_STYLE = """
-:root { color-scheme: light dark; --back: #fff; --ink: #222; --soft: #f5f5f4; --line: #ddd; --alarm: #fdecea; }
-@media (prefers-color-scheme: dark) {
-  :root { --back: #1c1c1c; --ink: #ddd; --soft: #2a2a2a; --line: #444; --alarm: #4a2320; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem;
-  background: var(--back); color: var(--ink); overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1.2rem; }
-figure { margin: 0; min-width: 0; } figure svg { width: 100%; height: auto; }
-figcaption { font-size: .85rem; } figcaption span { display: inline-block; margin-left: .8rem; }
-figcaption span::before { content: "\\25cf\\00a0"; }
-table { border-collapse: collapse; } tr { border-bottom: 1px solid var(--line); }
-td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); padding: .6rem; border-radius: .3rem; }
-.answer { border-top: 1px solid var(--line); } .answer pre { margin: .4rem 0; font-size: .9rem; }
-.stopped { background: var(--alarm); padding: .6rem; border-radius: .3rem; }
-"""
-
 
 def write_report(folder: Path, *, title: str, facts: Mapping[str, Any], stopped: str = "") -> Path:
     """Write the page of a run into its folder, and return its path.
 
     Raises:
-        ValueError: matplotlib is not installed, or there are no steps.
+        ValueError: there are no steps.
     """
     lines = read_journal(folder, STEPS)
     if not lines:
         raise ValueError(f"{str(folder)!r} has no steps to report on")
-    last = (
-        f"<tr><th>{html.escape(name)}</th><td>{value:.4g}</td></tr>"
-        for name, value in lines[-1].items()
-        if name != "step" and isinstance(value, int | float)
-    )
-    parts = [
-        f"<h1>{html.escape(title)}</h1>",
-        f"<p>{lines[-1]['step']} steps, {sum(line['seconds'] for line in lines):.0f} s.</p>",
-        f'<p class="stopped">It ended early: {html.escape(stopped)}.</p>' if stopped else "",
-        '<div class="curves">',
-        *(figure(title, _columns(names, lines), lines) for title, names in _PANELS.items()),
-        "</div>",
-        _alarms(read_journal(folder, ALARMS)),
-        "<h2>The last step</h2>",
-        f"<table>{''.join(last)}</table>",
-        "<h2>Answers</h2>",
-        *map(_sample, read_journal(folder, SAMPLES)[-_ANSWERS:][::-1]),
-        "<h2>Configuration</h2>",
-        f"<pre>{html.escape(json.dumps(facts, indent=2, default=str))}</pre>",
+    drawn = [curves(title, _columns(names, lines), lines) for title, names in _PANELS.items()]
+    last = [row(name, cell(number(value))) for name, value in lines[-1].items() if isinstance(value, int | float)]
+    alarms = [
+        row(f"step {line['step']}", cell(str(line["kind"]).replace("_", " ")), cell(str(line["sentence"])))
+        for line in read_journal(folder, ALARMS)
     ]
-    page = (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style>\n<body>\n" + "\n".join(part for part in parts if part) + "\n</body>\n</html>\n"
+    answers = map(_sample, read_journal(folder, SAMPLES)[-_ANSWERS:][::-1])
+    place = Place(prefix="run")
+    body = joined(
+        place.section("alarms", "Alarms of the watch", table(None, (), alarms) if alarms else NOTHING),
+        place.section("drawn", "Curves", element("div", {"class": "figures"}, *map(_figure, filter(None, drawn)))),
+        place.section("last", "The last step", table(None, (), last)),
+        place.section("worst", "Answers", *answers),
+        place.section("made", "Configuration", _text(json.dumps(facts, indent=2, default=str))),
+    )
+    seconds = sum(line["seconds"] for line in lines)
+    top = joined(
+        element("h1", None, title),
+        element("p", {"class": "aside"}, f"{lines[-1]['step']} steps, {seconds:.0f} s."),
+        element("p", {"class": "notice"}, f"It ended early: {stopped}.") if stopped else NOTHING,
     )
     path = folder / NAME
-    path.write_text(page, encoding="utf-8")
+    path.write_text(document(title, "adjudge train policy", top, body), encoding="utf-8")
     return path
 
 
-def _alarms(lines: Sequence[Mapping[str, Any]]) -> str:
-    rows = "".join(
-        f"<tr><th>step {html.escape(str(line['step']))}</th><td>{html.escape(str(line['kind']).replace('_', ' '))}</td>"
-        f"<td>{html.escape(str(line['sentence']))}</td></tr>"
-        for line in lines
-    )
-    return f"<h2>Alarms of the watch</h2>\n<table>{rows}</table>" if rows else ""
+def _figure(drawn: Curves) -> Markup:
+    return element("figure", None, element("figcaption", None, element("h3", None, drawn.title)), curves_drawing(drawn))
+
+
+def _text(text: str) -> Markup:
+    return element("pre", {"class": "text"}, text)
 
 
 def _columns(names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -200,12 +119,12 @@ def _columns(names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> list[s
     ]
 
 
-def _sample(record: Mapping[str, Any]) -> str:
+def _sample(record: Mapping[str, Any]) -> Markup:
     value = record["value"]
-    said = f"{value:.4g}" if value is not None else f"{record['status']} ({record['reason']})"
+    said = number(value) if value is not None else f"{record['status']} ({record['reason']})"
     about = f"step {record['step']}: {said}" + (", cut off" if record["finish_reason"] == "length" else "")
-    prompt, response = (html.escape(str(record[name])) for name in ("prompt", "response"))
-    return f'<div class="answer"><p>{html.escape(about)}</p><pre>{prompt}</pre><pre>{response}</pre></div>'
+    texts = (_text(str(record[name])) for name in ("prompt", "response"))
+    return element("div", {"class": "answer"}, element("h3", None, about), *texts)
 
 
 FILE = "report.json"

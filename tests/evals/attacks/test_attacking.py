@@ -21,8 +21,8 @@ from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.measures import budgets
 from adjudge.evals.attacks.target import Goal, Wrap
 from adjudge.evals.probes.row_file import place_of
-from adjudge.evals.reports.figures import Curves, Grid
 from adjudge.io.jobs.report import JobSnapshot
+from adjudge.pages.figures import Curves, Grid
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.runtime.contract import BrokenScorer

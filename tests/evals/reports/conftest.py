@@ -13,9 +13,9 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 from tests.rl_integration.server.dashboard.conftest import browser, chromium, log_of, requests_of
 
-from adjudge.evals.reports.figures import Bar, Bars, Curves, Grid, Series
 from adjudge.evals.reports.page import write_report
 from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, ReadCase, ReadResponse, Result
+from adjudge.pages.figures import Bar, Bars, Curves, Grid, Series
 from adjudge.protocol import Cost
 from adjudge.statistics.intervals import Interval
 

@@ -15,9 +15,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from tests.evals.reports.conftest import CONTRAST, POSITIONS, Page, case, full
 
-from adjudge.evals.reports.figures import Bars, Curves, Grid, Series
-from adjudge.evals.reports.markup import visible
 from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, ReadResponse, Result
+from adjudge.pages.figures import Bars, Curves, Grid, Series
+from adjudge.pages.markup import visible
 from adjudge.statistics.intervals import Interval
 
 Read: TypeAlias = Callable[[Result | Sequence[Result]], Page]

@@ -15,14 +15,15 @@ import pytest
 from tests.evals.reports.conftest import CURVES, PROBES, RELIABILITY, case, full
 
 from adjudge.evals.reports import page as page_module
-from adjudge.evals.reports.curves import curves_drawing
-from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
-from adjudge.evals.reports.markup import plain
 from adjudge.evals.reports.measures import bars_table
 from adjudge.evals.reports.page import grid_table, page, write_report
 from adjudge.evals.reports.result import Counts, Measure, Result
-from adjudge.evals.reports.scale import best_trivial, chance, number, percent, plural, trivial
 from adjudge.evals.reports.tables import checks_said
+from adjudge.pages.curves import curves_drawing
+from adjudge.pages.document import BASE
+from adjudge.pages.figures import Bar, Bars, Curves, Series
+from adjudge.pages.markup import plain
+from adjudge.pages.scale import best_trivial, chance, number, percent, plural, trivial
 from adjudge.statistics.intervals import Interval
 
 
@@ -109,9 +110,11 @@ def test_the_policy_names_every_script_and_style_of_the_page() -> None:
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/", "")
 
 
-@pytest.mark.parametrize("name", [*page_module._SCRIPTS, "report.css"])
-def test_static_files_can_stand_inline(name: str) -> None:
-    text = (page_module._STATIC / name).read_text()
+@pytest.mark.parametrize(
+    "file", [*page_module._STATIC.iterdir(), *BASE.parent.glob("*.[cj]s*")], ids=lambda file: file.name
+)
+def test_static_files_can_stand_inline(file: Path) -> None:
+    text = file.read_text()
     assert "</" not in text
     assert "<!--" not in text
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(", text)
@@ -191,7 +194,7 @@ def test_giant_curves_stay_small() -> None:
     markup = curves_drawing(Curves(title="t", x_axis="x", y_axis="y", series=(points,)))
     assert markup.count('class="dot') == 2_001
     assert "Of 100,000 points of p, 2,000 are drawn." in markup
-    assert "stand in result.json" in markup
+    assert "stand in the file beside" in markup
 
 
 def test_shades_follow_the_number_and_which_end_is_good() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.evals.reports.scale import Scale, bar_scale, drawable, linear_scale, log_scale
+from adjudge.pages.scale import Scale, bar_scale, drawable, linear_scale, log_scale
 
 NUMBERS = st.floats(min_value=-1e140, max_value=1e140)
 USUAL = st.floats(min_value=-1e6, max_value=1e6)

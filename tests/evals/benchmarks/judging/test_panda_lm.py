@@ -14,7 +14,7 @@ from tests.evals.benchmarks.preferences.conftest import outcome_of
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.panda_lm import PandaLm
-from adjudge.evals.reports.figures import Grid
+from adjudge.pages.figures import Grid
 from adjudge.statistics.intervals import NO_DRAWS
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.ppe import RIDGE, Battle, Ppe, curve_of, ranking_measures
-from adjudge.evals.reports.figures import Curves
+from adjudge.pages.figures import Curves
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 Row = dict[str, Any]

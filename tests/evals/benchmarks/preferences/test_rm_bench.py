@@ -7,7 +7,7 @@ import pytest
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.rm_bench import PARTS, RmBench
-from adjudge.evals.reports.figures import Grid
+from adjudge.pages.figures import Grid
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 Row = dict[str, Any]

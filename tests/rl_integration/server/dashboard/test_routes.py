@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.rl_integration.server.dashboard.conftest import Serve
 
+from adjudge.pages.document import BASE
 from adjudge.rl_integration.server.dashboard.board import FILES
 
 TOKEN = "0123456789abcdef"
@@ -18,13 +19,13 @@ FOLDER = Path(__file__).parents[4] / "rl_integration/server/dashboard/static"
 
 def test_every_file_is_served_with_its_type_and_its_headers(serve: Serve) -> None:
     client = serve().client
-    assert sorted(FILES.values()) == sorted(file.name for file in FOLDER.iterdir())
+    assert sorted(file.name for file in FILES.values()) == sorted(file.name for file in (BASE, *FOLDER.iterdir()))
     types = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-    for path, name in FILES.items():
+    for path, file in FILES.items():
         answer = client.get(path)
         assert answer.status_code == 200
-        assert answer.content == (FOLDER / name).read_bytes()
-        assert answer.headers["content-type"].startswith(types[Path(name).suffix])
+        assert answer.content == file.read_bytes()
+        assert answer.headers["content-type"].startswith(types[file.suffix])
         assert answer.headers["content-security-policy"].startswith("default-src 'self';")
         assert answer.headers["x-content-type-options"] == "nosniff"
     for wrong in ("/dashboard/", "/dashboard/../app.py", "/dashboard/%2e%2e/app.py", "/dashboard/index.html"):

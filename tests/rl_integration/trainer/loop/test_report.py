@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_run
 
+from adjudge.pages.markup import visible
 from adjudge.rl_integration.trainer.loop.logbook import SAMPLES, STEPS, Journal, read_journal
 from adjudge.rl_integration.trainer.loop.report import _PANELS, write_report
 
@@ -19,10 +20,12 @@ class Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
+        self.curves = 0
         self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.curves += ("class", "curves") in attrs
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
@@ -40,7 +43,7 @@ def test_a_run_can_be_looked_at(tmp_path: Path) -> None:
     titles = {text for text in page.texts if text in _PANELS}
     assert {"Reward", "Advantages", "Entropy, nats", "Length of the gradient", "Seconds of a step"} <= titles
     assert not titles & {"Parts of the reward", "Failures by reason", "Reward and gold scorer"}
-    assert page.tags.count("svg") == page.tags.count("figure") == len(titles), "a panel for each kind of number it has"
+    assert page.curves == page.tags.count("figure") == len(titles), "a panel for each kind of number it has"
     assert sum("step 3:" in text for text in page.texts) == 2
     assert "held out" in page.texts
 
@@ -54,7 +57,8 @@ def test_each_part_of_the_reward_has_its_curve(tmp_path: Path) -> None:
         )
     page = read(write_report(tmp_path, title="Parts", facts={}))
     assert {"Parts of the reward", "math", odd, "Failures by reason", "engine timeout"} <= set(page.texts)
-    assert page.tags.count("b") == page.tags.count("figure")
+    assert "b" not in page.tags
+    assert page.curves == page.tags.count("figure") == 3
 
 
 def test_a_page_of_a_long_run_stays_small(tmp_path: Path) -> None:
@@ -69,9 +73,9 @@ def test_what_a_model_wrote_is_text(tmp_path: Path) -> None:
     record = {"prompt": evil, "response": evil, "finish_reason": "stop", "value": None}
     Journal(tmp_path, SAMPLES, step=0).write({"step": 1, **record, "status": "failed", "reason": evil})
     page = read(write_report(tmp_path, title=evil, facts={"name": evil}, stopped=evil))
-    assert "script" not in page.tags
+    assert page.tags.count("script") == 1, "the page's own"
     assert "img" not in page.tags
-    assert sum(evil in text for text in page.texts) >= 6
+    assert sum(visible(evil) in text for text in page.texts) >= 6
 
 
 def test_a_folder_without_steps_is_named(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adjudge.evals.reports.figures import Curves, Series
-from adjudge.evals.reports.markup import (
+from adjudge.pages.figures import Curves, Series
+from adjudge.pages.markup import (
     NOTHING,
     Attributes,
     Markup,
@@ -23,7 +23,7 @@ from adjudge.evals.reports.markup import (
     visible,
     wide,
 )
-from adjudge.evals.reports.scale import UNKNOWN, Scale, drawable, finite, linear_scale, log_scale, number, plural, short
+from adjudge.pages.scale import UNKNOWN, Scale, drawable, finite, linear_scale, log_scale, number, plural, short
 
 _DRAWN = 2_000  # marks of one line; a browser takes more only slowly
 _COLOURS = 6  # and dashes, in the style sheet
@@ -171,7 +171,7 @@ def curves_drawing(curves: Curves) -> Markup:
         element("p", {"class": "across"}, curves.x_axis + (", logarithmic" if curves.log_x else "")),
         element("p", {"class": "readout", "role": "status"}),
         *_left_out(lines, frame),
-        _numbers(curves) if listed else element("p", {"class": "aside"}, "The numbers stand in result.json."),
+        _numbers(curves) if listed else element("p", {"class": "aside"}, "The numbers stand in the file beside it."),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.evals.reports.markup import Markup, element, escaped, joined, json_text, visible
+from adjudge.pages.markup import Markup, element, escaped, joined, json_text, visible
 
 # Hypothesis leaves out halves of surrogate pairs unless asked, and seldom draws what matters here.
 MATTERS = "<>&\"'/!-\x00\r\ud800\udc00\u202e\u2028\ufeff\U000e0041"
