@@ -34,6 +34,9 @@ State: TypeAlias = Literal["healthy", "look", "failing", "resting", "stalled", "
 _STALLED = 30.0
 """Seconds without any answer while samples wait; judges and tests of programs take a few."""
 
+_FIRST = 16
+"""Samples after which a scorer that can judge hardly any is called failing, whatever the watch waits for."""
+
 _FAILING = 0.5
 """The share of failed samples from which on there is hardly any reward."""
 
@@ -68,9 +71,9 @@ def verdict(stats: LaneStats, report: HackingReport | None, stalled: float) -> V
         return Verdict(state="stalled", sentence=sentence)
     if not stats.answered:
         return Verdict(state="idle", sentence="Nothing was scored yet.")
+    if stats.failed_share >= _FAILING and (report is None or (report.missing and stats.answered >= _FIRST)):
+        return Verdict(state="failing", sentence=f"{stats.failed_share:.0%} of all samples could not be judged.")
     if report is None:
-        if stats.failed_share >= _FAILING:
-            return Verdict(state="failing", sentence=f"{stats.failed_share:.0%} of all samples could not be judged.")
         return Verdict(state="healthy", sentence="It answers; what it answers is not watched.")
     if report.alarms:
         first = report.alarms[0]

@@ -120,6 +120,7 @@ SOME = replace(NOTHING, answered=16)
         (SOME, report(*GOOD, FAILED, FAILED), 0.0, "look"),
         (SOME, report(*GOOD, *[FAILED] * 16), 0.0, "failing"),
         (replace(SOME, reasons={"failed engine_timeout": 9, "scored": 7}), None, 0.0, "failing"),
+        (replace(SOME, reasons={"failed gold_unparsable": 16}), report(FAILED), 0.0, "failing"),
         (replace(SOME, waiting=1), report(*GOOD), 31.0, "stalled"),
         (replace(NOTHING, waiting=1), None, 31.0, "stalled"),
         (replace(SOME, state="open"), report(*GOOD), 99.0, "resting"),
