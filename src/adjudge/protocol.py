@@ -222,6 +222,18 @@ class Score:
         """Return a verdict of a scorer that looked and declines."""
         return cls(value=None, status="abstained", reason=reason, evidence=evidence)
 
+    def __rich__(self) -> Any:
+        """Return a table for `rich.print`."""
+        from adjudge.score_view import rich_table
+
+        return rich_table(self)
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows."""
+        from adjudge.score_view import html_table
+
+        return html_table(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data from which `from_dict` makes an equal score.
 

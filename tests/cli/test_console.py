@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.cli.console import plain, print_fields, print_json, print_table, visible
+from adjudge.cli.console import print_fields, print_json, print_table
+from adjudge.score_view import plain, visible
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
+from adjudge.cli.console import JsonFlag, print_json, print_table, progress_bar
 from adjudge.cli.grading import Graded, grade, pair_check
 from adjudge.cli.next_steps import Step, next_steps
 from adjudge.cli.preflight import PROBE, PROTOCOL, Preflight
@@ -26,6 +26,7 @@ from adjudge.io.preferences import Preference
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.reasons import describe
 from adjudge.runtime.loop import run_blocking
+from adjudge.score_view import plain, visible
 from adjudge.scoring.attacks import AttackCase, suite_of
 from adjudge.scoring.compose.auto import auto_scorer
 

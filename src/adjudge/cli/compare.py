@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
+from adjudge.cli.console import JsonFlag, print_json, print_table, progress_bar
 from adjudge.cli.rows import RowOptions, read_items
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.evals.trust.comparison import OUTPUTS, ScorePair, ScorerComparison, verdict, written_pairs
 from adjudge.io.columns import ColumnMap
 from adjudge.protocol import Sample, Score, response_text
+from adjudge.score_view import plain, visible
 
 _CHUNK: Final = 512
 

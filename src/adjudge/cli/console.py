@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import tyro
 
+from adjudge.score_view import plain
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -22,34 +24,7 @@ JsonFlag = Annotated[bool, tyro.conf.arg(name="json", help="Print one line of JS
 """The type of the field behind `--json`, in every command."""
 
 _PIPE_WIDTH: Final = 110  # columns of a table that no terminal shows
-_CUT: Final = " ... "
 _answers: list[IO[str]] = []  # standard output, while `json_alone` keeps it for JSON
-
-
-def visible(text: str, width: int = 0) -> str:
-    """Return text as one printable line: control characters and direction marks become escapes.
-
-    Args:
-        text: any text, of any length.
-        width: characters to keep; the middle of a longer text is left out.  0 keeps all.
-    """
-    if width and len(text) > width:
-        head = (width - len(_CUT)) // 3  # the answer tends to stand at the end
-        text = text[:head] + _CUT + text[len(text) - (width - len(_CUT) - head) :]
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
-
-
-def plain(value: Any, width: int = 0) -> str:
-    """Return a value of a report as one line: a number without needless digits, text, or JSON."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, str):
-        return visible(value, width)
-    return visible(json.dumps(value, ensure_ascii=False, default=str), width)
 
 
 def print_json(data: Mapping[str, Any]) -> None:

@@ -132,7 +132,8 @@ def layout_of(configs: Sequence[Any]) -> Layout:
 
 def print_report(report: Any, data: Mapping[str, Any]) -> None:
     """Print what a finished job did: its own lines if it has some, else the counts of a `JobReport`."""
-    from adjudge.cli.console import plain, print_table, visible
+    from adjudge.cli.console import print_table
+    from adjudge.score_view import plain, visible
 
     if hasattr(report, "lines"):
         for line in report.lines():

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, print_json, print_table, visible
+from adjudge.cli.console import JsonFlag, print_json, print_table
 from adjudge.protocol import Sample, Score
+from adjudge.score_view import visible
 
 _NEXT = """
 Next:

@@ -12,9 +12,10 @@ from importlib.resources import files
 from typing import Any
 
 from adjudge.cli import exits
-from adjudge.cli.console import print_json, print_table, visible
+from adjudge.cli.console import print_json, print_table
 from adjudge.engines.smollm2 import NAME
 from adjudge.protocol import Sample, Score
+from adjudge.score_view import visible
 
 # Options and the reference that goes with them, made of a row's right answer.
 _SCORERS: dict[str, tuple[dict[str, Any], str | None]] = {

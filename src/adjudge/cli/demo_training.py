@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.cli import exits
-from adjudge.cli.console import print_json, visible
+from adjudge.cli.console import print_json
 from adjudge.extras import install_hint
+from adjudge.score_view import visible
 
 if TYPE_CHECKING:
     from adjudge.cli.demo import DemoCommand

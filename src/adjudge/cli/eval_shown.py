@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from adjudge.cli.console import console, plain, print_table, visible
+from adjudge.cli.console import console, print_table
 from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, Result
 from adjudge.protocol import Cost
+from adjudge.score_view import plain, visible
 from adjudge.statistics.intervals import Interval
 
 _GAP: Final = 3  # characters between two columns of a table

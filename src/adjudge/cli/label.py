@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
+from adjudge.cli.console import JsonFlag, print_json, print_table
 from adjudge.cli.shown import JobBar, duration
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.report import LabelReport, Snapshot
+from adjudge.score_view import plain, visible
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,7 +163,7 @@ def _explain(error: Exception) -> int:
 
 
 def _complain(text: str) -> None:
-    from adjudge.cli.console import visible
+    from adjudge.score_view import visible
 
     paragraph = visible(" ".join(f"adjudge: {text}".split()))
     if sys.stderr.isatty():

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from adjudge.cli.console import plain
 from adjudge.cli.trials import Finding
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.io.columns import GUESSES, MISSING, Column, ColumnMap, ColumnOptions, map_columns, nested_names
@@ -37,6 +36,7 @@ from adjudge.io.source import DatasetChoice, Source
 from adjudge.io.values import is_chat, reference_of
 from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
+from adjudge.score_view import plain
 from adjudge.scoring.compose.auto import auto_scorer
 from adjudge.training.examples import Reading, rated_columns
 

@@ -9,6 +9,7 @@ from typing import Any
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, print_fields, print_json
 from adjudge.protocol import Score
+from adjudge.score_view import fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,23 +88,4 @@ class ScoreCommand:
 
 def print_score(score: Score) -> None:
     """Print a score for a person to read."""
-    from adjudge.reasons import describe
-
-    print_fields(
-        {
-            "value": score.value,
-            "status": score.status,
-            "reason": f"{score.reason}: {describe(score.reason)}" if score.reason else "",
-            "uncertainty": "" if score.uncertainty is None else score.uncertainty,
-            **{name: value for name, value in score.evidence.items() if value is not None},
-            **{f"part {name}": _brief(part) for name, part in score.parts.items()},
-            "steps": [step.value for step in score.steps],
-            "scorer": score.provenance.fingerprint or score.provenance.scorer,
-            "seconds": score.cost.seconds,
-        }
-    )
-
-
-def _brief(score: Score) -> str:
-    value = score.status if score.value is None else f"{score.value:.6g}"
-    return f"{value} ({score.reason})" if score.reason else value
+    print_fields(fields(score))

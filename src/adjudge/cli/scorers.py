@@ -13,7 +13,8 @@ from typing import Annotated, Any, Final
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
+from adjudge.cli.console import JsonFlag, console, print_json, print_table
+from adjudge.score_view import visible
 from adjudge.scoring import registry
 from adjudge.scoring.builtin import FAMILIES, preset_names, unlisted
 from adjudge.scoring.registry import Listing

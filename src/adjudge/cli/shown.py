@@ -6,7 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, Self
 
-from adjudge.cli.console import progress_bar, visible
+from adjudge.cli.console import progress_bar
+from adjudge.score_view import visible
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
+from adjudge.cli.console import JsonFlag, print_json, print_table
 from adjudge.cli.shown import Shown
 from adjudge.extras import install_hint
+from adjudge.score_view import plain, visible
 from adjudge.training.config_file import plain_config
 from adjudge.training.config_keys import Key, config_keys, meant
 

@@ -12,8 +12,9 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.cli import exits
-from adjudge.cli.console import plain, print_json, print_table, visible
+from adjudge.cli.console import print_json, print_table
 from adjudge.cli.shown import Shown
+from adjudge.score_view import plain, visible
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.loop.config import RunFile
