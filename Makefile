@@ -65,6 +65,7 @@ check: lint
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell *.md docs
 
 # Each keeps one processor busy; side by side they take as long as the slower one.
 mypy pyright: $(VENV)/.dev

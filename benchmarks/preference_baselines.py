@@ -7,7 +7,7 @@ resamples of the prompts.  Beside the fitted models stand the rules that need no
 
     ADJUDGE_DATA=... python -m benchmarks.preference_baselines
 
-Not covered: published models, which need downloads; docs/baselines.md tells what others report.
+Not covered: published models, which need downloads; docs/training.md tells what others report.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ queue is refused.  It is checked against the Erlang C formula, where calls take 
 - `routing`: groups that stay together, beside groups spread over the servers, where members share their prompt;
 - `layouts`: what 10,000, 100,000 and 1,000,000 scores a second take.
 
-Service times are options; the defaults are those that docs/scale_out.md explains.  Not covered: networks, failures.
+Service times are options; the defaults are those that docs/ray.md explains.  Not covered: networks, failures.
 
     python benchmarks/queueing.py
 """

@@ -1,4 +1,4 @@
-"""Rows without questions of benchmarks; docs/hygiene.md has the options of published conventions.
+"""Rows without questions of benchmarks; docs/data.md has the options of published conventions.
 
 Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are no questions.  Words
 are compared without case, width and punctuation.  A question with fewer words than an n-gram is found only where a text

@@ -1,4 +1,4 @@
-"""Rows with the pass rate of their prompt; docs/hygiene.md has the columns.
+"""Rows with the pass rate of their prompt; docs/data.md has the columns.
 
 A prompt of which too little is known is left out where a range is asked for, since nobody knows whether it lies in it.
 """

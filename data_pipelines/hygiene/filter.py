@@ -1,4 +1,4 @@
-"""The filters by name, each a sieve; docs/hygiene.md has the rules and their sources.
+"""The filters by name, each a sieve; docs/data.md has the rules and their sources.
 
 The rules for batches during training are `adjudge.rl_integration.trainer.rollouts.curricula.filters`; here the whole
 input is known, so its mean deviation takes the place of RLPR's moving average.  A prompt with fewer than two known

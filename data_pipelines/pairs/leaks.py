@@ -1,4 +1,4 @@
-"""Checks of a training set and a test set of pairs, or of rated answers; docs/pairs.md has the list.
+"""Checks of a training set and a test set of pairs, or of rated answers; docs/data.md has the list.
 
 Repeated pairs and the largest prompt are told, and not judged.
 """

@@ -2,7 +2,7 @@
 
 It learns the surface of a text: which words, signs and lengths go with the better response, and, in solutions, whether
 the arithmetic holds.  It is a baseline, and a first filter where nothing else is at hand; what it cannot see, a policy
-is free to get wrong.  docs/baselines.md says how far that carries on public data.
+is free to get wrong.  docs/training.md says how far that carries on public data.
 
 The fit is Bradley-Terry on pairs, logistic regression on ratings, or both at once.  A pair enters as the difference of
 its two chats without an intercept: turning a pair around turns its sign and changes nothing.  A soft label p enters as

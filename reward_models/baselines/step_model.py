@@ -2,7 +2,7 @@
 
 It learns which steps of word problems tend to be wrong: those that take a number from nowhere, use nothing of what was
 worked out, divide what is not to be divided.  It does not know what a step says, and a policy that writes true and idle
-steps is liked by it: a baseline to print beside a process model, and no reward.  docs/baselines.md has the numbers.
+steps is liked by it: a baseline to print beside a process model, and no reward.  docs/training.md has the numbers.
 
 The fit is a logistic regression on labelled steps, each in its context.  A soft label p enters as both outcomes,
 weighted p and 1 - p; a step without a label teaches nothing, and still stands before the steps behind it.

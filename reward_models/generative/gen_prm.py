@@ -104,7 +104,7 @@ class GenPrm(StepScorer):
         if self.executor is not None and not (runs and isinstance(getattr(self.executor, "fingerprint", None), str)):
             raise ValueError(
                 f"{self.name} option executor={self.executor!r}; give an object with `run(source) -> text` and a text "
-                "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
+                "`fingerprint`, or none (docs/process_rewards.md shows one that uses the sandbox)"
             )
 
     def chain_prompt(self) -> Template:

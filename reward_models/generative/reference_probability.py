@@ -8,7 +8,7 @@ count.  `Score.evidence` has both probabilities, and which reference is the best
 What this score cannot tell: whether reasoning leads to the reference or merely names it.  A response that lists many
 answers makes each of them likelier to be copied, and one that hits the reference is paid for it.  The subtracted part
 takes out what the prompt alone gives away, and does not depend on the response, so nobody can lower it.  Put a verifier
-of the answer or `repetition` beside it, as docs/generative_rewards.md shows.
+of the answer or `repetition` beside it, as docs/process_rewards.md shows.
 
 Where a response's answer stands, so that another text can be put in its place.
 

@@ -20,7 +20,7 @@ class PolicyLossChoice(Options, what="loss option"):
     """The loss, with its options.
 
     Attributes:
-        name: see docs/training_steps.md.
+        name: see docs/training.md.
         beta: how much the policy's preference counts; smaller ones let it move farther from its start.  For "orpo", the
             weight of the odds ratio beside the likelihood.
         noise: chance that a label is wrong ("dpo": label smoothing; "robust_dpo": corrected for), in [0, 0.5).

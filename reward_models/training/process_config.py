@@ -81,7 +81,7 @@ class StepChoice(FileChoice):
     """What is learnt from, and what is held out.
 
     Attributes:
-        format: of the rows (docs/training_steps.md); "auto" looks at the first row of each file.
+        format: of the rows (docs/training.md); "auto" looks at the first row of each file.
         limit: only the first rows of each file, so many; None for all.
         held_out: share of the solutions that is measured and not trained on; whole problems are held out.
         held_out_path: files to measure on instead; training solutions of their problems are left out.

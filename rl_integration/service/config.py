@@ -26,7 +26,7 @@ class LaneConfig(Options, what="service option"):
         cohort: for scorers of groups: how many members a group has, so that they may come in separate requests.  None:
             a request holds whole groups.
         cohort_seconds: how long a group waits for its last member.
-        incomplete: what becomes of a group whose members did not all come: "failed" or "scored" as it is.
+        incomplete: what happens to a group whose members did not all come: "failed" or "scored" as it is.
         cache: path of a score cache; "" for none.
         trip: the share of the last `window` calls without any score from which on the scorer is suspended, in (0, 1].
         window: calls that are looked back upon.

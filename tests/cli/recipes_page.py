@@ -10,11 +10,15 @@ from adjudge.cli.recipes import commands, not_here, recipes, told_numbers
 PAGE: Final = Path(__file__).parents[2] / "docs" / "recipes.md"
 _HEAD: Final = """# Published systems
 
-What each pays, what runs it, where its numbers are from, where released code differs, and what is not here; made of the
-files in `src/adjudge/recipes`. `adjudge recipes WORD` finds by title, arXiv number or mechanism, and
-`adjudge recipes NAME --write DIR` writes the run file with rows to try it on. A number is the paper's, its code's, from
-memory (confirm it before you quote it) or ours; a test is named from `tests/`. Commands with `examples/` are run in a
-clone of the source.
+What each pays, its source, where it differs from released code, and what is not here. `adjudge recipes WORD` searches
+titles, arXiv numbers and mechanisms; `adjudge recipes NAME` prints all numbers of a run, each from the paper, its code,
+memory (confirm it before you quote it) or us. This page omits those that are ours. Commands with `examples/` run in a
+clone of the source. Run a recipe without commands with:
+
+```text
+adjudge recipes NAME --write NAME    # writes the run file, with rows to try it on
+cd NAME && adjudge train policy run.yaml
+```
 """
 
 
@@ -23,11 +27,12 @@ def page() -> str:
     parts = [_HEAD]
     for name, recipe in recipes().items():
         about = [f"- {key}: {recipe[key].strip()}" for key in ("differs", "lacks") if key in recipe]
-        about += [f"- numbers ({origin}): {', '.join(told)}" for origin, told in told_numbers(name).items()]
-        about += [f"- test: `{recipe['test']}`"] if "test" in recipe else []
+        published = {origin: told for origin, told in told_numbers(name).items() if origin != "ours"}
+        about += [f"- numbers ({origin}): {', '.join(told)}" for origin, told in published.items()]
         parts.append(f"## {name}\n\n{recipe['title']}. Source: {recipe['source']}.\n\n{recipe['formula'].strip()}\n")
         parts.extend(["\n".join(about) + "\n"] if about else [])
-        parts.append("\n".join(["```text", *commands(name), "```", ""]))
+        if "run" not in recipe or recipe.get("steps"):
+            parts.append("\n".join(["```text", *commands(name), "```", ""]))
     absent = [f"| {one['title']} | {one['source']} | {one['why'].strip()} |" for one in not_here().values()]
     parts.append("\n".join(["## Not here", "", "| system | source | why |", "|---|---|---|", *absent, ""]))
     return "\n".join(parts)

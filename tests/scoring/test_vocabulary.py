@@ -1,4 +1,4 @@
-"""docs/vocabulary.md against the code: options that scorers share have one word and one set of values."""
+"""docs/protocol.md against the code: options that scorers share have one name and one set of values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from adjudge.options import declared
 from adjudge.scoring import registry
 from adjudge.scoring.builtin import BUILTIN
 
-PAGE = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+PROTOCOL = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = PROTOCOL.read_text(encoding="utf-8").partition("## Names of options")[2]
 LEFT = re.compile(r"^(most|least)(_|$)|^(longest|shortest|no_verdict|normalise|partial)$")
 
 
 def rows() -> dict[str, set[str]]:
-    """Each option of the first table, with its values."""
-    table = PAGE.partition("## Results")[0]
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
+    """Each option of the table, with its values."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines() if line.startswith("| `")]
     return {
         word: set(re.findall(r"`(\w+)`", values))
         for names, _, values in lines

@@ -149,7 +149,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
             but at least `min_seconds` and at most `seconds`; 0 switches that off.
         min_seconds: see `slowdown`.
         memory_mb: MiB for the program, where the reference has no "memory_mb".
-        processes: processes and threads at one time.
+        processes: processes and threads at the same time.
         output_mb: MiB that a program may print.
         tolerance: relative difference that numbers may have where a float is expected (printed: a word with a
             point); 0 for none.  An expected integer is exact.

@@ -90,7 +90,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     Reference: the gold answer as text (`"\\frac{1}{2}"`, `"x=3"`, `"$[0,1)$"`), a number, or a list of accepted ones.
 
     Attributes:
-        undecided: what becomes of an answer that was understood but neither shown equal nor refuted: "zero" (a
+        undecided: what happens to an answer that was understood but neither shown equal nor refuted: "zero" (a
             scored 0) or "failed" (no number, for labelling and audits).
         reasoning: "strip" grades only what follows the end-of-thinking tag; "keep" grades all of it.
         unfinished: an answer that stands only inside unfinished reasoning is worth 0 ("reject") or is graded

@@ -51,7 +51,7 @@ class CreditChoice:
     """How credit is given within answers.
 
     Attributes:
-        name: of a published way: steps, capo, gigpo, tree_rl, ... (docs/credit.md).
+        name: of a published way: steps, capo, gigpo, tree_rl, ... (docs/objectives.md).
         set: options that differ from the published ones, with dots: {"rule.share": 0.3, "shape.eta": 0.7}.
         part: whose steps are read where the reward is made of several scorers: the name of one of the score's parts,
             with dots for parts of parts; "" for the score's own steps.

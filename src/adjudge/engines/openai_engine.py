@@ -1,7 +1,7 @@
 """The `openai` engine: any server that speaks the OpenAI protocol, asked with many requests at once.
 
 vLLM's own server can do all that engines do; of others, the labels that are among the likeliest tokens can be read,
-and whatever a server cannot do raises `ValueError` saying so.  See `docs/engines_http.md` for what is promised when a
+and whatever a server cannot do raises `ValueError` saying so.  See `docs/engines.md` for what is promised when a
 server is slow, full, broken or gone.
 
 Not covered: streaming, tools, images, and OpenAI's batch and responses interfaces.

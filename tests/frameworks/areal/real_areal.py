@@ -111,7 +111,7 @@ def main() -> None:
     found = {
         "version": import_module("areal").__version__,
         "is a workflow": isinstance(made, api.RolloutWorkflow) and isinstance(made, workflows.RLVRWorkflow),
-        "shown": issubclass(pasted("areal")["MathWorkflow"], workflows.RLVRWorkflow),
+        "shown": issubclass(pasted("AReaL")["MathWorkflow"], workflows.RLVRWorkflow),
         "pool": pooled,
         "late in the pool": late_in_pool,
         "late in the workflow": late_in_workflow["rewards"],

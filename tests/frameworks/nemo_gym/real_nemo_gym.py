@@ -86,7 +86,7 @@ def main() -> None:
     found["mean"] = metrics.json()["agent_metrics"]["mean/reward"]
     with RewardService({"math": "math"}) as service, TestClient(application(service, ServerConfig())) as ours:
         found["our server"] = {name: verdict(ours, sent) for name, sent in cases.items()}
-    found["shown"] = pasted("nemo_gym")["resources_server"]() is not None
+    found["shown"] = pasted("NeMo Gym")["resources_server"]() is not None
     found["version"] = version("nemo-gym")
     print(json.dumps(found))
 

@@ -27,7 +27,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     for name, line in FILES.items():
         text = f"from adjudge.openrlhf import OpenRlhfReward\n\n{line}\n"
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    (shown,) = blocks("open_rlhf", "from adjudge.")  # as the page has it, but for what ends this model's answers
+    (shown,) = blocks("OpenRLHF", "from adjudge.")  # as the page has it, but for what ends this model's answers
     (folder / "strict.py").write_text(shown.replace("<|im_end|>", "<|end|>"), encoding="utf-8")
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         return run_in("open_rlhf", HERE / "real_open_rlhf.py", str(model), address, str(folder))

@@ -43,7 +43,7 @@ def error_of(work: Any) -> str:
 def main() -> None:
     # By name, as configurations do it; and a class, as programs do it.
     skyrl_gym.register(id="adjudge_math", entry_point="examples.frameworks.skyrl_reward:MathEnvironment")
-    shown = pasted("skyrl")["MathEnvironment"](extras=extras("2"))
+    shown = pasted("SkyRL")["MathEnvironment"](extras=extras("2"))
     skyrl_gym.register(id="adjudge_strict", entry_point=SkyRLReward(scorer="math").environment())
     with ThreadPoolExecutor(max_workers=32, thread_name_prefix="skyrl-gym-env-") as threads:
         episodes = list(threads.map(played, ROWS * 8))

@@ -37,7 +37,7 @@ class Declines:
 
 DECLINES = VerifiersReward(Declines(), name="declines")
 NO_FIELD = VerifiersReward("math", reference="gold")
-SHOWN = pasted("verifiers")["CORRECT"]
+SHOWN = pasted("verifiers and prime-rl")["CORRECT"]
 
 
 class Data(vf.TaskData):  # type: ignore[misc]

@@ -75,7 +75,7 @@ async def main() -> None:
     example = [state(r"\boxed{2}")]
     await vf.Rubric(funcs=FUNCS, weights=WEIGHTS).score_group(example)
     group_of_page = [state(text, info={"gold": "2"}) for text in (r"\boxed{2}", r"\boxed{2}")]
-    await pasted("verifiers", 1)["rubric"].score_group(group_of_page)
+    await pasted("verifiers and prime-rl", 1)["rubric"].score_group(group_of_page)
     found = {
         "version": vf.__version__,
         "right": await alone(math, state(r"\boxed{2}")),

@@ -200,7 +200,7 @@ def test_attacks_stay_below_an_honest_answer(model: PreferenceModel, case: dict[
     text = re.sub(r"\[\[U\+([0-9A-F]{4})\]\]", lambda found: chr(int(found[1], 16)), case["response"])
     gap = value(model, ATTACKS["honest"]) - value(model, text * case.get("times", 1))
     if case.get("wins"):
-        assert gap < 0, "this is no longer a weakness; take the mark away, and the sentence in docs/baselines.md"
+        assert gap < 0, "this is no longer a weakness; take the mark away, and the sentence in docs/training.md"
     else:
         assert gap >= ATTACKS["margin"]
 

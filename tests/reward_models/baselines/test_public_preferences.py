@@ -1,4 +1,4 @@
-"""On public data the offline baselines beat "longer wins" and chance on held-out prompts, as docs/baselines.md says.
+"""On public data the offline baselines beat "longer wins" and chance on held-out prompts, as docs/training.md says.
 
 A smaller model than the default one, so that it takes seconds: no n-grams of characters, and three folds.
 `benchmarks/preference_baselines.py` measures the whole.

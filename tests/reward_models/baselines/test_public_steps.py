@@ -1,4 +1,4 @@
-"""On real solutions, the process model without a network beats length and place, as docs/baselines.md says.
+"""On real solutions, the process model without a network beats length and place, as docs/training.md says.
 
 Half of the problems and one strength, so that it takes seconds; `benchmarks/step_models.py` measures the whole.
 """

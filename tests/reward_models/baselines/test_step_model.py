@@ -175,13 +175,13 @@ def test_padding_does_not_lift_the_worst_step(model: StepModel) -> None:
 
 
 def test_copies_of_a_right_step_buy_a_higher_mean(model: StepModel) -> None:
-    """A weakness that docs/baselines.md names: a true step that leads nowhere is liked."""
+    """A weakness that docs/training.md names: a true step that leads nowhere is liked."""
     averaged = dataclasses.replace(model, aggregate="mean")
     for one in solutions(30, seed=7):
         if one.labels == (1.0, 0.0):
             padded = [*[one.steps[0]] * 20, one.steps[1]]
             gain = value(averaged, one.prompt, padded) - value(averaged, one.prompt, one.steps)
-            assert gain > 0.02, "this is no longer a weakness; change the sentence in docs/baselines.md"
+            assert gain > 0.02, "this is no longer a weakness; change the sentence in docs/training.md"
             assert value(model, one.prompt, padded) < 0.5
 
 

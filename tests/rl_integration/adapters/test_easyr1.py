@@ -38,5 +38,5 @@ def test_without_a_fallback_the_run_hears_why() -> None:
 
 def test_it_can_be_sent_to_another_process_and_is_what_the_page_shows() -> None:
     again = pickle.loads(pickle.dumps(EasyR1Reward("math")))
-    for reward in (again, pasted("more", 0)["compute_score"]):
+    for reward in (again, pasted("EasyR1")["compute_score"]):
         assert reward(inputs(("\\boxed{2}", "2")))[0]["overall"] == 1.0

@@ -187,5 +187,5 @@ def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[st
 
 
 def test_the_page_shows_a_verifier() -> None:
-    verifier = pasted("open_instruct")["MathVerifier"]()
+    verifier = pasted("open-instruct")["MathVerifier"]()
     assert (verifier.name, verifier([], "\\boxed{2}", "2").score) == ("adjudge_math", 1.0)

@@ -222,6 +222,6 @@ def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[st
 
 
 def test_the_page_shows_an_evaluator() -> None:
-    evaluator = pasted("rllm")["evaluator"]
+    evaluator = pasted("rLLM")["evaluator"]
     task = Task("t", "1+1?", {"ground_truth": "2"})
     assert evaluator.evaluate(task, Episode({"answer": "\\boxed{2}"})).reward == 1.0

@@ -232,4 +232,4 @@ def test_the_example_is_a_module_that_roll_can_name(roll: None) -> None:
 
 @pytest.mark.usefixtures("roll")
 def test_the_page_shows_a_worker() -> None:
-    assert issubclass(pasted("roll")["MathWorker"], Worker)
+    assert issubclass(pasted("ROLL")["MathWorker"], Worker)

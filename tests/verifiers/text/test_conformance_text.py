@@ -60,7 +60,7 @@ def _blocks(language: str) -> list[str]:
 
 def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     programs = _blocks("python")
-    assert len(programs) == 2
+    assert len(programs) == 3
     for program in programs:
         done = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=1200

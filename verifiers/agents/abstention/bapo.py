@@ -18,7 +18,7 @@ and `<python>` closed, and followed by what the tool returned.  It is asked of t
 release asks the whole text, so a page that shows a tag makes a good answer a malformed one there, and results that the
 policy wrote itself pass for results.
 
-Source: `Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072, `re_search_faith.py`.  docs/abstention.md lists where this
+Source: `Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072, `re_search_faith.py`.  docs/agents.md lists where this
 differs.  Not covered: advantages; groups are normalised by the trainer.
 """
 

@@ -3,7 +3,7 @@
 The answer is right by SQuAD's exact match, or by token F1 from `threshold` on, or as far as F1 says.  Searches that
 were tried cost; only those that a tool answered can earn.  An agent that writes a tool's result itself, that gives
 different answers, or that goes on after its answer is malformed.  What a tool answered though no search can be read
-there was a search that was tried.  docs/search_turns.md has the cases.
+there was a search that was tried.  docs/agents.md has the cases.
 
 | policy | where the numbers are from |
 |---|---|

@@ -8,7 +8,7 @@ of pairs: of the findings that were matched, or of the queries that a tool answe
 and diversity count only where something is right (`gated`).
 
 Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
-embeddings; docs/search_turns.md says what was not taken over.  Its form and its diversity of queries are `released`:
+embeddings; docs/agents.md says what was not taken over.  Its form and its diversity of queries are `released`:
 
     form      = (0.5 * share of lines that are findings + 0.3 * min(findings / 10, 1) + 0.5 * unlikeness) / 1.3
                 - 3 * share of repeated findings, kept in [0, 1]

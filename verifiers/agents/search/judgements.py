@@ -5,7 +5,7 @@ where a result is relevant that holds the gold answer as whole words (`signals.h
 for which `relevance`, a re-ranker, gives gold answer and result `threshold` or more.
 
 A judgement is about what the searches of the turn before it returned.  Of each turn the first counts, if all of the
-turn's judgements say the same; what follows no result is about nothing.  docs/search_turns.md says where the released
+turn's judgements say the same; what follows no result is about nothing.  docs/agents.md says where the released
 code differs.
 
 Not covered: the environment that takes a result away after a No.

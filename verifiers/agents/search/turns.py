@@ -4,7 +4,7 @@ The answer must stand, once, at the end.  An agent that gives different answers,
 none: nothing is earned then, and searches cost what they cost, or falling silent would be the way out of a bad
 trajectory.  Only what tools returned is evidence, and only queries that a tool answered are asked.
 
-StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`; docs/search_turns.md says where its released code differs):
+StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`; docs/agents.md says where its released code differs):
 
     turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
     value = answer F1 + key_weight * key-word score + the turns' values
@@ -25,7 +25,8 @@ documents of each search, so that evidence at the top of a list pays more.  Evid
 The answer is right by exact match, unless `metric: f1`.  Evidence is covered, once, where the words of it stand in a
 row in a document.
 
-Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
+Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps`:
+docs/objectives.md.
 """
 
 from __future__ import annotations

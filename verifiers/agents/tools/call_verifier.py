@@ -35,7 +35,7 @@ class ToolCallVerifier(CallsVerifier[CallReference]):
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
     `{"any_of": [..], "optional": true}`, with "tools" (JSON schemas) and "order" ("any", "given", or "turns" with a
     list of calls for each turn) if wanted.  An empty list of calls wants none made, and "tools" alone wants valid
-    calls, whichever (docs/tool_calls.md).
+    calls, whichever (docs/agents.md).
 
     Attributes:
         strings: "exact", or "normal": case, quotes and blanks do not matter (`arguments.normal_text`).

@@ -52,7 +52,7 @@ class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
     "expected" (results), "final" (the value of the state) and "calls" (gold calls that give both), and "order" as for
-    `tool_calls` (docs/tool_calls.md).
+    `tool_calls` (docs/agents.md).
 
     Attributes:
         extra: what calls beyond the expected results cost: "cost", or "ignore" for nothing.

@@ -350,7 +350,7 @@ def read_task(reference: Any, matching: Matching, protected: Sequence[str]) -> T
         BadReferenceError: it cannot be read.
     """
     if not isinstance(reference, Mapping):
-        raise ReferenceFormError("the patch_tests reference must be a mapping; see docs/patches.md")
+        raise ReferenceFormError("the patch_tests reference must be a mapping; see docs/code.md")
     if unknown := sorted(set(map(str, reference)) - _FIELDS):
         known = ", ".join(sorted(_FIELDS))
         raise ReferenceFormError(f"the patch_tests reference has {unknown[0]!r}; known are {known}")

@@ -44,7 +44,7 @@ class PatchTestsVerifier(SandboxedVerifier, EditsVerifier[_Gold, _Change]):
 
     The reference is a mapping with "files" (`{path: text}`) or "repository" (the path of a folder or an archive), and
     any of "tests" (`{path: text}`), "command" ("python -m unittest ..."), "fail_to_pass" and "pass_to_pass", "patch" or
-    "edits" or "after" (the gold change), "roots", "timeout" and "memory_mb" (docs/patches.md).
+    "edits" or "after" (the gold change), "roots", "timeout" and "memory_mb" (docs/code.md).
 
     Attributes:
         credit: "all" is 1 if every test passes; "fraction" the share of tests, or of fail_to_pass if all of

@@ -4,7 +4,7 @@
     mean over the files         else: `adjudge.verifiers.code.patches.similarity`
 
 Source: Wei et al. 2025, "SWE-RL", and `calculate_search_replace_reward` of facebookresearch/swe-rl,
-src/swerl/core/reward.py.  docs/patches.md lists what the released code does that is not done here.
+src/swerl/core/reward.py.  docs/code.md lists what the released code does that is not done here.
 
 Not covered: whether the change is right.  A likeness is no proof: a patch that differs from the gold one by one wrong
 character scores nearly 1.  Where there are tests, use `patch_tests`.

@@ -5,7 +5,7 @@ translations in the right form alone, with the source as the prompt, the transla
 translations as the reference, so metrics without references (COMETKiwi) and with them (COMET) are used alike.
 
 Not covered: COMET's own checkpoints, which are no models of transformers; wrap the `comet` package in a scorer of your
-own (docs/translation.md).
+own (docs/text_verifiers.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Credit within answers: from scores with steps to advantages of tokens, or to rewards of tokens for a critic.
 
-`CREDITS` has the published ways by name, and docs/credit.md their sources; `Credit.but` changes single options.
+`CREDITS` has the published ways by name, and docs/objectives.md their sources; `Credit.but` changes single options.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class CurriculumChoice:
     """Which tasks are drawn, how many answers each gets, and what is learnt from.
 
     Attributes:
-        names: of curricula that decide different things (docs/curricula.md); none for tasks in a shuffled order.
+        names: of curricula that decide different things (docs/objectives.md); none for tasks in a shuffled order.
         set: options that differ from the published ones, with a dot behind the name: {"mopps.memory": 0.5}.
     """
 
@@ -135,7 +135,8 @@ class ImproverChoice:
     """What helps where answers are wrong, or answers what was asked.
 
     Attributes:
-        name: critique_grpo, cog_rethinker, luffy, ghpo, seele, nurl, search_self_play (docs/curricula.md); "" for none.
+        name: critique_grpo, cog_rethinker, luffy, ghpo, seele, nurl, search_self_play (docs/objectives.md),
+            or "" for none.
         set: options that differ from the published ones.
     """
 

@@ -91,8 +91,8 @@ def auto_scorer(reference: Any) -> str:
     """Return the scorer that `scorer="auto"` means for a reference, as a name or a spec.
 
     A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
-    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is told by its keys, and a list of
-    mappings or of asserts is a list of tests.
+    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is recognised by its keys, and a
+    list of mappings or of asserts is a list of tests.
 
     Raises:
         MissingReferenceError: there is no reference.
