@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_is_something_to_test() -> None:
     assert len(scripts()) >= 2
-    assert len(typed()) >= 5
+    assert len(typed()) >= 3
 
 
 @pytest.mark.parametrize(("script", "output"), scripts())
@@ -71,10 +71,10 @@ def test_links_lead_to_files(root: Path, document: str) -> None:
             assert (root / target).exists(), f"{document} links to {target}"
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/scorers.md"])
-def test_what_the_tables_name_is_a_scorer(root: Path, document: str) -> None:
+@pytest.mark.parametrize(("document", "count"), [("README.md", 40), ("docs/scorers.md", 100)])
+def test_what_the_tables_name_is_a_scorer(root: Path, document: str, count: int) -> None:
     rows = [line for line in (root / document).read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     cells = [row.split("|")[2 if document == "README.md" else 1] for row in rows]
     named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    assert len(named) > 100
+    assert len(named) > count
     assert named <= set(registry.names())

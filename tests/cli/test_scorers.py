@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adjudge.cli import exits
-from adjudge.cli.scorers import family_of
 from adjudge.scoring import registry
-from adjudge.scoring.builtin import BUILTIN, FAMILIES, preset_names
+from adjudge.scoring.builtin import BUILTIN, preset_names
 
 Adjudge = Callable[..., Any]
 
@@ -34,14 +31,6 @@ def test_the_list_is_one_screen_and_holds_every_name(adjudge: Adjudge, monkeypat
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
     assert set(registry.names()) <= set(ran.out.replace(",", " ").split())
-
-
-def test_families_are_those_of_the_readme(root: Path) -> None:
-    rows = [line for line in (root / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
-    of_readme = [
-        {name for name in re.findall(r"`(\w+)`", row.split("|")[2]) if name not in preset_names()} for row in rows
-    ]
-    assert [{family_of(name) for name in names} for names in of_readme] == [{family} for family in FAMILIES]
 
 
 def test_the_long_table_holds_every_name(adjudge: Adjudge) -> None:
