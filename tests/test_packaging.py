@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -67,6 +69,35 @@ def test_the_wheel_carries_licence_types_and_data(wheel: Path) -> None:
         (licence,) = (name for name in names if name.endswith("licenses/LICENSE"))
         assert b"Apache License" in archive.read(licence)
     assert {"adjudge/py.typed", "adjudge/cli/demo_rows.jsonl"} <= names
+
+
+def test_the_description_leads_to_the_repository(root: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode()
+    repository = re.findall(r"^Project-URL: Repository, (.+)$", metadata, re.MULTILINE)[0]
+    version = re.findall(r"^Version: (.+)$", metadata, re.MULTILINE)[0]
+    links = re.findall(r"\]\(([^)]+)\)", metadata)
+    assert f"git clone {repository} " in metadata
+    assert len(links) > 50
+    for link in links:
+        assert link.startswith(f"{repository}/blob/v{version}/"), link
+        assert (root / link.removeprefix(f"{repository}/blob/v{version}/").partition("#")[0]).exists(), link
+
+
+def test_extras_that_are_named_exist(root: Path, project_files: list[Path]) -> None:
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = set()
+    for file in project_files:
+        if file.suffix in (".py", ".md", ".yaml", ".yml", ".toml") or file.name in ("Dockerfile", "Makefile"):
+            text = (root / file).read_text(encoding="utf-8")
+            lists = re.findall(r"(?:\badjudge\\?|'\.)\[([a-z, -]+)\\?\]", text) if file.name != "CHANGELOG.md" else []
+            named |= {name.strip() for each in lists for name in each.split(",")}
+            named |= set(re.findall(r"""install_hint\(['"]([\w-]+)['"]\)""", text))
+    assert named <= set(extras)
+    assert len(named) >= 9
+    listed = re.findall(r"^- ((?:`[a-z]+`(?:, )?)+): ", (root / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name for row in listed for name in re.findall(r"`(\w+)`", row)} == set(extras) - {"dev", "trl"}
 
 
 def test_the_sdist_can_be_tested(built: Path, project_files: list[Path]) -> None:

@@ -24,7 +24,7 @@ penalty whose strength is chosen by 5-fold cross-validation.  Without the author
 number is not the leaderboard's, and its name says so.
 
 Source: Dubois et al. 2024, arXiv 2404.04475, and AlpacaEval's `length_controlled_v1`.  Fitting needs scikit-learn
-(`pip install "adjudge[calibration]"`); predicting from given weights needs nothing.
+(`pip install "adjudge[data]"`); predicting from given weights needs nothing.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def fit_length_control(annotations: Sequence[Annotation], gamed: Sequence[Annota
     try:
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
-        raise ImportError(f"fitting length control needs scikit-learn; {install_hint('calibration')}") from error
+        raise ImportError(f"fitting length control needs scikit-learn; {install_hint('data')}") from error
     design = np.array([[row.shorter, row.difficulty, float(not row.gamed)] for row in rows])
     shares = np.array([row.share for row in rows])
     weights = np.array([GAMED_WEIGHT if row.gamed else 1.0 for row in rows])

@@ -1,7 +1,7 @@
 """Rows with a score and an outcome, and calibration maps that are never measured on their own training rows.
 
 Every map is an `adjudge.scoring.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs
-scikit-learn (`pip install "adjudge[calibration]"`).
+scikit-learn (`pip install "adjudge[data]"`).
 """
 
 from __future__ import annotations

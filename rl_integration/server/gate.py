@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import re
 import secrets
 import stat
@@ -39,11 +40,13 @@ class Tokens:
         """
         file = Path(path).expanduser()
         try:
-            mode = file.stat().st_mode
+            status = file.stat()
             lines = file.read_text(encoding="utf-8").splitlines()
         except OSError as error:
             raise ValueError(f"the tokens in {path!r} cannot be read: {error.strerror}") from error
-        if mode & (stat.S_IRGRP | stat.S_IROTH):
+        # A file of another owner is ours by its group, as the secrets of Kubernetes are.
+        others = stat.S_IROTH | (stat.S_IRGRP if status.st_uid == os.geteuid() else 0)
+        if status.st_mode & others:
             raise ValueError(f"others may read the tokens in {path!r}; chmod 600 it")
         names: dict[bytes, str] = {}
         for number, line in enumerate(lines, start=1):

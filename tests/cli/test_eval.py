@@ -302,5 +302,5 @@ def test_a_light_install_is_told_what_is_missing_before_any_scoring(
     )
     ran = adjudge("eval", "rules", source, "--scorer", "good")
     assert ran.code == exits.USER
-    assert "pip install 'adjudge[calibration]'" in ran.err
+    assert "pip install 'adjudge[data]'" in ran.err
     assert "looking" not in ran.err

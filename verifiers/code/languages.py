@@ -71,7 +71,11 @@ LANGUAGES: dict[str, Language] = {
         whole=r"\bfunc\s+main\b",
         labels=frozenset({"go", "golang"}), source="main.go", tool="go", package="apt-get install golang-go",
         compile=("go", "build", "-o", "program", "main.go"), built=("program",), run=("./program",), processes=16,
-        environment={"GOCACHE": "/tmp/cache", "GOPATH": "/tmp/go", "GO111MODULE": "off", "CGO_ENABLED": "0"},
+        # From 1.20 on Go compiles its standard library with each program, unless it was installed like this.
+        environment={
+            "GOCACHE": "/tmp/cache", "GOPATH": "/tmp/go", "GO111MODULE": "off", "CGO_ENABLED": "0",
+            "GODEBUG": "installgoroot=all",
+        },
     ),
     "java": Language(
         whole=r"\bvoid\s+main\b",

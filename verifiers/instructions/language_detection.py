@@ -16,7 +16,7 @@ from typing import Any, Final
 from adjudge.extras import install_hint
 from adjudge.verifiers.instructions.text import Text
 
-_REMEDY = f"the language of a text is told by langdetect, which is not installed; {install_hint('instructions')}"
+_REMEDY = f"the language of a text is told by langdetect, which is not installed; {install_hint('tasks')}"
 
 
 LANGUAGES: Final = frozenset(

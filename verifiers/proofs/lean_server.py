@@ -14,7 +14,6 @@ Not covered: keeping what Lean runs away from the server's machine; run the serv
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from urllib.parse import urlsplit
 
 from adjudge.engines.http_client import Circuit, JsonClient, Refusal, Retry
 from adjudge.engines.interface import Fault
-from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range, check_options
 from adjudge.protocol import Sample, Score, response_text
@@ -98,8 +96,6 @@ class LeanServerScorer:
             raise ValueError(f"lean_server option url={self.url!r}; give one like http://localhost:8000")
         if self.key_variable and not os.environ.get(self.key_variable):
             raise ValueError(f"lean_server: the environment variable {self.key_variable!r} holds no key; set it")
-        if importlib.util.find_spec("httpx") is None:
-            raise ValueError(f"lean_server needs httpx; {install_hint('openai')}")
 
     @cached_property
     def fingerprint(self) -> str:

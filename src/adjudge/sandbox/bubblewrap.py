@@ -95,7 +95,7 @@ def explain(stderr: str) -> str:
         advice = (
             "allow user namespaces: sysctl -w user.max_user_namespaces=15000, on Ubuntu also "
             "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; in Docker, run with "
-            "--security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
         )
     return f"bubblewrap cannot make a sandbox here ({stderr.strip()[:300]}); {advice}"
 

@@ -45,7 +45,7 @@ def numpy_module() -> Any:
     try:
         return importlib.import_module("numpy")
     except ImportError as error:
-        raise ImportError(f"fitting strengths and regressions needs numpy; {install_hint('calibration')}") from error
+        raise ImportError(f"fitting strengths and regressions needs numpy; {install_hint('data')}") from error
 
 
 __all__ = ["ArrayLike", "Bools", "Floats", "Ints", "NDArray", "np", "numpy_module"]

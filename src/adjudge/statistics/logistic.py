@@ -3,7 +3,7 @@
 The loss is `sum w * (-y log p - (1 - y) log(1 - p)) + ridge/2 * |b|^2` with `p = sigmoid(x b)`.  scikit-learn's class
 wants whole classes, so soft outcomes would enter twice, and it hides the curvature that standard errors need.
 
-Needs numpy, which comes with `pip install "adjudge[calibration]"`.  Not covered: intercepts (give a column of ones),
+Needs numpy, which comes with `pip install "adjudge[data]"`.  Not covered: intercepts (give a column of ones),
 L1 penalties, and designs too large for one dense matrix.
 """
 

@@ -6,7 +6,7 @@ chess and arenas (base 10, scale 400, 1000 for the anchor).  Elo ratings move a 
 on the order of the games and fit players that change; for players that do not, prefer `fit_strengths`.
 
 Sources: Bradley and Terry 1952; the condition for finite strengths is Ford's (1957); Elo 1978.  Needs numpy
-(`pip install "adjudge[calibration]"`).
+(`pip install "adjudge[data]"`).
 """
 
 from __future__ import annotations

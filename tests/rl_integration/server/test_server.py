@@ -170,6 +170,19 @@ def test_files_of_tokens_are_looked_at(tmp_path: Path, text: str, mode: int, mes
         Tokens.read(str(tmp_path / "none"))
 
 
+def test_a_file_of_tokens_that_is_ours_by_its_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"run1 {TOKEN}")
+    file.chmod(0o440)
+    with pytest.raises(ValueError, match="chmod 600"):
+        Tokens.read(str(file))
+    monkeypatch.setattr("os.geteuid", lambda: file.stat().st_uid + 1)
+    assert Tokens.read(str(file)).client(f"Bearer {TOKEN}") == "run1"
+    file.chmod(0o444)
+    with pytest.raises(ValueError, match="chmod 600"):
+        Tokens.read(str(file))
+
+
 def test_other_machines_may_not_ask_without_tokens() -> None:
     with pytest.raises(ValueError, match="lets other machines ask, and there are no tokens"):
         ServerConfig(host="0.0.0.0")

