@@ -26,4 +26,5 @@ class ReadmeHook(MetadataHookInterface):
             .replace("clone REPOSITORY", f"clone {repository}")
         )
         text = _RELATIVE.sub(rf"]({repository}/blob/v{metadata['version']}/\1)", text)
+        text = text.replace(".png)", ".png?raw=true)")  # the picture itself, not the page about it
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

@@ -79,10 +79,12 @@ def test_the_description_leads_to_the_repository(root: Path, wheel: Path) -> Non
     version = re.findall(r"^Version: (.+)$", metadata, re.MULTILINE)[0]
     links = re.findall(r"\]\(([^)]+)\)", metadata)
     assert f"git clone {repository} " in metadata
-    assert len(links) > 50
+    assert len(links) > 25
     for link in links:
         assert link.startswith(f"{repository}/blob/v{version}/"), link
-        assert (root / link.removeprefix(f"{repository}/blob/v{version}/").partition("#")[0]).exists(), link
+        file = re.split("[#?]", link.removeprefix(f"{repository}/blob/v{version}/"))[0]
+        assert (root / file).exists(), link
+        assert link.endswith("?raw=true") == file.endswith(".png"), "a page about a picture is no picture"
 
 
 def test_extras_that_are_named_exist(root: Path, project_files: list[Path]) -> None:
