@@ -180,7 +180,7 @@ def test_a_tokenizer_that_is_not_installed_is_said_before_any_work(monkeypatch: 
 
 def test_a_missing_sacrebleu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adjudge.verifiers.text.translation.verifier.installed", lambda: False)
-    with pytest.raises(ValueError, match="adjudge\\[translation\\]"):
+    with pytest.raises(ValueError, match="adjudge\\[tasks\\]"):
         TranslationVerifier()
 
 
