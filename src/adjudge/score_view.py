@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from adjudge import wire
 from adjudge.reasons import describe
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 400  # characters of a value that are shown
 _CUT = " ... "
-_TONES = {"scored": "#23703f", "abstained": "#855506", "failed": "#a93026"}  # each is readable on white and on black
+_NO_MATH = "tex2jax_ignore mathjax_ignore"  # notebooks typeset what stands between dollar signs
+_TONES = {"scored": "#2a864c", "abstained": "#a46907", "failed": "#d73d30"}  # contrast >= 4.5 on white and on black
 
 
 def visible(text: str, width: int = 0) -> str:
@@ -43,7 +45,11 @@ def plain(value: Any, width: int = 0) -> str:
         return f"{value:.6g}"
     if isinstance(value, str):
         return visible(value, width)
-    return visible(json.dumps(value, ensure_ascii=False, default=str), width)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):  # keys that are not text, integers of more than 4,300 digits
+        text = json.dumps(wire.encode(value), ensure_ascii=False)
+    return visible(text, width)
 
 
 def brief(score: Any) -> str:
@@ -54,17 +60,27 @@ def brief(score: Any) -> str:
 
 def fields(score: Any) -> dict[str, Any]:
     """Return what there is to say of a score, by name; parts stand as `brief` has them."""
-    return {
+    head = {
         "value": score.value,
         "status": score.status,
         "reason": f"{score.reason}: {describe(score.reason)}" if score.reason else "",
         "uncertainty": "" if score.uncertainty is None else score.uncertainty,
-        **{name: value for name, value in score.evidence.items() if value is not None},
+    }
+    tail = {
         **{f"part {name}": brief(part) for name, part in score.parts.items()},
-        "steps": [step.value for step in score.steps],
+        "steps": [f"{plain(step.value)} {step.label}" if step.label else step.value for step in score.steps],
         "scorer": score.provenance.fingerprint or score.provenance.scorer,
         "seconds": score.cost.seconds,
+        "prompt tokens": score.cost.prompt_tokens or "",
+        "completion tokens": score.cost.completion_tokens or "",
     }
+    taken = head.keys() | tail.keys()
+    evidence = {
+        f"evidence {name}" if name in taken else name: value
+        for name, value in score.evidence.items()
+        if value is not None
+    }
+    return head | evidence | tail
 
 
 def _lines(score: Any) -> Iterator[tuple[str, Any]]:
@@ -83,6 +99,8 @@ def rich_table(score: Any) -> Table:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
+    for _ in range(2):
+        table.add_column(overflow="fold")  # not "ellipsis", which hides the end of a long word
     for name, value in _lines(score):
         tone = _TONES[score.status] if name == "status" else ""
         table.add_row(
@@ -101,6 +119,6 @@ def html_table(score: Any) -> str:
         else:
             style = f' style="color:{_TONES[score.status]}"' if name == "status" else ""
             inside = f"<span{style}>{html.escape(value)}</span>"
-        head, cell = (f'<{tag} style="text-align:left">' for tag in ("th", "td"))
+        head, cell = (f'<{tag} style="text-align:left;overflow-wrap:anywhere">' for tag in ("th", "td"))
         rows.append(f"<tr>{head}{html.escape(visible(name, _WIDTH))}</th>{cell}{inside}</td></tr>")
-    return f"<table>{''.join(rows)}</table>"
+    return f'<table class="{_NO_MATH}">{"".join(rows)}</table>'

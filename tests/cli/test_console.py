@@ -60,5 +60,5 @@ def test_json_is_one_line_of_ascii(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_empty_fields_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    print_fields({"value": 0.0, "reason": "", "none": None, "steps": []})
-    assert capsys.readouterr().out == "value  0\nnone   -\n"
+    print_fields({"value": 0.0, "reason": "", "none": None, "steps": [], "\x1b": 1})
+    assert capsys.readouterr().out == "value  0\nnone   -\n\\x1b   1\n"

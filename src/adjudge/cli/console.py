@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import tyro
 
-from adjudge.score_view import plain
+from adjudge.score_view import plain, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
 
 def print_fields(fields: Mapping[str, Any]) -> None:
     """Print names and values, one to a line, on standard output; what is empty is left out."""
-    shown = {name: value for name, value in fields.items() if value not in ("", (), {}, [])}
+    shown = {visible(name): value for name, value in fields.items() if value not in ("", (), {}, [])}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
         print(f"{name:<{width}}  {plain(value, 400)}")
