@@ -154,6 +154,10 @@ def test_importing_the_calls_pulls_in_no_library_of_mathematics() -> None:
     )
 
 
+def test_the_linear_reward_model_trains_without_pytorch() -> None:
+    run("import sys; sys.modules['torch'] = None\nimport adjudge.reward_models.training.ngram_training")
+
+
 def test_importing_a_frameworks_reward_pulls_in_neither_the_framework_nor_models() -> None:
     names = ", ".join(f"adjudge.{name}" for name in FRAMEWORKS)
     run(

@@ -17,7 +17,6 @@ from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.held_out import Rewarded, preference_measures
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
-from adjudge.reward_models.training.process_rows import require_difference
 from adjudge.reward_models.training.report import Measures, TrainingReport, scorer_in, use
 from adjudge.reward_models.training.rows import Unit
 from adjudge.reward_models.training.scalar_config import ScalarTraining
@@ -28,7 +27,7 @@ from adjudge.statistics.intervals import Interval
 from adjudge.training.config_file import plain_config
 from adjudge.training.data_files import families
 from adjudge.training.examples import Example
-from adjudge.training.step_data import StepExample
+from adjudge.training.step_data import StepExample, require_difference
 
 M = TypeVar("M")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -178,13 +178,3 @@ def _cut(unit: StepUnit, most: int) -> StepUnit:
 def texts_of(examples: Sequence[StepExample]) -> list[str]:
     """Return all problems and steps, for a tokenizer to learn from."""
     return [text for example in examples for text in (example.prompt, *example.steps)]
-
-
-def require_difference(labels: Iterable[Label], what: str) -> None:
-    """Raise `ValueError` if all labels that are known are the same: nothing can be learnt from them."""
-    known = {label for label in labels if label is not None}
-    if len(known) == 1:
-        raise ValueError(
-            f"all {what} of the training data have the label {known.pop()}, which teaches nothing; look at data.format "
-            "and data.labels, or give other data"
-        )

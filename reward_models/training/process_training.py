@@ -33,7 +33,6 @@ from adjudge.reward_models.training.process_rows import (
     labelled,
     labelled_units,
     read_split,
-    require_difference,
     step_places,
     texts_of,
 )
@@ -42,7 +41,7 @@ from adjudge.reward_models.training.rows import Batches, Span, Unit, response_to
 from adjudge.reward_models.training.training import Split, Training, output_of, run_training
 from adjudge.training.backbones import NGRAMS, Opened
 from adjudge.training.config_file import plain_config
-from adjudge.training.step_data import StepExample
+from adjudge.training.step_data import StepExample, require_difference
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress

@@ -205,3 +205,13 @@ def error_labels(steps: int, place: int) -> tuple[Label, ...]:
     if place < 0:
         return (1.0,) * steps
     return (*[1.0] * place, 0.0, *[None] * (steps - place - 1))
+
+
+def require_difference(labels: Iterable[Label], what: str) -> None:
+    """Raise `ValueError` if all labels that are known are the same: nothing can be learnt from them."""
+    known = {label for label in labels if label is not None}
+    if len(known) == 1:
+        raise ValueError(
+            f"all {what} of the training data have the label {known.pop()}, which teaches nothing; look at data.format "
+            "and data.labels, or give other data"
+        )
