@@ -124,12 +124,14 @@ class Reward(RowReward):
     def _check_groups(self, samples: Sequence[Sample]) -> None:
         """Raise `ValueError` if this process may have a part of a group."""
         number = self.num_generations
-        if number is None and int(os.environ.get("WORLD_SIZE") or 1) > 1:
-            raise ValueError(
-                "the scorer compares the completions of a prompt, and with several processes TRL may divide them; set "
-                "Reward(num_generations=...) to TRL's own, so that this can be seen"
-            )
-        for name, count in Counter(sample.group for sample in samples).items() if number else ():
+        if number is None:
+            if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+                raise ValueError(
+                    "the scorer compares the completions of a prompt, and with several processes TRL may divide them; "
+                    "set Reward(num_generations=...) to TRL's own, so that this can be seen"
+                )
+            return
+        for name, count in Counter(sample.group for sample in samples).items():
             if count % number:
                 prompt = next(sample.prompt for sample in samples if sample.group == name)
                 raise ValueError(

@@ -306,8 +306,8 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
         return Case(stdin=given, expected=printed)
     if null := test.get("null_field"):
         raise BadReferenceError(
-            f"{null} of test {number} is null, and columns of objects fill in so what only other rows have: whether the "
-            "function gets it cannot be told. Keep the tests as JSON text"
+            f"{null} of test {number} is null, and columns of objects fill in so what only other rows have: whether "
+            "the function gets it cannot be told. Keep the tests as JSON text"
         )
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
     right = [test["expected"]] if "expected" in test else test.get("expected_any")

@@ -198,6 +198,13 @@ def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest
         TrlReward(Scripted(), num_generations=1)
 
 
+def test_an_image_in_a_prompt_does_not_keep_it_from_a_server() -> None:
+    asked = [{"role": "user", "content": [{"type": "image", "image": object()}, {"type": "text", "text": "1+1?"}]}]
+    with served({"math": "math"}, ServerConfig(port=0)) as address:
+        reward = TrlReward("math", reference="answer", server=address)
+        assert list(reward([[{"role": "assistant", "content": "\\boxed{2}"}]], [asked], answer=["2"])) == [1.0]
+
+
 def test_columns_become_extra() -> None:
     odd = Odd()
     state = SimpleNamespace(global_step=3)
