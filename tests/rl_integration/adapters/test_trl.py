@@ -174,6 +174,7 @@ def test_ms_swift_gives_chats_in_place_of_prompts() -> None:
 def test_completions_of_one_prompt_have_one_group_in_every_process() -> None:
     image = np.zeros((2, 2), dtype=np.uint8)
     groups = []
+    columns: dict[str, Any]
     for columns in ({}, {"image": [image, image, image + 1]}, {"prompt_id": ["a", "b", "b"]}):
         scorer = Scripted()
         for reward in (TrlReward(scorer), TrlReward(scorer)):  # two processes
