@@ -116,9 +116,14 @@ class OneByOne:
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
 
+    @property
+    def groupwise(self) -> bool:
+        """Whether a scorer of this process needs the other samples of a group to judge one."""
+        return any(source is not None and source.groupwise for source in (*self._sources.values(), self._others))
+
     def check_alone(self, remedy: str = GATHER) -> None:
         """Raise `ValueError` if a scorer needs the other samples of a group to judge one."""
-        if any(source is not None and source.groupwise for source in (*self._sources.values(), self._others)):
+        if self.groupwise:
             raise ValueError(
                 f"the scorer compares the answers to a prompt, and {self._framework} gives them one by one; {remedy}"
             )

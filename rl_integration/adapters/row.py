@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from adjudge import wire
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.values import Text, plain, reference_of, text_or_chat, without_absent
+from adjudge.protocol import Message
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
 """Where a row has something: a column ("answer"), a path through columns ("reward_model.ground_truth"), the first of
@@ -50,8 +51,17 @@ def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -
     Raises:
         ValueError: the row has no such column.
     """
-    value = place(row) if callable(place) else _found(row, place, option, framework) if place else None
-    return "" if value is None else str(plain(value))
+    value = value_in(row, place, option, framework)
+    return "" if value is None else str(value)
+
+
+def value_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> Any:
+    """Return what a row has at a place, as a copy in plain data; None if no place is given or its cell is empty.
+
+    Raises:
+        ValueError: the row has no such column.
+    """
+    return plain(place(row) if callable(place) else _found(row, place, option, framework) if place else None)
 
 
 def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
@@ -64,16 +74,15 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
         if name == without or hasattr(value, "requires_grad"):
             continue
         copy = plain(value)
-        try:
-            wire.encode(copy)
-        except TypeError:
-            continue
-        extra[str(name)] = copy
+        if _can_be_sent(copy):
+            extra[str(name)] = copy
     return extra
 
 
 def words(value: Any, what: str) -> Text:
     """Return a prompt or a response as text or as messages; None, which stands for an empty message, as "".
+
+    Images and sounds are left out of their parts, as no scorer reads them and no request can carry them.
 
     Raises:
         ValueError: it is something else.
@@ -81,7 +90,27 @@ def words(value: Any, what: str) -> Text:
     data = plain(value)
     if data is None:
         return ""
-    return [] if data == [] else text_or_chat(data, what)
+    read = [] if data == [] else text_or_chat(data, what)
+    return read if isinstance(read, str) else [_without_media(turn) for turn in read]
+
+
+def _without_media(turn: Message) -> Message:
+    parts = turn.get("content")
+    if not isinstance(parts, list):
+        return turn
+    kept = [
+        {name: value for name, value in part.items() if _can_be_sent(value)} if isinstance(part, Mapping) else part
+        for part in parts
+    ]
+    return {**turn, "content": kept}
+
+
+def _can_be_sent(value: Any) -> bool:
+    try:
+        wire.encode(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> Any:

@@ -93,10 +93,16 @@ def _messages(given: Any) -> Text:
 
 
 def _answer(state: Any) -> Any:
-    """What was said after the question: the last text, or with tools all turns, of which the assistant's are graded."""
-    asked = 1 if isinstance(state.input, str) else len(state.input)
-    turns = [turn for turn in state.messages[asked:] if turn.role in ("assistant", "tool", "user")]
-    if any(turn.role != "assistant" for turn in turns):
+    """What the model said: its last text, as Inspect's scorers read it; with tools, all turns from its first on.
+
+    Solvers insert messages before the question, and examples have an assistant, too; only Inspect's mark tells them
+    from what was generated.
+    """
+    said = [
+        place for place, turn in enumerate(state.messages) if turn.role == "assistant" and turn.source == "generate"
+    ]
+    turns = [turn for turn in state.messages[min(said, default=0) :] if turn.role in ("assistant", "tool", "user")]
+    if said and any(turn.role == "tool" for turn in turns):
         return [{"role": turn.role, "content": turn.text} for turn in turns]
     return state.output.completion
 

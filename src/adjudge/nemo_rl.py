@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import takewhile
 from typing import Any
 
 from adjudge.rl_integration.adapters.row import Place
@@ -47,15 +46,14 @@ class NemoRlReward(RowReward):
                 self.cfg = cfg
 
             def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any], *rest: Any) -> Any:
-                """Score the assistant's turns of each log; every episode ends."""
+                """Score the last turn of each log; every episode ends."""
                 logs = [
                     [{"role": turn["role"], "content": str(turn["content"])} for turn in log]
                     for log in message_log_batch
                 ]
-                asked = [list(takewhile(lambda turn: turn["role"] != "assistant", log)) for log in logs]
-                samples = [
-                    reward.made_sample(row or {}, prompt, log[len(prompt) :], group=str(prompt))
-                    for row, prompt, log in zip(metadata, asked, logs, strict=True)
+                samples = [  # the last turn is what was generated; assistant turns before it are examples of the prompt
+                    reward.made_sample(row or {}, log[:-1], log[-1:], group=str(log[:-1]))
+                    for row, log in zip(metadata, logs, strict=True)
                 ]
                 scores = reward.scores_blocking([row or {} for row in metadata], samples)
                 told = [f"{score.status} {score.reason}".rstrip() for score in scores]
@@ -76,8 +74,3 @@ class NemoRlReward(RowReward):
                 """Nothing is held."""
 
         return AdjudgeEnvironment
-
-
-def _turn(given: Mapping[str, Any]) -> dict[str, str]:
-    """A turn without its token ids."""
-    return {"role": given["role"], "content": str(given["content"])}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from adjudge.rl_integration.adapters.row import Place, reference_in
+from adjudge.rl_integration.adapters.row import Place, value_in
 from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
@@ -44,7 +44,8 @@ def rubric(spec: Any, *, response: Place, prompt: Place = "", **options: Any) ->
     class AdjudgeRubric(parent):  # type: ignore[misc]
         async def forward(self, action: Any, observation: Any) -> float:
             row = {"action": _fields(action), "observation": _fields(observation)}
-            asked, said = (reference_in(row, place, "OpenEnv") for place in (prompt, response))
+            asked = value_in(row, prompt, "prompt", "OpenEnv")
+            said = value_in(row, response, "response", "OpenEnv")
             (score,) = await reward.scores([row], [reward.made_sample(row, asked, said)])
             return reward.number(score)
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from math import nan
 from typing import Any
+from unicodedata import normalize
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import StopRun
@@ -121,7 +122,20 @@ def _part(score: Score, name: str) -> float:
 
 
 def _end_of(prompt: str, query: str) -> int:
-    """Where the prompt ends in the query; some tokenizers add or drop spaces when they turn tokens into text."""
+    """Where the prompt ends in the query; tokenizers add or drop spaces, and some normalize what they are given."""
+    for asked in (prompt, normalize("NFC", prompt), normalize("NFKC", prompt)):
+        end = _without_spaces(asked, query)
+        if end is not None:
+            return end
+    raise ValueError(
+        f"a query does not begin with its prompt, so its response cannot be told: the prompt begins with "
+        f"{prompt[:60]!r} and the query with {query[:60]!r}. The prompt was cut, so leave longer ones out or "
+        "allow more tokens; or the tokenizer does not give back the text it was given"
+    )
+
+
+def _without_spaces(prompt: str, query: str) -> int | None:
+    """Where a prompt ends in a query, spaces apart; None where the query does not begin with it."""
     if query.startswith(prompt):
         return len(prompt)
     at = 0
@@ -129,10 +143,6 @@ def _end_of(prompt: str, query: str) -> int:
         while at < len(query) and query[at].isspace():
             at += 1
         if query[at : at + 1] != letter:
-            raise ValueError(
-                f"a query does not begin with its prompt, so its response cannot be told: the prompt begins with "
-                f"{prompt[:60]!r} and the query with {query[:60]!r}. The prompt was cut, so leave longer ones out or "
-                "allow more tokens; or the tokenizer does not give back the text it was given"
-            )
+            return None
         at += 1
     return at

@@ -15,12 +15,16 @@ such (`reward_funcs="FOLDER"`); TRL runs those itself, and gives the same number
 
 from __future__ import annotations
 
+import json
+import os
+from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
+from hashlib import blake2b
 from typing import Any, overload
 
+from adjudge.io.values import plain
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import is_out_of_scope
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
@@ -32,7 +36,10 @@ class Reward(RowReward):
     """Scores completions.
 
     Attributes:
-        group: where the name is that the completions of one prompt share; "" for runs of equal prompts.
+        group: where the name is that the completions of one prompt share; "" for those of equal prompts and images, and
+            ms-swift's `prompt_id`.
+        num_generations: TRL's: completions of one prompt.  A scorer that compares them needs it in a run on several
+            processes, where TRL divides a group if a process takes less than a whole one; such a batch is refused.
         fallback: the number that stands for a completion that could not be judged; None to tell TRL so.
         name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
         end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
@@ -46,6 +53,7 @@ class Reward(RowReward):
     framework = "TRL"
     numbers_only = False
     remedy = ""
+    num_generations: int | None = None
     name: str = ""
     end_token: int | None = None
     trainer_state: bool = False
@@ -53,6 +61,9 @@ class Reward(RowReward):
     def __post_init__(self) -> None:
         """Load the scorers, and reject what cannot be meant."""
         super().__post_init__()
+        number = self.num_generations
+        if number is not None and (type(number) is not int or number < 2):
+            raise ValueError(f"num_generations={number!r}; it must be 2 or more, as in TRL's configuration")
         self.__name__ = metric_name(self.scorer, self.name)
         # TRL asks `func.__call__` whether it may await, and then calls `func`, which Python looks up in the class.
         self.__dict__["__call__"] = self._awaited
@@ -70,7 +81,8 @@ class Reward(RowReward):
         """Return a number or None for each completion, in order, to be awaited or read as a list; called by TRL.
 
         Raises:
-            ValueError: the dataset lacks a column.
+            ValueError: the dataset lacks a column, or a scorer that compares the completions of a prompt may not have
+                all of them.
             TooManyFailures: too many completions could not be judged; raised when it is awaited or read.
         """
         count = len(completions)
@@ -82,11 +94,11 @@ class Reward(RowReward):
             prompts = [_asked(row.pop("messages", None)) for row in rows]
             ends = [row.pop("finish_reason", None) for row in rows]
         samples = [
-            self.made_sample(row, prompt, completion, group=group, finish_reason=end)
-            for row, prompt, completion, group, end in zip(
-                rows, prompts, completions, _groups(prompts), ends, strict=True
-            )
+            self.made_sample(row, prompt, completion, group=_group(row, prompt), finish_reason=end)
+            for row, prompt, completion, end in zip(rows, prompts, completions, ends, strict=True)
         ]
+        if self._asked.groupwise:
+            self._check_groups(samples)
         return Rewards(partial(self._rewards, rows, samples, log_metric, log_extra))
 
     async def _awaited(self, *completions: Any, **columns: Any) -> list[float | None]:
@@ -108,6 +120,25 @@ class Reward(RowReward):
         return [
             self.fallback if score.value is None and not is_out_of_scope(score) else score.value for score in scores
         ]
+
+    def _check_groups(self, samples: Sequence[Sample]) -> None:
+        """Raise `ValueError` if this process may have a part of a group."""
+        number = self.num_generations
+        if number is None:
+            if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+                raise ValueError(
+                    "the scorer compares the completions of a prompt, and with several processes TRL may divide them; "
+                    "set Reward(num_generations=...) to TRL's own, so that this can be seen"
+                )
+            return
+        for name, count in Counter(sample.group for sample in samples).items():
+            if count % number:
+                prompt = next(sample.prompt for sample in samples if sample.group == name)
+                raise ValueError(
+                    f"the scorer compares the {number} completions of a prompt, and {count} of {str(prompt)[:60]!r} "
+                    f"came: this process has a part of a group. Make per_device_train_batch_size times "
+                    f"gradient_accumulation_steps a multiple of {number}, or let a reward server gather them (`cohort`)"
+                )
 
     def _end(self, ids: Sequence[int]) -> str | None:
         if self.end_token is None or not len(ids):
@@ -179,9 +210,14 @@ def _asked(chat: Any) -> list[Any]:
     return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
 
 
-def _groups(prompts: Sequence[Any]) -> list[str]:
-    """A name for each run of equal prompts: completions of one prompt stand side by side."""
-    names = [0]
-    for before, after in pairwise(prompts):
-        names.append(names[-1] + (before != after))
-    return [f"group {name}" for name in names[: len(prompts)]]
+def _group(row: Mapping[str, Any], prompt: Any) -> str:
+    """A name that the completions of one prompt share, whatever process has them."""
+    if row.get("prompt_id"):
+        return str(row["prompt_id"])
+    asked = [prompt, row.get("image"), row.get("images")]
+    return blake2b(json.dumps(plain(asked), default=_shown).encode(), digest_size=16).hexdigest()
+
+
+def _shown(thing: Any) -> str:
+    """What tells an image from another, and any other object from those that do not look like it."""
+    return blake2b(thing.tobytes()).hexdigest() if hasattr(thing, "tobytes") else repr(thing)

@@ -20,11 +20,13 @@ from tests.rl_integration.adapters.test_roll import DataProto, Letters, tokens
 from tests.rl_integration.adapters.test_verifiers import plain as message
 from tests.rl_integration.adapters.test_verifiers import trace
 
+import adjudge
 from adjudge.areal import ArealReward
 from adjudge.data_pipelines.label.samples import Sampler
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.io.values import without_absent
 from adjudge.open_instruct import OpenInstructReward
 from adjudge.openrlhf import OpenRlhfReward
 from adjudge.prime_rl import RubricReward, VerifiersReward
@@ -237,6 +239,29 @@ def test_fields_that_arrow_filled_are_absent(reader: str, tmp_path: Path) -> Non
     assert stored is not None
     assert stored["ref"] == {"answer": "42", "tests": None}, "Arrow fills"
     assert [sample.reference for sample in READERS[reader](tmp_path / "rows.parquet")] == [{"answer": "42"}, TESTS]
+
+
+@pytest.mark.parametrize(
+    ("test", "place"),
+    [
+        ({"args": [{"a": 1, "b": None}], "expected": 1}, "args[0].b"),
+        ({"args": [1], "expected": [{"a": {"b": None, "c": 1}, "d": 1}]}, "expected[0].a.b"),
+        ({"kwargs": {"x": 1, "y": None}, "expected": 1}, "kwargs.y"),
+        ({"args": [1], "expected": None, "expected_any": [{"a": None, "b": 1}]}, "expected_any[0].a"),
+    ],
+)
+def test_a_null_that_columns_may_have_filled_in_is_refused_by_name(test: Row, place: str) -> None:
+    reference = {"tests": [test], "entry_point": "f"}
+    score = adjudge.score("q", "```python\ndef f(*a, **k): pass\n```", without_absent(reference), scorer="code")
+    assert (score.status, score.reason) == ("failed", "gold_unparsable")
+    assert score.evidence["error"].startswith(f"{place} of test 0 is null")
+
+
+def test_nulls_of_calls_that_nobody_filled_stay() -> None:
+    test = {"args": [None, [None], {"x": None}], "kwargs": {"y": None}, "expected": None}
+    assert without_absent(test) == test
+    several = {**test, "expected_any": [None, 1]}
+    assert without_absent(several) == {name: several[name] for name in ("args", "kwargs", "expected_any")}
 
 
 def test_null_is_a_value_where_json_says_it(tmp_path: Path) -> None:

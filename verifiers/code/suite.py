@@ -304,6 +304,11 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
                 f'test {number} needs "stdin" and "stdout" as texts; tests of one reference are of one kind'
             )
         return Case(stdin=given, expected=printed)
+    if null := test.get("null_field"):
+        raise BadReferenceError(
+            f"{null} of test {number} is null, and columns of objects fill in so what only other rows have: whether "
+            "the function gets it cannot be told. Keep the tests as JSON text"
+        )
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
     right = [test["expected"]] if "expected" in test else test.get("expected_any")
     plain = isinstance(args, list | tuple) and isinstance(kwargs, Mapping)

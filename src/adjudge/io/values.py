@@ -55,21 +55,42 @@ def plain(value: Any) -> Any:
     return value
 
 
+_OF_A_CALL: Final = ("args", "kwargs", "expected", "expected_any")
+
+
 def without_absent(value: Any) -> Any:
     """Return plain data from Arrow without the fields that it filled with None.
 
     An object of one field was filled by nobody: `{"answer": null}` says that there is no answer.
-    A test that calls a function keeps what it says of the call: None may be an argument, and what is expected.
+    A test that calls a function keeps what it says of the call: None may be an argument, and what is expected.  An
+    object inside these may have been filled or not, so the first such field is named in `null_field`, for a verifier to
+    refuse the test.
     """
     if isinstance(value, Mapping):
-        call = value.get("args") if isinstance(value.get("args"), list) else value.get("kwargs")
-        kept = ("args", "kwargs", "expected") if call is not None and "expected" in value else ()
-        return {
+        call = isinstance(value.get("args"), list) or value.get("kwargs") is not None
+        right = "expected" if value.get("expected_any") is None else "expected_any"
+        kept = _OF_A_CALL if call and right in value else ()
+        data = {
             key: item if key in kept else without_absent(item)
             for key, item in value.items()
-            if item is not None or len(value) == 1 or (key in kept and key == "expected")
+            if item is not None or len(value) == 1 or (kept and key == right)
         }
+        null = _null_field({key: data[key] for key in kept if key in data})
+        return {**data, "null_field": null} if null else data
     return [without_absent(item) for item in value] if isinstance(value, list) else value
+
+
+def _null_field(value: Any, place: str = "") -> str:
+    """Return where an object of several fields holds None, such as "args[0].age"; "" for nowhere."""
+    if isinstance(value, list | tuple):
+        inside = [(f"{place}[{at}]", item) for at, item in enumerate(value)]
+    elif isinstance(value, Mapping):
+        inside = [(f"{place}.{key}" if place else key, item) for key, item in value.items()]
+        if place and len(value) > 1 and (null := next((at for at, item in inside if item is None), "")):
+            return null
+    else:
+        return ""
+    return next(filter(None, (_null_field(item, at) for at, item in inside)), "")
 
 
 def reference_of(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adjudge.protocol import Sample, Score, Scorer, Validates, Verifier
 from adjudge.runtime.loop import together
@@ -51,6 +52,35 @@ def require_group(scorer: str, sample: Sample) -> None:
             f"{scorer!r} compares the members of a group, and the sample{which} has none; set Sample.group, the same "
             "for all responses to one prompt"
         )
+
+
+def check_fields(sample: Sample) -> None:
+    """Raise `ValueError` if a field of a sample is not what `Sample` says, or nobody speaks in its response.
+
+    Turns without an assistant's among them come from a chat with other names for its roles: to grade them as an empty
+    answer would be a wrong zero.  A response without turns is an empty answer.
+    """
+    for field in ("prompt", "response"):
+        value: Any = getattr(sample, field)
+        if not isinstance(value, str) and not (
+            isinstance(value, list | tuple) and all(isinstance(turn, Mapping) for turn in value)
+        ):
+            raise ValueError(
+                f"the {field} is {value!r:.80}; it must be text or a list of messages such as "
+                '{"role": "assistant", "content": "..."}'
+            )
+    roles = [] if isinstance(sample.response, str) else [turn.get("role") for turn in sample.response]
+    if roles and "assistant" not in roles:
+        raise ValueError(
+            f'no turn of the response has the role "assistant", and only such turns are graded; the roles are '
+            f"{', '.join(repr(role)[:40] for role in dict.fromkeys(map(str, roles)))}"
+        )
+    for field in ("id", "group", "finish_reason"):
+        value = getattr(sample, field)
+        if not isinstance(value, str) and not (field == "finish_reason" and value is None):
+            raise ValueError(f"the {field} is {value!r:.80}; it must be text")
+    if not isinstance(sample.extra, Mapping):
+        raise ValueError(f"extra is {sample.extra!r:.80}; it must be a mapping of further columns")
 
 
 def validate_sample(scorer: Scorer, sample: Sample) -> None:

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adjudge.protocol import EMPTY, Message, OutOfScopeError, Provenance, Sample, Score, Scorer, Validates
-from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.protocol import EMPTY, Message, OutOfScopeError, Provenance, Sample, Score, Scorer
+from adjudge.runtime.contract import check_fields, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring import registry
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.compose.auto import auto_scorer
-from adjudge.scoring.reference_fields import shown
 
 
 def load(spec: Any) -> Scorer:
@@ -97,7 +96,7 @@ async def ascore(
     sample = Sample(
         prompt=prompt, response=response, reference=reference, finish_reason=finish_reason, extra=dict(extra)
     )
-    _check_texts(sample)
+    check_fields(sample)
     chosen = registry.load(scorer)
     validate_sample(chosen, sample)
     (verdict,) = await score_checked(chosen, [sample])
@@ -128,22 +127,26 @@ async def score_rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     Raises:
         BrokenScorer: the scorer itself failed.
     """
-    if not isinstance(scorer, Validates):
-        return await score_checked(scorer, samples)
-    if isinstance(scorer, VerifierScorer):  # validates itself; reading large references twice would cost as much again
-        judged = await score_checked(scorer, samples)
-        refused = [place for place, score in enumerate(judged) if score.reason == "bad_sample"]
-        verdicts = {place: _refusal(scorer, samples[place]) or judged[place] for place in refused}
-        return [verdicts.get(place, score) for place, score in enumerate(judged)]
-    verdicts = {place: score for place, sample in enumerate(samples) if (score := _refusal(scorer, sample)) is not None}
-    scores = iter(await score_checked(scorer, [one for place, one in enumerate(samples) if place not in verdicts]))
-    return [verdicts[place] if place in verdicts else next(scores) for place in range(len(samples))]
+    # A verifier validates itself; reading large references twice would cost as much again.
+    itself = isinstance(scorer, VerifierScorer)
+    verdicts = {
+        place: score
+        for place, sample in enumerate(samples)
+        if (score := _refusal(scorer, sample, fields_only=itself)) is not None
+    }
+    rest = [place for place in range(len(samples)) if place not in verdicts]
+    for place, score in zip(rest, await score_checked(scorer, [samples[place] for place in rest]), strict=True):
+        refusal = _refusal(scorer, samples[place]) if itself and score.reason == "bad_sample" else None
+        verdicts[place] = refusal or score
+    return [verdicts[place] for place in range(len(samples))]
 
 
-def _refusal(scorer: Any, sample: Sample) -> Score | None:
-    """The score of a sample that the scorer refuses; None for any other."""
+def _refusal(scorer: Any, sample: Sample, *, fields_only: bool = False) -> Score | None:
+    """The score of a sample that is none, or that the scorer refuses; None for any other."""
     try:
-        scorer.validate(sample)
+        check_fields(sample)
+        if not fields_only:
+            validate_sample(scorer, sample)
     except ValueError as error:
         who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
         text = str(error) or "the scorer refuses the sample and does not say why"
@@ -177,19 +180,7 @@ def _sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:
             sample = Sample.from_dict(item)
         else:
             raise ValueError(f"it is a {type(item).__name__}; give an adjudge.Sample or a mapping of its fields")
-        _check_texts(sample)
+        check_fields(sample)
     except ValueError as error:
         raise ValueError(f"sample {index}: {error}") from error
     return sample
-
-
-def _check_texts(sample: Sample) -> None:
-    for field in ("prompt", "response"):
-        value = getattr(sample, field)
-        if isinstance(value, str):
-            continue
-        if not isinstance(value, list | tuple) or not all(isinstance(turn, Mapping) for turn in value):
-            raise ValueError(
-                f"the {field} is {shown(value)}; it must be text or a list of messages such as "
-                '{"role": "assistant", "content": "..."}'
-            )

@@ -34,6 +34,40 @@ def says() -> Any:
     return solve
 
 
+@solvers.solver  # type: ignore[untyped-decorator]
+def corrects_itself() -> Any:
+    """Insert system messages, as solvers do, then answer, be asked again, and answer with the sample's last word."""
+
+    async def solve(state: Any, generate: Any) -> Any:
+        state.messages[:0] = [model.ChatMessageSystem(content=text) for text in ("Be brief.", "Box it.")]
+        for text in ("\\boxed{3}", state.metadata["says"]):
+            state.output = model.ModelOutput.from_content("mockllm/model", text)
+            state.messages += [state.output.message, model.ChatMessageUser(content="Are you sure?")]
+        return state
+
+    return solve
+
+
+def with_examples(folder: str) -> list[Any]:
+    """Return the values of a task whose prompt has an answered example: once that is right, once the model is."""
+    rows = [("\\boxed{2}", "I do not know"), ("\\boxed{7}", "\\boxed{2}")]
+    samples = [
+        data.Sample(
+            input=[
+                model.ChatMessageUser(content="1+1?"),
+                model.ChatMessageAssistant(content=example),
+                model.ChatMessageUser(content="2+0?"),
+            ],
+            target="2",
+            metadata={"says": says},
+        )
+        for example, says in rows
+    ]
+    task = ai.Task(dataset=samples, solver=corrects_itself(), scorer=scorer("math"))
+    (log,) = ai.eval(task, model="mockllm/model", log_dir=folder, display="none")
+    return [sample.scores["math"].value for sample in log.samples]
+
+
 def evaluated(folder: str, made: Any) -> dict[str, Any]:
     """Run a task."""
     task = ai.Task(
@@ -81,6 +115,7 @@ def main() -> None:
                 "version": version("inspect-ai"),
                 "ours": evaluated(folder, scorer("math")),
                 "with a fallback": evaluated(folder, scorer("math", name="strict", fallback=0.0)),
+                "with examples": with_examples(folder),
                 "theirs": [[score.value, score.provenance.scorer] for score in found],
                 "fingerprints differ": len(set(fingerprints)) == 2,
                 "unscored": [unscored.status, unscored.reason, str(dict(unscored.evidence))],

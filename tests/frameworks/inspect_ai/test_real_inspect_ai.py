@@ -36,6 +36,10 @@ def test_a_fallback_is_a_number_that_says_what_it_is(ran: Any) -> None:
     assert found["rows"]["2"][:2] == [0.0, "scoring_failed"]
 
 
+def test_only_what_was_generated_is_graded_and_the_last_of_it(ran: Any) -> None:
+    assert ran["with examples"] == [0.0, 1.0]
+
+
 def test_inspects_scorers_score_here(ran: Any) -> None:
     assert ran["theirs"] == [[1.0, "match"], [0.0, "match"]]
     assert ran["fingerprints differ"]

@@ -66,8 +66,14 @@ async def ran() -> dict[str, Any]:
         told = str(await rubric("math", **PLACES)(Answer(message="\\boxed{2}"), broken))
     except RuntimeError as error:
         told = f"{type(error).__name__}: {error}"
+    misspelt = {**PLACES, "response": "action.mesage"}
+    try:
+        lacking = str(await rubric("math", **misspelt)(Answer(message="\\boxed{2}"), Question(gold="2")))
+    except ValueError as error:
+        lacking = str(error)
     return {
         "version": version("openenv-core"),
+        "lacking": lacking,
         "rewards": rewards,
         "together": await both(Answer(message="\\boxed{2}"), Question(gold="2")),
         "broken": told,

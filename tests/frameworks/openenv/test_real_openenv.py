@@ -14,3 +14,4 @@ def test_a_rubric_rewards_actions_alone_and_among_others() -> None:
     assert ran["together"] == 0.5, "repetition's reward is 0 where nothing repeats itself"
     assert ran["broken"].startswith("NotScored: a sample failed (gold_unparsable)")
     assert ran["fallback"] == -1.0
+    assert "no 'action.mesage' with the response" in ran["lacking"]

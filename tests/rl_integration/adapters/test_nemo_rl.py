@@ -60,6 +60,16 @@ def test_the_scorer_gets_prompt_answer_and_whole_groups() -> None:
     assert first.group == second.group
 
 
+def test_an_answered_example_in_the_prompt_is_not_the_answer() -> None:
+    def few_shot(example: str, answer: str) -> list[dict[str, Any]]:
+        turns = (("user", "1+1?"), ("assistant", example), ("user", "2+0?"), ("assistant", answer))
+        return [{"role": role, "content": text} for role, text in turns]
+
+    logs = [few_shot("\\boxed{2}", "I do not know"), few_shot("\\boxed{7}", "\\boxed{2}")]
+    returned = NemoRlReward("math").environment()().step(logs, [{"ground_truth": "2"}] * 2)
+    assert returned.rewards.tolist() == [0.0, 1.0]
+
+
 def test_without_a_fallback_the_run_hears_why() -> None:
     with pytest.raises(NotScored, match="NeMo RL wants a number for it"):
         NemoRlReward(Scripted()).environment()().step([log("fail")], [{"ground_truth": "2"}])

@@ -102,6 +102,8 @@ def test_the_response_is_what_follows_the_prompt() -> None:
     prompt = "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n"
     assert response_seen(prompt + "two", prompt).response == "two"
     assert response_seen(" a b  c two", "a  b c").response == " two", "a tokenizer that is free with spaces"
+    assert response_seen("caf\u00e9 o\u0301", "cafe\u0301").response == " o\u0301", "a tokenizer that composes"
+    assert response_seen("\u03a9m two", "\u2126\u217f").response == " two", "and one that maps what looks alike"
     assert response_seen("two", "").response == "two"
     assert response_seen(prompt, prompt).response == ""
     for query, told in (("1+1?two", "the query with '1\\+1"), ("", "the query with ''"), ("<|im_start|>u", "im_start")):

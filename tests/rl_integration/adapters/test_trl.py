@@ -10,6 +10,7 @@ import json
 import math
 import pickle
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,10 +18,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
 from tests.frameworks.pages import blocks, pasted
 from tests.rl_integration import mixed_data
+from tests.rl_integration.adapters.scripted_scorer import Scripted
 from tests.rl_integration.mixed_data import FORMS, called, completions, dataset, expected, steps, trained
 from tests.rl_integration.server.conftest import served
 
@@ -85,7 +88,7 @@ def test_a_real_trainer_takes_rewards_from_here_and_from_a_server(model: str, tm
         assert line["odd/failed"] == line["odd/out_of_scope"] == 1 / 8
         assert line["math/failed"] == line["remote/failed"] == 0.0
         assert line["rewards/odd/mean"] > 0, "what has no number is left out, and is no zero"
-    assert {sample.group for sample in odd.seen[:8]} == {"group 0", "group 1"}
+    assert [*Counter(sample.group for sample in odd.seen[:8]).values()] == [4, 4]
     assert odd.seen[0].prompt in CHATS
     assert odd.seen[0].response[0]["role"] == "assistant"  # type: ignore[index]
 
@@ -166,6 +169,41 @@ def test_ms_swift_gives_chats_in_place_of_prompts() -> None:
     assert [(sample.prompt, sample.response, sample.reference) for sample in odd.seen] == [
         (chat[:1], "2", "2"), (chat[:1], "3", "2")
     ]  # fmt: skip
+
+
+def test_completions_of_one_prompt_have_one_group_in_every_process() -> None:
+    image = np.zeros((2, 2), dtype=np.uint8)
+    groups = []
+    columns: dict[str, Any]
+    for columns in ({}, {"image": [image, image, image + 1]}, {"prompt_id": ["a", "b", "b"]}):
+        scorer = Scripted()
+        for reward in (TrlReward(scorer), TrlReward(scorer)):  # two processes
+            reward(["1"] * 3, ["p", "p", "q" if not columns else "p"], **columns)[0]
+        groups.append([sample.group for sample in scorer.seen])
+    assert [len(set(names)) for names in groups] == [2, 2, 2]
+    assert all(names[:3] == names[3:] and len(set(names[:3])) == 2 for names in groups)
+    assert groups[2][:3] == ["a", "b", "b"]
+
+
+def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, asked = ["1", "2"] * 2, ["p"] * 2 + ["q"] * 2
+    assert list(TrlReward(Scripted(groupwise=True))(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="set Reward\\(num_generations="):
+        TrlReward(Scripted(groupwise=True))(answers, asked)
+    with pytest.raises(ValueError, match="compares the 4 completions of a prompt, and 2 of 'p' came"):
+        TrlReward(Scripted(groupwise=True), num_generations=4)(answers, asked)
+    assert list(TrlReward(Scripted(groupwise=True), num_generations=2)(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
+    assert list(TrlReward(Scripted())(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="num_generations=1; it must be 2 or more"):
+        TrlReward(Scripted(), num_generations=1)
+
+
+def test_an_image_in_a_prompt_does_not_keep_it_from_a_server() -> None:
+    asked = [{"role": "user", "content": [{"type": "image", "image": object()}, {"type": "text", "text": "1+1?"}]}]
+    with served({"math": "math"}, ServerConfig(port=0)) as address:
+        reward = TrlReward("math", reference="answer", server=address)
+        assert list(reward([[{"role": "assistant", "content": "\\boxed{2}"}]], [asked], answer=["2"])) == [1.0]
 
 
 def test_columns_become_extra() -> None:
