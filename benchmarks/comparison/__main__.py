@@ -1,7 +1,7 @@
 """The verifiers that people use today and ours on the same labelled sets: who is wrong, who breaks, how long it takes.
 
-    pip install --no-deps --target peers verl==0.9.1 mathruler==0.1.0 ...
-    ADJUDGE_DATA=... python -m benchmarks.comparison --peers peers
+    PIP_IGNORE_REQUIRES_PYTHON=1 pip install --no-deps -t build/peers -r benchmarks/comparison/requirements.txt
+    ADJUDGE_DATA=... python -m benchmarks.comparison
 
 Each verifier judges in a process of its own, one row after another, two verifiers at a time; a call that takes longer
 than the limit is ended with its process, and counted.  The tables go into docs/comparison.md and the rows on which
@@ -44,7 +44,7 @@ class Options:
         rows: rows of a set, at most; 0 takes what each set has by itself.
         sets: sets whose names begin so; all when empty.
         verifiers: names of those to ask; all when empty.
-        peers: folders with packages that are not installed here.
+        peers: folders with packages that are not installed here, where there are any.
         limit: wall seconds of a call.
         seconds: wall seconds that a verifier has for a set; rows that it does not reach are not counted.
         jobs: verifiers at a time.
@@ -55,7 +55,7 @@ class Options:
     rows: int = 0
     sets: tuple[str, ...] = ()
     verifiers: tuple[str, ...] = ()
-    peers: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ("build/peers",)
     limit: float = 30.0
     seconds: float = 40.0
     jobs: int = 2
@@ -111,7 +111,7 @@ def compared(options: Options, folder: Path, peers_module: str) -> list[Result]:
     chosen = [one for one in all_sets(folder) if not options.sets or one.name.startswith(options.sets)]
     if not chosen:
         sys.exit(f"no set begins with {options.sets[0]!r}; they are {', '.join(one.name for one in all_sets(folder))}")
-    folders = [str(Path(place).resolve()) for place in options.peers]
+    folders = [str(Path(place).resolve()) for place in options.peers if Path(place).is_dir()]
     whole = {of.name: of.make() for of in chosen}
     taken = {of.name: drawn(of, whole[of.name], options) for of in chosen}
 
@@ -138,14 +138,14 @@ def compared(options: Options, folder: Path, peers_module: str) -> list[Result]:
 
 def main(options: Options, peers_module: str = "benchmarks.comparison.peers") -> None:
     """Judge, and write the page."""
-    started, load = time.monotonic(), os.getloadavg()[0]
+    started, load, date = time.monotonic(), os.getloadavg()[0], datetime.datetime.now().astimezone().date()
     with tempfile.TemporaryDirectory() as folder:
         results = compared(options, Path(folder), peers_module)
     module = import_module(peers_module)
     tables = page.tables(results, module.PEERS, module.NOT_RUN)
     minutes = (time.monotonic() - started) / 60
     about = (
-        f"Made on {datetime.datetime.now().astimezone().date()} in {minutes:.0f} minutes by `python -m "
+        f"Made on {date} in {minutes:.0f} minutes by `python -m "
         f"benchmarks.comparison`: seed {options.seed}, {options.jobs} verifiers at a time on {os.cpu_count()} cores "
         f"with a load of {load:.1f} at the start, {options.limit:g} s for a call and "
         f"{options.seconds:g} s for a verifier on a set."

@@ -21,12 +21,16 @@ def all_sets(folder: Path) -> list[LabelledSet]:
     Args:
         folder: an empty folder for the databases that attack suites make.
     """
+    return [*_math(), *_code_and_texts(folder), *_queries_and_circuits(folder)]
 
-    def attacks(make: Callable[[Path], list[LabelledRow]], name: str) -> Callable[[], list[LabelledRow]]:
-        place = folder / name
-        place.mkdir(exist_ok=True)
-        return partial(make, place)
 
+def _attacks(make: Callable[[Path], list[LabelledRow]], folder: Path) -> Callable[[], list[LabelledRow]]:
+    place = folder / make.__name__
+    place.mkdir(exist_ok=True)
+    return partial(make, place)
+
+
+def _math() -> list[LabelledSet]:
     return [
         LabelledSet(
             name="GSM8K, model solutions",
@@ -70,6 +74,11 @@ def all_sets(folder: Path) -> list[LabelledSet]:
             labels=_RED_TEAM,
             make=rows.red_team_math,
         ),
+    ]
+
+
+def _code_and_texts(folder: Path) -> list[LabelledSet]:
+    return [
         LabelledSet(
             name="HumanEval, model completions",
             task="code",
@@ -84,7 +93,9 @@ def all_sets(folder: Path) -> list[LabelledSet]:
             make=program_rows.mbpp,
             most=200,
         ),
-        LabelledSet(name="Attacks on code", task="code", labels=_OURS, make=attacks(program_rows.code_attacks, "code")),
+        LabelledSet(
+            name="Attacks on code", task="code", labels=_OURS, make=_attacks(program_rows.code_attacks, folder)
+        ),
         LabelledSet(
             name="IFEval, strict",
             task="instructions",
@@ -103,15 +114,20 @@ def all_sets(folder: Path) -> list[LabelledSet]:
             name="Attacks on instructions",
             task="instructions",
             labels=_OURS,
-            make=attacks(program_rows.instruction_attacks, "instructions"),
+            make=_attacks(program_rows.instruction_attacks, folder),
         ),
+    ]
+
+
+def _queries_and_circuits(folder: Path) -> list[LabelledSet]:
+    return [
         LabelledSet(
             name="defog, accepted and others' queries",
             task="sql",
             labels="defog; others' queries by construction",
             make=program_rows.defog,
         ),
-        LabelledSet(name="Attacks on SQL", task="sql", labels=_OURS, make=attacks(program_rows.sql_attacks, "sql")),
+        LabelledSet(name="Attacks on SQL", task="sql", labels=_OURS, make=_attacks(program_rows.sql_attacks, folder)),
         LabelledSet(
             name="VerilogEval, references and mutants",
             task="verilog",
@@ -128,6 +144,6 @@ def all_sets(folder: Path) -> list[LabelledSet]:
             name="Attacks on Verilog",
             task="verilog",
             labels=_OURS,
-            make=attacks(program_rows.verilog_attacks, "verilog"),
+            make=_attacks(program_rows.verilog_attacks, folder),
         ),
     ]
