@@ -133,17 +133,18 @@ def defog() -> list[LabelledRow]:
         answers = [(True, sql) for sql in accepted] + [(False, sql) for sql in chooser.sample(others, 2)]
         database = str(place("sql", "defog", "sqlite", f"{row['db']}.sqlite"))
         for at, (label, sql) in enumerate(answers):
-            found.append(query_row(f"{number} {at}", label, sql, accepted, database, row["question"]))
+            text = f"```sql\n{sql}\n```"
+            found.append(query_row(f"{number} {at}", label, text, accepted, database, row["question"]))
     return found
 
 
 def query_row(
     name: str, label: object, sql: str, golds: list[str], database: str, question: str = "", **more: Any
 ) -> LabelledRow:
-    """Return a row of SQL; what the response holds is `sql`, in a fence where it has none."""
+    """Return a row of SQL, whose response is `sql`."""
     sample = Sample(
         prompt=question,
-        response=sql if "```" in sql else f"```sql\n{sql}\n```",
+        response=sql,
         reference={"sql": golds, "database": database},
         id=name,
         extra={**more, "golds": golds, "database": database},

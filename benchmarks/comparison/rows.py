@@ -55,7 +55,9 @@ class LabelledSet:
     most: int = 0
 
 
-def math_row(name: str, label: object, gold: str, response: str, answer: str | None, **more: Any) -> LabelledRow:
+def math_row(
+    name: str, label: object, gold: str, response: str, answer: str | None, prompt: str = "", **more: Any
+) -> LabelledRow:
     """Return a row of math.
 
     Args:
@@ -64,9 +66,10 @@ def math_row(name: str, label: object, gold: str, response: str, answer: str | N
         gold: the reference.
         response: as adjudge and others that read whole texts get it.
         answer: what it says; "" where it says nothing, None where that is not told apart from its words.
+        prompt: the problem, where the set has it: whether 20% is 20 depends on what was asked.
         more: further entries of `Sample.extra`.
     """
-    sample = Sample(prompt="", response=response, reference=gold, id=name, extra={"answer": answer, **more})
+    sample = Sample(prompt=prompt, response=response, reference=gold, id=name, extra={"answer": answer, **more})
     return LabelledRow(
         sample=sample, label=bool(label), shown={"gold": gold, "answer": response[-80:] if answer is None else answer}
     )
@@ -86,7 +89,10 @@ def gsm8k() -> list[LabelledRow]:
             words, _, answer = row[model]["solution"].strip().rpartition("\nA: ")
             text = f"{words}\nThe answer is $\\boxed{{{answer}}}$." if words else answer
             name, label = f"{number} {model}", row[model]["is_correct"]
-            found.append(math_row(name, label, gold, text, answer if words else "", hashes=f"{words}\n#### {answer}"))
+            hashes = f"{words}\n#### {answer}"
+            found.append(
+                math_row(name, label, gold, text, answer if words else "", prompt=row["question"], hashes=hashes)
+            )
     return found
 
 
@@ -102,7 +108,8 @@ def processbench_gsm8k() -> list[LabelledRow]:
         if answer is not None:
             gold = golds[" ".join(row["problem"].split())]
             hashes = f"{text}\n#### {answer}"
-            found.append(math_row(row["id"], row["final_answer_correct"], gold, text, answer, hashes=hashes))
+            label, problem = row["final_answer_correct"], row["problem"]
+            found.append(math_row(row["id"], label, gold, text, answer, prompt=problem, hashes=hashes))
     return found
 
 
@@ -118,14 +125,15 @@ def processbench_math() -> list[LabelledRow]:
     for row in asked:
         text = "\n\n".join(row["steps"])
         if not row["final_answer_correct"] and row["problem"] in right and (answer := answer_of(text)) is not None:
-            found.append(math_row(row["id"], False, right[row["problem"]], text, answer))
+            problem = row["problem"]
+            found.append(math_row(row["id"], False, right[problem], text, answer, prompt=problem))
     return found
 
 
 def math_responses() -> list[LabelledRow]:
     """Chains of thought on MATH."""
     return [
-        math_row(f"{row['idx']} {number}", label, row["gt"], text, answer_of(text) or "")
+        math_row(f"{row['idx']} {number}", label, row["gt"], text, answer_of(text) or "", prompt=row["question"])
         for row in rows("math_responses", "math_cot.jsonl")
         for number, (text, label) in enumerate(zip(row["code"], row["score"], strict=True))
     ]
@@ -141,7 +149,8 @@ def human_solutions() -> list[LabelledRow]:
         for number, row in enumerate(rows("math_golds", f"{name}.jsonl")):
             text = row.get(solution) or ""
             if (answer := answer_of(text)) is not None:
-                found.append(math_row(f"{name} {number}", True, str(row[gold]), text, answer))
+                problem = row.get("problem") or ""
+                found.append(math_row(f"{name} {number}", True, str(row[gold]), text, answer, prompt=problem))
     return found
 
 
@@ -177,7 +186,7 @@ def golds_of_others() -> list[LabelledRow]:
     for name in _GOLDS:
         order = sorted(_golds(name), key=lambda text: re.sub(r"[\s${}\\]", "", text))
         for number, (gold, other) in enumerate(itertools.pairwise(order)):
-            if _tidy(gold) != _tidy(other):
+            if _tidy(gold) != _tidy(other) and gold.rstrip(".") != other.rstrip("."):
                 found.append(math_row(f"{name} {number}", False, gold, boxed(other), bare(other)))
     return found
 
@@ -219,6 +228,7 @@ def red_team_math() -> list[LabelledRow]:
             row["reference"],
             row["response"],
             answer_of(row["response"]),
+            prompt=row["prompt"] if isinstance(row["prompt"], str) else "",
         )
         for row in red_team("math")
         if isinstance(row["reference"], str)
