@@ -10,15 +10,13 @@ processes, in user and system mode.
 Sets: HumanEval candidates; the same with `import numpy` on top; the same with tests that have to be executed, because
 there is an import among them.  Below the table stands the floor, our own fork with an empty program.
 
-Run it as `ADJUDGE_DATA=... python benchmarks/code_verifier.py`; `--help` lists the flags.
+Run it as `ADJUDGE_DATA=... python -m benchmarks.code_verifier`; `--help` lists the flags.
 Not covered: verdicts (tests/verifiers/code), other languages, several workers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gzip
-import json
 import os
 import random
 import statistics
@@ -28,9 +26,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import tyro
+from benchmarks.corpora import rows
 from rich.console import Console
 from rich.table import Table
 
@@ -71,17 +69,9 @@ class Task:
 
 
 def tasks(options: Options) -> list[Task]:
-    data = os.environ.get("ADJUDGE_DATA")
-    if not data:
-        sys.exit("set ADJUDGE_DATA to the folder with the corpora (code/HumanEval.jsonl.gz and so on)")
-    problems: dict[str, Any] = {}
-    with gzip.open(Path(data, "code", "HumanEval.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            problems[row["task_id"]] = row
-    with gzip.open(Path(data, "code", "humaneval_candidates.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        rows = [row for line in lines if (row := json.loads(line))["label"] != "timeout"]
-    drawn = random.Random(options.seed).sample(rows, options.programs)
+    problems = {row["task_id"]: row for row in rows("code", "HumanEval.jsonl.gz")}
+    labelled = [row for row in rows("code", "humaneval_candidates.jsonl.gz") if row["label"] != "timeout"]
+    drawn = random.Random(options.seed).sample(labelled, options.programs)
     return [
         Task(row["program"], problem["test"], row["entry_point"], problem["prompt"])
         for row in drawn

@@ -6,7 +6,7 @@ math-verify is slow on some sets, so each set has a wall cap: the pairs that mat
 the first round are the pairs that both sides are timed on, and their number is in the table.  A second table shows
 the scaling from one pool worker to two, and what the machine itself allows.
 
-Run it as `ADJUDGE_DATA=... python benchmarks/math_verifier.py`; `--help` lists the flags.
+Run it as `ADJUDGE_DATA=... python -m benchmarks.math_verifier`; `--help` lists the flags.
 Not covered: accuracy (tests/verifiers/math), memory, hostile input.
 """
 
@@ -15,24 +15,22 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import json
 import logging
 import multiprocessing
-import os
 import random
 import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import math_verify
 import math_verify.parser as peer_parser
 import tyro
+from benchmarks.corpora import boxed, last_boxed, rows
 from rich.console import Console
 from rich.table import Table
 
@@ -80,33 +78,6 @@ class Timing:
     accepted: int
 
 
-def rows(path: str) -> Iterator[dict[str, Any]]:
-    data = os.environ.get("ADJUDGE_DATA")
-    if not data:
-        sys.exit("ADJUDGE_DATA is not set: point it to the folder of corpora that holds gsm8k, math_golds, ...")
-    with (Path(data) / path).open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
-def last_boxed(text: str) -> str:
-    """Return what the last box of a text holds, by counting braces."""
-    start = text.rindex("\\boxed{") + len("\\boxed{")
-    depth = 1
-    for end in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        if depth == 0:
-            return text[start:end]
-    return text[start:]
-
-
-def boxed(gold: str) -> str:
-    """Return a gold as a response: boxed, without the dollars around the whole of it."""
-    text = gold.strip()
-    if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text[1:-1]:
-        text = text[1:-1]
-    return f"Therefore the answer is $\\boxed{{{text}}}$."
-
-
 def against(golds: list[str]) -> list[Pair]:
     """Return each gold with a response that answers another gold of the set."""
     others = golds[1:] + golds[:1]
@@ -116,14 +87,14 @@ def against(golds: list[str]) -> list[Pair]:
 def corpora(options: Options) -> dict[str, list[Pair]]:
     chooser = random.Random(options.seed)
     sets: dict[str, list[Pair]] = {"gsm8k": [], "math_responses": []}
-    for row in rows("gsm8k/model_solutions.jsonl"):
+    for row in rows("gsm8k", "model_solutions.jsonl"):
         gold = re.split(r"####|\nA:", row["ground_truth"])[-1].strip()
         models = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
         sets["gsm8k"] += [(gold, row[model]["solution"]) for model in models]
-    for row in rows("math_responses/math_cot.jsonl"):
+    for row in rows("math_responses", "math_cot.jsonl"):
         sets["math_responses"] += [(row["gt"], text) for text in row["code"]]
-    college = [row["answer"] for row in rows("math_golds/college_math.jsonl")]
-    minerva = [last_boxed(row["solution"]) for row in rows("math_golds/minerva_math.jsonl")]
+    college = [row["answer"] for row in rows("math_golds", "college_math.jsonl")]
+    minerva = [last_boxed(row["solution"]) for row in rows("math_golds", "minerva_math.jsonl")]
     for name, golds in (("college_math", college), ("minerva", minerva)):
         chooser.shuffle(golds)
         sets[f"{name} itself"] = [(gold, boxed(gold)) for gold in golds]

@@ -6,27 +6,24 @@ nobody).  Both judge the same pairs: every question of defog's SQLite files with
 the same database, as an RL step would.  A second table shows databases made from schemas, where the first response to
 a question pays for making them, and a third the scaling from one pool worker to two.
 
-Run it as `ADJUDGE_DATA=... python benchmarks/sql_verifier.py`; `--help` lists the flags.
+Run it as `ADJUDGE_DATA=... python -m benchmarks.sql_verifier`; `--help` lists the flags.
 Not covered: DuckDB and PostgreSQL, whose time is the engine's and the network's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
 import sqlite3
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tyro
+from benchmarks.corpora import place, rows
 from rich.console import Console
 from rich.table import Table
 
@@ -57,21 +54,13 @@ class Options:
     seed: int = 7
 
 
-def corpus() -> Path:
-    data = os.environ.get("ADJUDGE_DATA")
-    if not data:
-        sys.exit("ADJUDGE_DATA is not set: point it to the folder of corpora that holds sql/defog")
-    return Path(data, "sql", "defog")
-
-
 def samples(options: Options, database: Callable[[str], Any]) -> list[Sample]:
     """Return a group of responses to each question: its own answers, and answers to others on the same database."""
     chooser = random.Random(options.seed)
-    rows = [json.loads(line) for line in (corpus() / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    rows = [row for row in rows if row["db"] in FILES]
+    asked = [row for row in rows("sql", "defog", "questions.jsonl") if row["db"] in FILES]
     found = []
-    for row in rows:
-        others = [other["accepted_sql"][0] for other in rows if other["db"] == row["db"]]
+    for row in asked:
+        others = [other["accepted_sql"][0] for other in asked if other["db"] == row["db"]]
         answers = (row["accepted_sql"] * options.group)[: options.group // 2]
         answers += [chooser.choice(others) for _ in range(options.group - len(answers))]
         reference = {"sql": row["accepted_sql"][0], "database": database(row["db"])}
@@ -118,7 +107,7 @@ def line(table: Table, name: str, rounds: list[list[float]], peer: float = 0.0) 
 
 
 def on_files(options: Options, console: Console) -> None:
-    batch = samples(options, lambda name: str(corpus() / "sqlite" / f"{name}.sqlite"))
+    batch = samples(options, lambda name: str(place("sql", "defog", "sqlite", f"{name}.sqlite")))
     table = Table(title=f"defog's files, {len(batch):,} samples, one core, in this process")
     for column in ("way", "samples/s", "p50 ms", "p99 ms", "ratio"):
         table.add_column(column)
@@ -137,9 +126,11 @@ def on_files(options: Options, console: Console) -> None:
 def on_made_databases(options: Options, console: Console) -> None:
     schemas = {}
     for name in FILES:
-        connection = sqlite3.connect(f"file:{corpus() / 'sqlite' / name}.sqlite?mode=ro&immutable=1", uri=True)
-        rows = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchall()
-        schemas[name] = ";\n".join(sql for (sql,) in rows)
+        connection = sqlite3.connect(
+            f"file:{place('sql', 'defog', 'sqlite', name)}.sqlite?mode=ro&immutable=1", uri=True
+        )
+        tables = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        schemas[name] = ";\n".join(sql for (sql,) in tables)
         connection.close()
     batch = samples(options, lambda name: {"schema": schemas[name]})[: options.made * options.group]
     times = timed(SqlVerifier().verify, batch)
@@ -154,7 +145,7 @@ def on_made_databases(options: Options, console: Console) -> None:
 
 
 async def scaling(options: Options, console: Console) -> None:
-    batch = samples(options, lambda name: str(corpus() / "sqlite" / f"{name}.sqlite"))
+    batch = samples(options, lambda name: str(place("sql", "defog", "sqlite", f"{name}.sqlite")))
     batch = (batch * (options.scaling // len(batch) + 1))[: options.scaling]
     table = Table(title="worker pool")
     for column in ("workers", f"samples/s of {len(batch):,}"):

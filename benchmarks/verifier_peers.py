@@ -35,12 +35,16 @@ class Peer:
         make: imports what it needs, and returns what judges; None is "no verdict to compare".
         package: a distribution that it needs.
         program: a program that it needs.
+        form: in which it gets a sample, where its own documentation asks for one.
+        needs: the entry of `Sample.extra` without which it cannot be asked.
     """
 
     name: str
     make: Callable[[], Judging]
     package: str = ""
     program: str = ""
+    form: str = ""
+    needs: str = ""
 
     @property
     def title(self) -> str:
@@ -119,11 +123,14 @@ def _difflib() -> Judging:
 
 
 def _run(command: list[str], files: Mapping[str, str]) -> str | None:
-    """What a program prints in a folder of its own, which isolates nothing; None where it ends with an error."""
+    """What a program prints in a folder of its own, which isolates nothing; None where it fails or takes over 10 s."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        try:
+            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+        except subprocess.TimeoutExpired:
+            return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 

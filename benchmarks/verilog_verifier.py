@@ -5,16 +5,14 @@ Beside them stands the plain way: one `iverilog` and one `vvp` of the design in 
 run it, in a temporary folder and without isolation.  References are kept ready, as in a training run, so each is used
 once before the clock starts.
 
-Run it as `ADJUDGE_DATA=... python benchmarks/verilog_verifier.py`; `--help` lists the flags.
+Run it as `ADJUDGE_DATA=... python -m benchmarks.verilog_verifier`; `--help` lists the flags.
 Not covered: accuracy (tests/verifiers/verilog), and designs whose own bench takes seconds (they are left out by name).
 """
 
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
-import os
+import re
 import statistics
 import subprocess
 import sys
@@ -23,9 +21,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
+from benchmarks.corpora import rows
 from rich.console import Console
 from rich.table import Table
 
@@ -59,17 +57,9 @@ class Options:
     proofs: bool = True
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    data = os.environ.get("ADJUDGE_DATA")
-    if not data:
-        sys.exit("set ADJUDGE_DATA to the folder of the corpora")
-    with gzip.open(Path(data) / "verilog" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def verilog_eval(limit: int, bench: bool) -> list[Sample]:
     found = []
-    for row in rows("verilog_eval_v2"):
+    for row in rows("verilog", "verilog_eval_v2.jsonl.gz"):
         if row["problem"] not in SLOW:
             reference = {"reference": row["reference"], "top": "TopModule"}
             if bench:
@@ -91,8 +81,8 @@ def timed(work: Callable[[Sample], object], samples: Sequence[Sample], rounds: i
     return times
 
 
-def plain(sample: Sample) -> None:
-    """Compile and run a design in its bench as the published harness does."""
+def plain(sample: Sample) -> bool:
+    """Compile and run a design in its bench, and read what was printed, as the published harness does."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (
             ("cand.sv", str(sample.response)),
@@ -101,8 +91,13 @@ def plain(sample: Sample) -> None:
         ):
             (Path(folder) / name).write_text(text, encoding="utf-8")
         compiler = ["iverilog", "-Wall", "-Winfloop", "-Wno-timescale", "-g2012", "-s", "tb", "-o", "a"]
-        subprocess.run([*compiler, "cand.sv", "test.sv", "ref.sv"], cwd=folder, check=True, capture_output=True)
-        subprocess.run(["vvp", "-n", "a"], cwd=folder, check=True, capture_output=True, timeout=60)
+        if subprocess.run([*compiler, "cand.sv", "test.sv", "ref.sv"], cwd=folder, capture_output=True).returncode:
+            return False
+        try:
+            done = subprocess.run(["vvp", "-n", "a"], cwd=folder, capture_output=True, timeout=30)
+        except subprocess.TimeoutExpired:
+            return False
+    return re.search(rb"^Mismatches: 0 in \d+ samples$", done.stdout, re.MULTILINE) is not None
 
 
 async def rate(verifier: VerilogVerifier, samples: Sequence[Sample], workers: int) -> float:
