@@ -35,6 +35,8 @@ _EARLIER: Final[Mapping[str, str]] = {
     "longest_step": "max_step_characters",
     "most": "max_statements",
     "no_verdict": "undecided",
+    "relative": "rel_tol",
+    "absolute": "abs_tol",
     "normalise": "normalize",
     "partial": "credit",
     "policy": "credit",

@@ -71,11 +71,11 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     such as "1,250.5", "3/4" or "50%", or a list of accepted ones.
 
     Attributes:
-        relative: accepted difference as a share of the reference, 0 <= relative < 1.
-        absolute: accepted difference, >= 0; the larger of the two counts.
+        rel_tol: accepted difference as a share of the reference, 0 <= rel_tol < 1.
+        abs_tol: accepted difference, >= 0; the larger of the two counts.
         percent: "value" reads 50% as 1/2; "ignore" drops percent signs on both sides, so 50% equals 50.
-        units: "compare" wants the words behind the reference's number ("5 cm") to follow the answer's too when it
-            has any; "ignore" does not look at them; "forbid" refuses an answer with words behind its number.
+        units: "optional" refuses an answer with other words behind its number than the reference has ("5 cm"), and
+            takes one with none; "ignore" does not look at them; "forbid" refuses an answer with words behind its number.
             Two different currencies are never equal; one currency and none are.
         decimal: the decimal mark in answers and references, "." or ",".
     """
@@ -83,10 +83,10 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     name: ClassVar[str] = "numeric"
     version: ClassVar[str] = "3"
 
-    relative: Annotated[float, Range(ge=0, lt=1)] = 0.0
-    absolute: Annotated[float, Range(ge=0)] = 0.0
+    rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
+    abs_tol: Annotated[float, Range(ge=0)] = 0.0
     percent: Literal["value", "ignore"] = "value"
-    units: Literal["compare", "ignore", "forbid"] = "compare"
+    units: Literal["optional", "ignore", "forbid"] = "optional"
     decimal: Literal[".", ","] = "."
 
     def read_reference(self, reference: Any) -> tuple[Quantity, ...]:
@@ -189,12 +189,12 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             return self._value(offered) / 100 == self._value(accepted)
         if self.units == "forbid" and offered.unit:
             return False
-        if self.units == "compare" and offered.unit and offered.unit[: len(accepted.unit)] != accepted.unit:
+        if self.units == "optional" and offered.unit and offered.unit[: len(accepted.unit)] != accepted.unit:
             return False
         value, wanted = self._value(offered), self._value(accepted)
-        if not (self.relative or self.absolute):
+        if not (self.rel_tol or self.abs_tol):
             return value == wanted
-        slack = max(Fraction(str(self.absolute)), Fraction(str(self.relative)) * abs(wanted))
+        slack = max(Fraction(str(self.abs_tol)), Fraction(str(self.rel_tol)) * abs(wanted))
         return abs(value - wanted) <= slack
 
 

@@ -107,22 +107,22 @@ def test_a_float_reference_is_read_as_it_prints() -> None:
 
 def test_tolerances_are_exact() -> None:
     # 0.1 * 3 is 0.30000000000000004 in floats; as fractions |1.3 - 1| <= 3/10 holds exactly.
-    assert verdict("1.3", 1, absolute=0.3) == 1.0
-    assert verdict("1.30000000000000000001", 1, absolute=0.3) == 0.0
-    assert verdict("-101", -100, relative=0.01) == 1.0
-    assert verdict("1e-9", 0, relative=0.5) == 0.0  # a share of zero is zero
-    assert verdict("99.5", [10, 100], relative=0.01) == 1.0
+    assert verdict("1.3", 1, abs_tol=0.3) == 1.0
+    assert verdict("1.30000000000000000001", 1, abs_tol=0.3) == 0.0
+    assert verdict("-101", -100, rel_tol=0.01) == 1.0
+    assert verdict("1e-9", 0, rel_tol=0.5) == 0.0  # a share of zero is zero
+    assert verdict("99.5", [10, 100], rel_tol=0.01) == 1.0
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"relative": -0.1},
-        {"relative": 1.0},
-        {"relative": float("nan")},
-        {"absolute": float("inf")},
-        {"absolute": float("nan")},
-        {"absolute": -1},
+        {"rel_tol": -0.1},
+        {"rel_tol": 1.0},
+        {"rel_tol": float("nan")},
+        {"abs_tol": float("inf")},
+        {"abs_tol": float("nan")},
+        {"abs_tol": -1},
         {"percent": "either"},
         {"units": "convert"},
         {"decimal": ";"},
