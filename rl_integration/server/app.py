@@ -15,13 +15,14 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, bad_request, json_bytes
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside, samples_of
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside, aside_if_large, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board, Shown, dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
@@ -49,6 +50,17 @@ class ScoreRequest(BaseModel):
     within: float | None = Field(None, ge=0, description="Seconds after which nobody needs the answer.")
     idempotency_key: str = Field("", max_length=128, description="As the header: a repeated request is not paid twice.")
     stream: bool = Field(False, description="Answer with a line of JSON for each score as it comes.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, data: Any) -> Any:  # at the first unknown one: an error for each of a million takes seconds
+        unknown = (
+            next((name for name in data if name not in cls.model_fields), None) if isinstance(data, dict) else None
+        )
+        if unknown is not None:
+            told = {"name": repr(str(unknown)[:80]), "known": ", ".join(cls.model_fields)}
+            raise PydanticCustomError("unknown_field", "there is no field {name}; the fields are {known}", told)
+        return data
 
 
 class ScoreBody(BaseModel):
@@ -114,7 +126,7 @@ def native(host: Host, board: Shown) -> APIRouter:
         if (asked.sample is None) == (asked.samples is None):
             raise bad_request("give either sample or samples")
         rows = [asked.sample] if asked.samples is None else asked.samples
-        samples = await aside(len(rows), lambda: samples_of(rows, host.config.max_samples))
+        samples = await aside_if_large(request, lambda: samples_of(rows, host.config.max_samples))
 
         async def lines() -> AsyncIterator[bytes]:
             try:

@@ -2,9 +2,11 @@
 
 Refused before anything looks at them: what is no JSON, and what Python's reader lets through although others do not or
 read it otherwise: NaN, numbers beyond a double, objects that say a key twice, nesting without end, and other encodings
-than UTF-8.  A body of more than a million values is refused before it is read: they would take seconds and gigabytes.
+than UTF-8.  A body of more than a million values is refused before it is read: they would take seconds and gigabytes;
+and so is an object of more than 100,000 fields, in the reading of which no other thread runs.
 
-What takes more than a moment is done on another thread (`aside`), so that other clients are served meanwhile.
+What takes more than a moment is done on another thread (`aside`), so that other clients are served meanwhile: a large
+body is read, checked against the route's model and turned into samples there.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from email.message import Message
 from typing import Any, Never, TypeVar
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from adjudge.protocol import Sample
@@ -29,11 +32,17 @@ T = TypeVar("T")
 _MANY = 256  # rows, each of which takes some 10 microseconds
 _LARGE = 64 << 10  # bytes, which take about a millisecond
 _MAX_VALUES = 1_000_000  # of a body, and strings: a hundred for each of 10,000 samples
+_MAX_FIELDS = 100_000  # of an object that holds no other
 
 
 async def aside(size: int, work: Callable[[], T], many: int = _MANY) -> T:
     """Return what a function returns, which is called on another thread where its work is large."""
     return await asyncio.to_thread(work) if size > many else work()
+
+
+async def aside_if_large(request: Request, work: Callable[[], T]) -> T:
+    """Return what a function of a request's body returns, which is called on another thread where the body is large."""
+    return await aside(len(await request.body()), work, _LARGE)
 
 
 def samples_of(rows: Sequence[Any], most: int) -> list[Sample]:
@@ -93,24 +102,37 @@ class JsonRoute(APIRoute):
 
         async def handler(request: Request) -> Response:
             given = _JsonRequest(request.scope, request.receive)
-            if required or await given.body():
+            body = await given.body()
+            if required or body:
                 _check_headers(given)
-                await given.json()
+                given.read = await aside(len(body), lambda: _validated(field, body), _LARGE)
             return await handle(given)
 
         return handler
 
 
 class _JsonRequest(Request):
-    """A request that reads its body once, strictly; FastAPI asks it for the same object again."""
+    """A request whose body was read; FastAPI asks for it, and takes an instance of the route's model as it is."""
 
-    _read: Any = None
+    read: Any = None
 
     async def json(self) -> Any:
-        if self._read is None:
-            body = await self.body()
-            self._read = await aside(len(body), lambda: read_json(body), _LARGE)
-        return self._read
+        return self.read
+
+
+def _validated(field: Any, body: bytes) -> Any:
+    """Return what a body holds, as an instance of a route's model; null stays what it is.
+
+    Lists that the models check item by item are `fail_fast`: an error for each of a million bad
+    items would take seconds, in which no other thread runs.
+    """
+    data = read_json(body)
+    if data is None:
+        return None
+    found, errors = field.validate(data, loc=("body",))
+    if errors:
+        raise RequestValidationError(errors)
+    return found
 
 
 def read_json(body: bytes) -> Any:
@@ -121,10 +143,8 @@ def read_json(body: bytes) -> Any:
     """
     if not body.strip():
         raise HttpError(400, "not_json", "the body is empty; send a JSON object")
-    if len(body) > _LARGE and (values := _values_of(body)) > _MAX_VALUES:
-        raise HttpError(
-            413, "too_many_values", f"the body holds {values} values, and at most {_MAX_VALUES} are read; send less"
-        )
+    if len(body) > _LARGE:
+        _check_size(body)
     try:
         data = json.loads(body.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
     except RecursionError:
@@ -136,14 +156,21 @@ def read_json(body: bytes) -> Any:
     return data
 
 
-def _values_of(body: bytes) -> int:
-    """About how many values a body holds, by what stands between its strings; far quicker than reading it."""
+def _check_size(body: bytes) -> None:
+    """Refuse what would take too long to read, by what stands between its strings; far quicker than reading it."""
     pieces = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     strings = pieces.count(b'"') // 2
-    if strings > _MAX_VALUES:
-        return strings
-    between = b"".join(pieces.split(b'"')[::2])
-    return sum(map(between.count, (b",", b"[", b"{")))
+    between = b"".join(pieces.split(b'"')[::2]) if strings <= _MAX_VALUES else b""
+    values = max(strings, sum(map(between.count, (b",", b"[", b"{"))))
+    if values > _MAX_VALUES:
+        raise _too_many(f"the body holds {values} values, and at most {_MAX_VALUES} are read")
+    fields = max(part.count(b":") for part in between.split(b"{"))
+    if fields > _MAX_FIELDS:
+        raise _too_many(f"an object has {fields} fields, and at most {_MAX_FIELDS} are read")
+
+
+def _too_many(message: str) -> HttpError:
+    return HttpError(413, "too_many_values", f"{message}; send less")
 
 
 def _deeper(value: Any, levels: int) -> bool:

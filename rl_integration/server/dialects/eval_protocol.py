@@ -16,14 +16,14 @@ from pydantic import BaseModel, Field
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, score_summary
 
 
 class Evaluate(Taken):
     """What eval-protocol sends."""
 
-    messages: list[dict[str, Any]]
+    messages: list[dict[str, Any]] = Field(fail_fast=True)
     ground_truth: Any = None
     kwargs: dict[str, Any] | None = Field(None, description="Becomes the sample's further columns.")
 
@@ -63,14 +63,17 @@ def eval_protocol(host: Host) -> APIRouter:
     async def evaluate(
         request: Request, asked: Evaluate, scorer: ScorerName = None, fallback: Fallback = None
     ) -> EvaluateResult:
-        prompt, response = divided(asked.messages)
-        sample = Sample(
-            prompt=prompt, response=response, reference=reference_of(asked.ground_truth), extra=asked.kwargs or {}
-        )
+        sample = await aside_if_large(request, lambda: _sample(asked))
         (score,) = await host.score(request, host.only_scorer(scorer), [sample])
         return _result(score, fallback)
 
     return router
+
+
+def _sample(asked: Evaluate) -> Sample:
+    prompt, response = divided(asked.messages)
+    reference = reference_of(asked.ground_truth)
+    return Sample(prompt=prompt, response=response, reference=reference, extra=asked.kwargs or {})
 
 
 def _result(score: Score, fallback: float | None) -> EvaluateResult:

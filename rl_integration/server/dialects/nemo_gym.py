@@ -24,7 +24,7 @@ from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, score_summary
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
 
@@ -92,20 +92,11 @@ def nemo_gym(host: Host) -> APIRouter:
         scorer: ScorerName = None,
         fallback: Fallback = None,
     ) -> JsonAnswer:
-        row = {name: value for name, value in (asked.model_extra or {}).items() if name not in _OURS}
-        sample = Sample(
-            prompt=prompt_of(asked.responses_create_params),
-            response=response_of(asked.response),
-            reference=_reference(row, reference_field),
-            group="" if group_field is None else json.dumps(_field(row, group_field)),
-            finish_reason=finish_reason_of(asked.response),
-            extra={name: value for name, value in row.items() if not name.startswith("_")},
-        )
+        row, sample = await aside_if_large(request, lambda: _row_and_sample(asked, reference_field, group_field))
         (score,) = await host.score(request, host.only_scorer(scorer), [sample])
         asked_for = {"responses_create_params": asked.responses_create_params, "response": asked.response}
-        return JsonAnswer(
-            asked_for | row | masked(asked.model_extra or {}, score.value is not None) | _verdict(score, fallback)
-        )
+        masking = masked(asked.model_extra or {}, score.value is not None)
+        return await aside_if_large(request, lambda: JsonAnswer(asked_for | row | masking | _verdict(score, fallback)))
 
     @router.post("/seed_session", summary="Begin a rollout of NeMo Gym; nothing is kept")
     @router.post("/close_session", summary="End a rollout of NeMo Gym; nothing was kept")
@@ -118,6 +109,21 @@ def nemo_gym(host: Host) -> APIRouter:
         return "stateless"
 
     return router
+
+
+def _row_and_sample(
+    asked: Verify, reference_field: list[str], group_field: str | None
+) -> tuple[dict[str, Any], Sample]:
+    row = {name: value for name, value in (asked.model_extra or {}).items() if name not in _OURS}
+    sample = Sample(
+        prompt=prompt_of(asked.responses_create_params),
+        response=response_of(asked.response),
+        reference=_reference(row, reference_field),
+        group="" if group_field is None else json.dumps(_field(row, group_field)),
+        finish_reason=finish_reason_of(asked.response),
+        extra={name: value for name, value in row.items() if not name.startswith("_")},
+    )
+    return row, sample
 
 
 def _reference(row: Mapping[str, Any], names: list[str]) -> Any:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, read_json, within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, score_summary
 from adjudge.verifiers.code.extraction import fenced
 
@@ -52,7 +52,7 @@ def open_instruct(host: Host) -> APIRouter:
     async def results(
         request: Request, asked: TestProgram, scorer: str | None, fallback: int | None, *, stdio: bool
     ) -> Results:
-        tests = within_limit(_listed(asked.tests), host.config.max_samples)
+        tests = within_limit(await aside_if_large(request, lambda: _listed(asked.tests)), host.config.max_samples)
         if stdio:
             tests = [_case(index, test) for index, test in enumerate(tests)]
         name = host.only_scorer(scorer)

@@ -21,15 +21,15 @@ from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
 class GetReward(Taken):
     """What OpenRLHF sends."""
 
-    query: list[str]
-    prompts: list[str] = Field(default_factory=list)
+    query: list[str] = Field(fail_fast=True)
+    prompts: list[str] = Field(default_factory=list, fail_fast=True)
     labels: list[Any] = Field(default_factory=list)
 
 
@@ -65,16 +65,12 @@ def open_rlhf(host: Host) -> APIRouter:
         fallback: Fallback = None,
     ) -> Rewards:
         name = host.only_scorer(scorer)
-        samples = []
-        for query, prompt, label in within_limit(_rows(asked), host.config.max_samples):
-            response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
-            reason = "stop" if ended else "length" if cut_off else None
-            # OpenRLHF says of no answer whose siblings it has; the prompt does, and a `cohort` gathers them by it.
-            group = blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if prompt else ""
-            reference = reference_of(label)
-            samples.append(
-                Sample(prompt=prompt, response=response, reference=reference, group=group, finish_reason=reason)
-            )
+
+        def samples_asked() -> list[Sample]:
+            rows = within_limit(_rows(asked), host.config.max_samples)
+            return [_sample(row, strip_start, strip_end, cut_off) for row in rows]
+
+        samples = await aside_if_large(request, samples_asked)
         scores = await host.score(request, name, samples)
         rewards = numbers(scores, fallback)
         valid = [float(score.value is not None) for score in scores]
@@ -92,6 +88,15 @@ def _rows(asked: GetReward) -> list[tuple[str, str, Any]]:
             f"query has {count} texts, prompts {len(prompts)} and labels {len(labels)}; send as many of each"
         )
     return list(zip(asked.query, prompts, labels, strict=True))
+
+
+def _sample(row: tuple[str, str, Any], strip_start: list[str], strip_end: list[str], cut_off: bool) -> Sample:
+    query, prompt, label = row
+    response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
+    reason = "stop" if ended else "length" if cut_off else None
+    # OpenRLHF says of no answer whose siblings it has; the prompt does, and a `cohort` gathers them by it.
+    group = blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if prompt else ""
+    return Sample(prompt=prompt, response=response, reference=reference_of(label), group=group, finish_reason=reason)
 
 
 def _response(query: str, prompt: str, starts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -21,10 +21,10 @@ from pydantic import BaseModel, Field
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, numbers
 
-Texts = str | list[str]
+Texts = str | Annotated[list[str], Field(fail_fast=True)]
 _PAIRS = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
 
 
@@ -39,7 +39,7 @@ class Inputs(Asked):
     """Texts, or a conversation."""
 
     input: Texts | None = None
-    messages: list[dict[str, Any]] | None = None
+    messages: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = None
 
 
 class Pairs(Asked):
@@ -134,19 +134,25 @@ def pooling(host: Host) -> APIRouter:
     async def classify(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Classes:
-        rewards, head = await values(request, asked, scorer, fallback, _inputs(asked))
+        rewards, head = await values(
+            request, asked, scorer, fallback, await aside_if_large(request, lambda: _inputs(asked))
+        )
         return Classes(data=[Class(index=at, label=None, probs=[one]) for at, one in enumerate(rewards)], **head)
 
     @router.post("/score", summary="Score as vLLM scores pairs")
     async def score(request: Request, asked: Pairs, scorer: ScorerName = None, fallback: Fallback = None) -> PairScores:
-        rewards, head = await values(request, asked, scorer, fallback, _pairs(asked))
+        rewards, head = await values(
+            request, asked, scorer, fallback, await aside_if_large(request, lambda: _pairs(asked))
+        )
         return PairScores(data=[PairScore(index=at, score=one) for at, one in enumerate(rewards)], **head)
 
     @router.post("/v1/embeddings", summary="Score as SGLang embeds with a reward model")
     async def embeddings(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Embeddings:
-        rewards, head = await values(request, asked, scorer, fallback, _inputs(asked))
+        rewards, head = await values(
+            request, asked, scorer, fallback, await aside_if_large(request, lambda: _inputs(asked))
+        )
         return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in enumerate(rewards)], **head)
 
     return router

@@ -42,8 +42,8 @@ class RunCode(Taken):
     compile_timeout: float = Field(10.0, gt=0, le=3600, description="Seconds.")
     run_timeout: float = Field(10.0, gt=0, le=3600, description="Seconds.")
     memory_limit_MB: int = Field(-1, ge=-1, le=1 << 20, description="MiB; -1 or 0 for the scorer's own limit.")
-    files: dict[str, str | None] = Field(default_factory=dict, description="Must be empty.")
-    fetch_files: list[str] = Field(default_factory=list, description="Must be empty.")
+    files: dict[str, Any] = Field(default_factory=dict, description="Must be empty.")
+    fetch_files: list[Any] = Field(default_factory=list, description="Must be empty.")
 
 
 class CommandRun(BaseModel):

@@ -14,8 +14,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from adjudge.io.values import reference_of
+from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.access import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, samples_of
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
@@ -35,6 +36,10 @@ class Detailed(BaseModel):
     reason: str
 
 
+def _samples(asked: RemoteRm) -> list[Sample]:
+    return samples_of([{"prompt": asked.prompt, "response": asked.response, "reference": reference_of(asked.label)}], 1)
+
+
 def slime(host: Host) -> APIRouter:
     """Return the route."""
     router = APIRouter(route_class=JsonRoute)
@@ -47,8 +52,8 @@ def slime(host: Host) -> APIRouter:
         scorer: ScorerName = None,
         fallback: Fallback = None,
     ) -> float | Detailed:
-        row = {"prompt": asked.prompt, "response": asked.response, "reference": reference_of(asked.label)}
-        scores = await host.score(request, host.only_scorer(scorer), samples_of([row], 1))
+        samples = await aside_if_large(request, lambda: _samples(asked))
+        scores = await host.score(request, host.only_scorer(scorer), samples)
         (number,) = numbers(scores, fallback)
         if not detail:
             return number
