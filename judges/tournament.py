@@ -31,6 +31,7 @@ from adjudge.judges.listwise import Field
 from adjudge.options import Count, Range
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
+from adjudge.reasons import of_parts
 from adjudge.runtime.contract import grouped, is_groupwise, require_group
 from adjudge.runtime.loop import together
 from adjudge.scoring.compose.composite import Composite
@@ -202,7 +203,8 @@ class Tournament(Composite):
     Equal responses are one player and share a value.  A response with nothing to judge scores 0 and does not play: the
     judge could see to that only where the response is the first of the two.  The only one that is left scores 1.
 
-    A game without an outcome is no game: whoever has one in fewer than half of its games fails with "part_failed".
+    A game without an outcome is no game: whoever has one in fewer than half of its games fails with "part_failed",
+    or with the reason of a game whose engine is gone.
     `Score.parts` holds the games a response was asked about as the first of the two.
 
     Attributes:
@@ -373,5 +375,6 @@ class _Event:
         parts = self.parts[player]
         lost = unjudged > 0 if self.options.ranking == "place" else unjudged > games
         if value is None or lost:
-            return Score(value=None, status="failed", reason="part_failed", parts=parts, evidence=evidence)
+            reason = of_parts(game.reason for games in self.parts for game in games.values())
+            return Score(value=None, status="failed", reason=reason, parts=parts, evidence=evidence)
         return Score(value=value, parts=parts, evidence=evidence)

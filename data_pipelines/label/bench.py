@@ -56,8 +56,9 @@ def cause_of(score: Score) -> tuple[str, bool]:
 
     Where the evidence says nothing the words are "".
     """
-    part = next(((name, part) for name, part in score.parts.items() if part.status == "failed"), None)
-    if score.reason == "part_failed" and part is not None:
+    failed = [(name, part) for name, part in score.parts.items() if part.status == "failed"]
+    part = next((one for one in failed if score.reason in ("part_failed", one[1].reason)), None)
+    if part is not None:
         error, of_the_row = cause_of(part[1])
         return f"{part[0]}: {part[1].reason}{f': {error}' if error else ''}", of_the_row
     said = score.evidence.get("error") or score.evidence.get("fault") or ""

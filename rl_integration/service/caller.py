@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from typing import Literal, TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
+from adjudge.reasons import TRANSIENT
 from adjudge.rl_integration.service.tickets import Ticket
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.scoring.api import score_rows
@@ -179,9 +180,7 @@ Unit: TypeAlias = list[Ticket]
 
 Answer: TypeAlias = Callable[[Ticket, Score], None]
 
-_OURS = frozenset(
-    "engine_unavailable engine_timeout engine_overloaded engine_error verifier_error worker_died scorer_timeout".split()
-)
+_NO_SCORE = TRANSIENT | {"verifier_error"}  # a call of these alone gave no score at all
 # The search for the sample that makes a call fail: 16 parts find one of 256 with three calls that fail, and the time of
 # four is all that it may take.
 _PARTS = 16
@@ -221,7 +220,7 @@ class Caller:
         finally:
             self._under_way.discard(call)
         if not isinstance(outcome, Score):
-            return any(score.reason not in _OURS for score in outcome)
+            return any(score.reason not in _NO_SCORE for score in outcome)
         if len(units) > 1 and time.monotonic() < give_up:
             size = -(-len(units) // _PARTS)
             parts = [units[start : start + size] for start in range(0, len(units), size)]

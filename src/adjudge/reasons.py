@@ -12,6 +12,7 @@ Not covered: free text.  Details belong in `Score.evidence`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 CANDIDATE: Final[dict[str, str]] = {
@@ -66,6 +67,17 @@ DECLINED: Final[dict[str, str]] = {
 }
 
 ALL: Final[frozenset[str]] = frozenset(CANDIDATE) | frozenset(OURS) | frozenset(DECLINED)
+
+TRANSIENT: Final[frozenset[str]] = frozenset(
+    "engine_unavailable engine_timeout engine_overloaded engine_error overloaded worker_died scorer_timeout expired "
+    "closed".split()
+)
+"""With these the same question may get a score another time: a server answers 503, and its client asks again."""
+
+
+def of_parts(reasons: Iterable[str]) -> str:
+    """Return the reason of a score that lacks other scores, by their reasons: a transient one stays what it is."""
+    return next((reason for reason in reasons if reason in TRANSIENT), "part_failed")
 
 
 def describe(reason: str) -> str:

@@ -29,6 +29,7 @@ from typing import Annotated, ClassVar
 
 from adjudge.options import Range
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, Verifier
+from adjudge.reasons import of_parts
 from adjudge.responses.answer_span import MAX_EVIDENCE, Where, find_spans, shorten
 from adjudge.runtime.contract import grouped, require_group
 from adjudge.scoring.compose.composite import Composite, Part
@@ -159,7 +160,8 @@ class MajorityVote(Composite):
         votes = {shorten(text): len(camp) for text, camp in group.camps.items()}
         none = Score.abstained("low_confidence", votes=votes)
         if group.broken:
-            none = Score.failed("part_failed", error=f"a vote could not be asked for: {group.broken}", votes=votes)
+            error = f"a vote could not be asked for: {group.broken}"
+            none = Score.failed(of_parts([group.broken]), error=error, votes=votes)
         if final is None:
             return replace(none, parts={name: replace(none, evidence={}, cost=spent)})
         own = replace(final, cost=final.cost + spent)

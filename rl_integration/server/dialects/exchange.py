@@ -15,6 +15,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict
 
 from adjudge.protocol import Score
+from adjudge.reasons import TRANSIENT
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.wire import dumps
 
@@ -61,12 +62,6 @@ def score_summary(score: Score) -> str:
     return f"{score.status}{reason}: {dumps(dict(score.evidence))[:_SHOWN]}"
 
 
-AGAIN = frozenset(
-    "engine_unavailable engine_timeout engine_overloaded engine_error worker_died scorer_timeout expired closed".split()
-)
-"""Reasons with which another try can help."""
-
-
 def numbers(scores: Sequence[Score], fallback: float | None) -> list[float]:
     """Return one number for each score.
 
@@ -75,7 +70,7 @@ def numbers(scores: Sequence[Score], fallback: float | None) -> list[float]:
     """
     for index, score in enumerate(scores):
         if score.value is None and fallback is None:
-            status, code = (503, "not_scored") if score.reason in AGAIN else (422, "cannot_be_scored")
+            status, code = (503, "not_scored") if score.reason in TRANSIENT else (422, "cannot_be_scored")
             raise HttpError(
                 status,
                 code,

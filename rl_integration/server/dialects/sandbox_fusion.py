@@ -18,10 +18,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample
+from adjudge.reasons import TRANSIENT
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, Taken, score_summary
+from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, score_summary
 from adjudge.verifiers.code.extraction import fenced
 
 _LANGUAGES = {"nodejs": "javascript"}
@@ -95,7 +96,7 @@ def sandbox_fusion(host: Host) -> APIRouter:
             if refusal.status != 503:
                 raise
             return _unable(int(again), f"{refusal.code}: {refusal.message}", refusal.retry_after)
-        if score.value is None and score.reason in AGAIN:
+        if score.value is None and score.reason in TRANSIENT:
             return _unable(int(again), score_summary(score), 1.0)
         if score.value is None or not score.evidence.keys() & {"compile", "run"}:
             raise HttpError(

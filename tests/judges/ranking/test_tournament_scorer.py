@@ -199,7 +199,7 @@ def test_games_that_do_not_connect_the_field_give_no_strengths() -> None:
             return Score.failed("engine_timeout") if apart else super()._one(first, second)
 
     scores, _ = played(group(*FIELD), Cliques(), format="round_robin", ranking="bradley_terry")
-    assert {(score.status, score.reason) for score in scores} == {("failed", "part_failed")}
+    assert {(score.status, score.reason) for score in scores} == {("failed", "engine_timeout")}
 
 
 def test_a_judge_on_another_scale_is_a_fault_of_the_judge() -> None:

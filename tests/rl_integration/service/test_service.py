@@ -18,6 +18,7 @@ from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.rl_integration.service.tickets import Draining, Overloaded, Suspended
+from adjudge.scoring.compose import Part, Weighted
 
 WAIT = 300.0  # seconds after which a test has failed
 
@@ -222,13 +223,14 @@ def test_a_sample_that_breaks_the_scorer_fails_alone() -> None:
 class Dead(Lengths):
     """An engine that is down until it is told to recover."""
 
-    def __init__(self) -> None:
+    def __init__(self, reason: str = "engine_unavailable") -> None:
         super().__init__()
         self.up = False
+        self.reason = reason
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         if not self.up:
-            return [Score.failed("engine_unavailable") for _ in samples]
+            return [Score.failed(self.reason) for _ in samples]
         return [Score.scored(1.0) for _ in samples]
 
 
@@ -247,6 +249,18 @@ def test_a_dead_scorer_is_suspended_and_comes_back_by_itself() -> None:
         assert (stats(service).state, stats(service).suspensions) == ("closed", 1)
         assert stats(service).reasons == {"failed engine_unavailable": 2, "scored": 1}
         assert stats(service).failed_share == 2 / 3
+
+
+@pytest.mark.parametrize("reason", ["engine_unavailable", "overloaded"])
+def test_a_dead_part_of_a_composite_suspends_it_as_it_would_alone(reason: str) -> None:
+    for scorer in (
+        Dead(reason),
+        Weighted(parts=(Part(Weighted(parts=(Part(Dead(reason), name="dead"), Part(Lengths())))),)),
+    ):
+        with hosted(scorer, window=2, rest=60.0) as service:
+            (score,) = service.score_blocking("it", samples("a"))
+            assert (score.status, score.reason) == ("failed", reason)
+            assert stats(service).state == "open"
 
 
 def test_what_nobody_needs_any_more_is_not_begun() -> None:

@@ -86,13 +86,13 @@ def test_the_surest_member_is_the_nominal_one() -> None:
 
 
 def test_members_without_a_number() -> None:
-    assert one([1.0, None, 3.0]).reason == "part_failed"
+    assert one([1.0, None, 3.0]).reason == "engine_unavailable"
     assert one([1.0, None, 3.0]).evidence == {"missing": {"b": "failed: engine_unavailable"}, "needed": 3}
     two = one([1.0, None, 3.0], min_members=2)
     assert (two.value, two.uncertainty) == (2.0, 1.0)
     assert two.evidence == {"missing": {"b": "failed: engine_unavailable"}}
-    assert one([1.0, None, None], min_members=2).reason == "part_failed"
-    assert one([None, 2.0, 3.0], rule="nominal_min", nominal="a", min_members=1).reason == "part_failed"
+    assert one([1.0, None, None], min_members=2).reason == "engine_unavailable"
+    assert one([None, 2.0, 3.0], rule="nominal_min", nominal="a", min_members=1).reason == "engine_unavailable"
 
 
 @pytest.mark.parametrize(

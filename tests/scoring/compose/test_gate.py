@@ -74,7 +74,7 @@ def test_no_number_anywhere_is_no_number_at_the_end() -> None:
         {"form": 1.0, "short": 1.0, "polite": 1.0},
         {"form": 1.0, "right": 1.0, "polite": 1.0},
     )
-    assert [score.reason for score in scores] == ["part_failed"] * 3
+    assert [score.reason for score in scores] == ["engine_unavailable"] * 3
     assert [list(score.evidence["missing"]) for score in scores] == [["gate"], ["main"], ["short"]]
     assert readers["right"].asked == ["1", "2"]
 

@@ -42,7 +42,7 @@ def test_the_value_is_the_weighted_sum() -> None:
 
 def test_a_part_without_a_number_fails_the_whole_by_default() -> None:
     score = one(mix(a=1.0, b=1.0), a=1.0)
-    assert (score.status, score.reason) == ("failed", "part_failed")
+    assert (score.status, score.reason) == ("failed", "engine_unavailable")
     assert score.parts["a"].value == 1.0
     assert score.evidence == {"missing": {"b": "failed: engine_unavailable"}}
 
@@ -61,7 +61,7 @@ def test_renormalise_shares_the_missing_weight_out() -> None:
 
 @pytest.mark.parametrize("missing", ["fail", "skip", "renormalize"])
 def test_with_no_part_left_there_is_no_number(missing: Missing) -> None:
-    assert one(mix(missing, a=1.0, b=1.0)).reason == "part_failed"
+    assert one(mix(missing, a=1.0, b=1.0)).reason == "engine_unavailable"
 
 
 def test_mistakes_are_refused() -> None:

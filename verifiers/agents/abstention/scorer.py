@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.options import Options, options_of
 from adjudge.protocol import Sample, Score
+from adjudge.reasons import of_parts
 from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import validate_sample
 from adjudge.runtime.verifying import VerifierScorer
@@ -283,7 +284,7 @@ class AbstentionScorer(NestedScorer):
         broken = next((name for name, part in parts.items() if part.value is None), None)
         if broken is not None:
             error = f"{broken}: {parts[broken].status}: {parts[broken].reason}"
-            failed = Score.failed("part_failed", error=error)
+            failed = Score.failed(of_parts(part.reason for part in parts.values()), error=error)
             return replace(failed, parts=parts, cost=cost_of(list(parts.values())))
         case = self._case(task, bool(abstains), verdict)
         hedged = verdict is None and case == "wrong" and not task.fault

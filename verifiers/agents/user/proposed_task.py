@@ -30,6 +30,7 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.io.passages import Passages
 from adjudge.options import Count, Range, options_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, split_reasoning
+from adjudge.reasons import of_parts
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.scoring.nested import asked_each, cost_of
@@ -197,7 +198,9 @@ def _share(made: Generation | Fault, scores: Sequence[Score]) -> float | Score:
         return Score.scored(0.0, "too_complex") if made.too_long else Score.failed(made.reason, error=made.detail)
     known = [score.value for score in scores if score.value is not None]
     if not known:
-        return Score.failed("part_failed", scores=[f"{score.status}: {score.reason}" for score in scores])
+        return Score.failed(
+            of_parts(score.reason for score in scores), scores=[f"{score.status}: {score.reason}" for score in scores]
+        )
     mean = math.fsum(known) / len(known)
     if not 0 <= mean <= 1:
         raise ValueError(f"the solver's answers got {mean} on average; give proposed_task a scorer from 0 to 1")

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Share
 from adjudge.protocol import Sample, Score
+from adjudge.reasons import of_parts
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -126,7 +127,7 @@ class TranslationScorer(TranslationOptions, HasInnerScorers):
         cost = words.cost + meaning.cost
         if meaning.value is None:
             error = f"semantic: {meaning.status}: {meaning.reason}"
-            return replace(Score.failed("part_failed", error=error), parts=parts, cost=cost)
+            return replace(Score.failed(of_parts([meaning.reason]), error=error), parts=parts, cost=cost)
         low, high = self.semantic_range
         semantic = min(1.0, max(0.0, (meaning.value - low) / (high - low)))
         lexical = float(words.evidence["lexical"])

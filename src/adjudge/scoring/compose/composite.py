@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Protocol, Self
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import check_options, options_of
 from adjudge.protocol import NO_COST, OutOfScopeError, Provenance, Sample, Score, Scorer, Verifier
+from adjudge.reasons import of_parts
 from adjudge.runtime.contract import is_groupwise, lacking_of, score_checked, validate_sample
 from adjudge.runtime.loop import together
 
@@ -246,8 +247,9 @@ def _member_options(kind: type[Composite]) -> dict[str, bool]:
 
 
 def no_number(parts: Mapping[str, Score], **evidence: Any) -> Score:
-    """Return the failed score of a composite whose parts leave it without a number."""
-    return Score(value=None, status="failed", reason="part_failed", parts=parts, evidence=evidence)
+    """Return the failed score of a composite whose parts leave it without a number; it is transient if a part is."""
+    reason = of_parts(part.reason for part in parts.values())
+    return Score(value=None, status="failed", reason=reason, parts=parts, evidence=evidence)
 
 
 def missing(parts: Mapping[str, Score]) -> dict[str, str]:

@@ -249,7 +249,7 @@ def test_a_detector_takes_the_place_of_the_sentences() -> None:
     responses = ["dunno", "half", "broken", IDK, "", "<think>x</think>dunno"]
     scores = scored([sample(response, None) for response in responses], detector=detector)
     assert [score.value for score in scores] == [1.0, -1.5, None, -1.5, -1.5, 1.0]
-    assert (scores[2].status, scores[2].reason) == ("failed", "part_failed")
+    assert (scores[2].status, scores[2].reason) == ("failed", "engine_timeout")
     assert all(one.reference is None for one in detector.shown)
     assert len(detector.shown) == 5  # silence is not asked about
 
@@ -259,7 +259,7 @@ def test_the_answer_scorer_is_asked_about_answers_alone_and_its_failure_is_no_nu
     samples = [sample("Paris", "Paris"), sample(IDK, "Paris"), sample("x", None), sample("odd", "Paris")]
     scores = scored(samples, answer=answer)
     assert [score.value for score in scores] == [1.0, -0.5, -1.5, None]
-    assert scores[3].reason == "part_failed"
+    assert scores[3].reason == "engine_timeout"
     assert [one.response for one in answer.shown] == ["Paris", "odd"]
     assert [one.reference for one in answer.shown] == ["Paris", "Paris"]
 

@@ -368,7 +368,7 @@ def test_the_reference_knows_its_language_better_than_the_option() -> None:
 
 def test_a_model_that_fails_leaves_no_number_and_no_response_can_make_it_fail() -> None:
     failed, formless = scored([in_tags(NEAR), "x"], metric="mix", semantic=Said(None))
-    assert (failed.status, failed.reason) == ("failed", "part_failed")
+    assert (failed.status, failed.reason) == ("failed", "engine_timeout")
     assert failed.parts["semantic"].reason == "engine_timeout"
     assert formless.value == -3.0
 
