@@ -169,6 +169,14 @@ def test_wire_keeps_what_json_has_no_word_for(value: object) -> None:
     assert repr(wire.loads(wire.dumps(value))) == repr(value)
 
 
+def test_wire_takes_numbers_and_arrays_of_numpy_for_what_they_hold() -> None:
+    np = pytest.importorskip("numpy")
+    value = {"a": np.float32(0.5), "b": [np.int64(3)], "c": np.arange(4).reshape(2, 2), "d": np.bool_(True)}
+    assert wire.loads(wire.dumps(value)) == {"a": 0.5, "b": [3], "c": [[0, 1], [2, 3]], "d": True}
+    with pytest.raises(TypeError, match=r"value\['a'\] is a numpy.longdouble, which JSON cannot hold"):
+        wire.dumps({"a": np.longdouble(1)})
+
+
 def test_wire_keeps_integers_that_python_refuses_to_print() -> None:
     huge = 10**4400
     value = [huge, -huge, Fraction(huge + 1, 3), {"a": huge}]

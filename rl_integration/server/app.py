@@ -125,6 +125,9 @@ def native(host: Host, board: Shown) -> APIRouter:
         scorer = host.only_scorer(asked.scorer)
         if (asked.sample is None) == (asked.samples is None):
             raise bad_request("give either sample or samples")
+        key = idempotency_key or asked.idempotency_key
+        if key and asked.stream:
+            raise bad_request("an idempotency key keeps whole answers, and stream has none; leave out one of the two")
         rows = [asked.sample] if asked.samples is None else asked.samples
         samples = await aside_if_large(request, lambda: samples_of(rows, host.config.max_samples))
 
@@ -145,7 +148,6 @@ def native(host: Host, board: Shown) -> APIRouter:
             names = {"request_id": request.state.request_id, "idempotency_key": key}
             return await aside(len(scores), lambda: json_bytes({"scores": [one.to_dict() for one in scores], **names}))
 
-        key = idempotency_key or asked.idempotency_key
         body = await host.once(request, key, work)
         return Response(body, media_type="application/json")
 

@@ -27,7 +27,8 @@ def encode(value: Any, path: str = "value") -> Any:
 
     Args:
         value: str, int, float, bool, None, list, tuple, set, frozenset, bytes, complex, Decimal, Fraction,
-            or a mapping of these.  Subclasses of float and int (NumPy scalars, say) are stored as their base type.
+            or a mapping of these.  Subclasses of float and int are stored as their base type, and what has `tolist`
+            (numbers and arrays of NumPy, tensors) as the numbers and lists that it gives.
         path: how error messages name the value.
 
     Raises:
@@ -51,7 +52,7 @@ def encode(value: Any, path: str = "value") -> Any:
     return _encode_tagged(value, path)
 
 
-def _encode_tagged(value: Any, path: str) -> dict[str, Any]:
+def _encode_tagged(value: Any, path: str) -> Any:
     if isinstance(value, tuple):
         return {TAG: "tuple", "value": [encode(item, f"{path}[{index}]") for index, item in enumerate(value)]}
     if isinstance(value, set | frozenset):
@@ -66,6 +67,8 @@ def _encode_tagged(value: Any, path: str) -> dict[str, Any]:
         return {TAG: "decimal", "value": str(value)}
     if isinstance(value, Fraction):
         return {TAG: "fraction", "value": [encode(value.numerator), encode(value.denominator)]}
+    if callable(listed := getattr(value, "tolist", None)) and type(plain := listed()) is not type(value):
+        return encode(plain, path)
     raise TypeError(
         f"{path} is a {type(value).__module__}.{type(value).__qualname__}, which JSON cannot hold; "
         "use plain data (str, numbers, lists, tuples, sets, bytes, dicts)"

@@ -8,7 +8,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.protocol import Sample, Score
@@ -19,6 +19,7 @@ from adjudge.rl_integration.server.base.json_bodies import aside
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.tickets import Refused, Traffic
+from adjudge.wire import encode
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -218,6 +219,7 @@ class Host:
             scores = await self.service.score(scorer, samples, client=client, traffic=traffic, within=within)
         if any(score.reason == _CLOSED for score in scores):
             raise _closing()
+        scores = await aside(len(scores), lambda: list(map(_sendable, scores)))
         request.state.log["failed"] = sum(score.status == "failed" for score in scores)
         self._log_scores(request, scorer, samples, scores, begun, traffic)
         return scores
@@ -239,6 +241,7 @@ class Host:
                 async for place, score in scores:
                     if score.reason == _CLOSED:
                         raise _closing()
+                    score = _sendable(score)
                     self._log_scores(request, scorer, [samples[place]], [score], begun, traffic)
                     yield place, score
 
@@ -283,6 +286,26 @@ class Host:
                 yield
             except Refused as refused:
                 raise HttpError.of(refused) from refused
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def _sendable(score: Score) -> Score:
+    """Return a score, or a failed one in its place if JSON cannot hold its evidence: that costs no other sample."""
+    try:
+        _check_evidence(score)
+    except (TypeError, RecursionError) as error:
+        failed = Score.failed("verifier_error", error=f"the score cannot be sent: {error}"[:500])
+        return replace(failed, provenance=score.provenance, cost=score.cost)
+    return score
+
+
+def _check_evidence(score: Score) -> None:
+    if not all(type(value) in _PLAIN for value in score.evidence.values()):
+        encode(dict(score.evidence), "evidence")
+    for part in score.parts.values():
+        _check_evidence(part)
 
 
 def _closing() -> HttpError:

@@ -21,6 +21,7 @@ from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.json_bodies import read_json
 from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.scoring.compose import Part, Weighted
 
 WAIT = 20.0
 TOKEN = "0123456789abcdef"
@@ -80,6 +81,54 @@ def test_one_many_and_as_they_come(serve: Callable[..., httpx.Client]) -> None:
     assert {line["index"]: line["score"]["value"] for line in lines} == {0: 1.0, 1: 2.0}
     listed = client.get("/v1/scorers").json()["scorers"]
     assert [(one["name"], one["state"]) for one in listed] == [("math", "closed"), ("lengths", "closed")]
+
+
+class Shows:
+    """Gives its evidence back as NumPy has it, and for "bad" as no JSON can."""
+
+    name = "shows"
+    fingerprint = "shows:1"
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        import numpy as np
+
+        return [
+            Score.scored(1.0, it=object() if one.response == "bad" else np.arange(2, dtype=np.float32))
+            for one in samples
+        ]
+
+
+def test_evidence_that_cannot_be_sent_costs_its_own_sample_alone(serve: Callable[..., httpx.Client]) -> None:
+    both = Weighted(parts=(Part(Shows(), name="a"), Part(Shows(), name="b")))
+    client = serve({"it": Shows(), "both": both})
+    answer = client.post("/v1/score", json={"scorer": "it", "samples": [row("good"), row("bad")]})
+    assert values(answer) == [1.0, None]
+    good, bad = answer.json()["scores"]
+    assert good["evidence"] == {"it": [0.0, 1.0]}
+    assert (bad["status"], bad["reason"]) == ("failed", "verifier_error")
+    assert "evidence['it'] is a builtins.object, which JSON cannot hold" in bad["evidence"]["error"]
+    assert values(client.post("/v1/score", json={"scorer": "both", "samples": [row("good"), row("bad")]})) == [
+        2.0,
+        None,
+    ]
+    streamed = client.post("/v1/score", json={"scorer": "it", "samples": [row("bad"), row("good")], "stream": True})
+    assert {one["index"]: one["score"]["value"] for one in map(json.loads, streamed.text.splitlines())} == {
+        0: None,
+        1: 1,
+    }
+    assert told(client.post("/rm?scorer=it", json=row("bad"))) == (422, "cannot_be_scored")
+
+
+def test_a_stream_takes_no_idempotency_key(serve: Callable[..., httpx.Client]) -> None:
+    client = serve({"it": Lengths()})
+    asked = {"sample": row("a"), "stream": True}
+    for refused in (
+        client.post("/v1/score", json={**asked, "idempotency_key": "k"}),
+        client.post("/v1/score", json=asked, headers={"idempotency-key": "k"}),
+    ):
+        assert told(refused) == (422, "bad_request")
+        assert "stream" in refused.json()["error"]["message"]
+    assert client.post("/v1/score", json=asked).status_code == 200
 
 
 def test_a_stream_is_sent_while_others_are_computed(serve: Callable[..., httpx.Client]) -> None:
