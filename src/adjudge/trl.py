@@ -20,8 +20,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, overload
 
 from adjudge.io.values import plain
@@ -158,13 +159,18 @@ class Rewards(Sequence[float | None]):
 
     def __init__(self, ask: Callable[[], Coroutine[Any, Any, list[float | None]]]) -> None:
         self._ask = ask
+        self._lock = Lock()  # of its own: before Python 3.12, `cached_property` has one for all instances
+        self._known: list[float | None] | None = None
 
     def __await__(self) -> Generator[Any, None, list[float | None]]:
         return self._ask().__await__()
 
-    @cached_property
+    @property
     def _values(self) -> list[float | None]:
-        return run_blocking(self._ask())
+        with self._lock:
+            if self._known is None:
+                self._known = run_blocking(self._ask())
+            return self._known
 
     def __len__(self) -> int:
         return len(self._values)

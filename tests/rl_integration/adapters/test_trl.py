@@ -12,6 +12,7 @@ import pickle
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,7 +32,7 @@ from adjudge.engines.head_config import HeadConfig
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.server.base.config import ServerConfig
-from adjudge.trl import TrlReward
+from adjudge.trl import Rewards, TrlReward
 
 CHATS = [[{"role": "user", "content": f"What is {n} + {n}?"}] for n in range(4)]
 
@@ -389,3 +390,14 @@ def test_the_first_failure_is_told_with_its_reason(caplog: pytest.LogCaptureFixt
     for _ in range(2):
         assert list(reward(["4", "4"], ["?", "?"], kind=["sum", None], ref=["4", "4"])) == [1.0, None]
     assert [record.getMessage()[:45] for record in caplog.records] == ["a sample could not be judged (bad_sample): {'"]
+
+
+def test_rewards_are_scored_at_the_same_time_in_several_threads() -> None:
+    both = threading.Barrier(2, timeout=60.0)
+
+    async def ask() -> list[float | None]:
+        await asyncio.to_thread(both.wait)
+        return [1.0]
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(list, [Rewards(ask), Rewards(ask)])) == [[1.0], [1.0]]
