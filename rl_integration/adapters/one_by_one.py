@@ -14,7 +14,7 @@ from typing import Any
 
 from adjudge.protocol import MissingReferenceError, Sample, Score
 from adjudge.rl_integration.adapters.failures import RecentFailures, checked_fallback, number
-from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, names_at
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring.api import load, score_rows
@@ -56,19 +56,31 @@ class Source:
 
         Args:
             samples: what to score.
-            counted: whether those that fail count towards `max_failed`.
+            counted: whether those that fail count towards `max_failed`; if not, a server that does not answer is an
+                error at once.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.
-            ValueError: the server refuses the request itself.
+            ValueError: the server refuses the request itself, or does not answer.
         """
         if self._client is None:
             scores = await score_rows(self._scorer, samples)
         else:
+            if not counted:
+                await _look_at(self._client.config)
             scores = await self._client.score(samples, self._scorer)
         for sample, score in zip(samples, scores, strict=True) if counted else ():
             self._recent.count(sample, score)
         return scores
+
+
+async def _look_at(config: ClientConfig) -> None:
+    try:
+        await names_at(config)
+    except ConnectionError as error:
+        raise ValueError(
+            f"server={config.url!r} does not answer ({error}); start it with adjudge serve, or correct the address"
+        ) from error
 
 
 GATHER = (

@@ -13,7 +13,7 @@ import os
 import secrets
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -209,6 +209,23 @@ class Client:
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         run_blocking(self._client.close())
+
+
+_LOOK = 10.0  # seconds
+
+
+async def names_at(config: ClientConfig) -> list[str]:
+    """Return the names of a server's scorers, or find within seconds that it does not answer.
+
+    Raises:
+        ConnectionError: it does not; the message says what was tried.
+        ValueError: the token is not known.
+    """
+    client = AsyncClient(replace(config, attempts=min(3, config.attempts), timeout=_LOOK, deadline=_LOOK))
+    try:
+        return [str(one.get("name")) for one in await client.scorers()]
+    finally:
+        await client.close()
 
 
 def chunked(rows: Sequence[Sample], most: int) -> list[list[int]]:

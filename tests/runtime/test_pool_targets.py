@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import pytest
 
 from adjudge.protocol import Limits
 from adjudge.runtime.pool import Outcome, Pool, TargetError, default_pool, in_worker
+from adjudge.runtime.verifying import VerifyCall
+from adjudge.verifiers.text.exact import ExactVerifier
 
 LIMITS = Limits(seconds=0.4, memory_mb=64)
 
@@ -78,6 +81,8 @@ class Stubborn:
             raise OSError("not today")
         if state["how"] == "die":
             os._exit(7)
+        if state["how"] == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         self.__dict__.update(state)
 
     def __call__(self, item: object) -> object:
@@ -89,6 +94,13 @@ def test_a_target_that_cannot_be_loaded_is_an_error_and_harms_no_other(single: P
     with pytest.raises(TargetError, match=text):
         single.run(Stubborn(how), [1, 2], limits=LIMITS)
     assert single.run(str.upper, ["fine"], limits=LIMITS)[0].value == "FINE"
+
+
+def test_a_process_that_is_killed_while_it_loads_its_target_is_lost_and_no_fault_of_the_target(single: Pool) -> None:
+    (outcome,) = single.run(Stubborn("killed"), [1], limits=LIMITS)
+    assert outcome.kind == "lost"
+    assert "was killed by SIGKILL before it was ready, from outside" in outcome.error
+    assert repr(VerifyCall(ExactVerifier())) == "the verifier 'exact'"  # which messages say in the target's place
 
 
 def test_a_target_that_cannot_be_pickled_is_a_mistake(single: Pool) -> None:

@@ -21,7 +21,7 @@ from typing import Self
 from adjudge.engines.interface import Engine
 from adjudge.engines.loading import lent
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, names_at
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.tickets import Refused
@@ -269,9 +269,6 @@ class Scoring:
         return [scores[place] for place in range(len(self._rollouts))], waited
 
 
-_SECONDS = 15.0  # for a server's first answer
-
-
 def reward_check(option: str, config: RewardConfig) -> Callable[[Sample], None]:
     """Return what raises `ValueError` for a sample that a reward cannot judge, whatever its response.
 
@@ -292,15 +289,12 @@ def reward_check(option: str, config: RewardConfig) -> Callable[[Sample], None]:
 def _ask_server(option: str, config: RewardConfig) -> None:
     """Look whether the server is there and has the scorer."""
     url, wanted = config.server, config.scorer
-    client = AsyncClient(ClientConfig(url=url, attempts=3, timeout=_SECONDS, deadline=_SECONDS))
     try:
-        names = [one.get("name") for one in run_blocking(client.scorers())]
+        names = run_blocking(names_at(ClientConfig(url=url)))
     except ConnectionError as error:
         raise ValueError(
             f"{option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or correct the "
             "address"
         ) from error
     if (wanted is None and len(names) != 1) or (wanted is not None and wanted not in names):
-        raise ValueError(
-            f"{option}.scorer is {wanted!r}; the server at {url} has {', '.join(map(str, names)) or 'none'}"
-        )
+        raise ValueError(f"{option}.scorer is {wanted!r}; the server at {url} has {', '.join(names) or 'none'}")

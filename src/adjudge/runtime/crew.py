@@ -179,8 +179,12 @@ class Crew:
             self._bury(number, -signal.SIGKILL)
         self._dismiss()
         if not warden.loaded:
-            ending = _ending(warden.wait())
-            self.agenda.fail(TargetError(f"{self._target!r} ends the process that loads it ({ending})"))
+            code = warden.wait()
+            what = f"the process that loads {self._target!r} {_ending(code)} before it was ready"
+            if code in _FROM_OUTSIDE:
+                self.agenda.end("lost", f"{what}, from outside")
+            else:
+                self.agenda.fail(TargetError(what))
 
     def _dismiss(self) -> None:
         for worker in list(self._workers.values()):

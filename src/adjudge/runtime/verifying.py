@@ -46,6 +46,9 @@ class VerifyCall:
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
+    def __repr__(self) -> str:
+        return f"the verifier {self._verifier.name!r}"
+
     def warm_up(self) -> None:
         """Let a verifier that has a method `warm_up` do its imports before any sample's time runs."""
         warm_up = getattr(self._verifier, "warm_up", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,12 @@ def test_it_works_inside_a_running_loop_and_asks_a_server() -> None:
 
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         assert [score.reason for score in asyncio.run(inside(address)).scores] == ["no_answer"]
+
+
+def test_a_server_that_does_not_answer_is_told_within_seconds() -> None:
+    with socket.socket() as taken:  # nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        said = message(lambda: verl.dry_run([row("6")], scorer="math", server=address))
+    assert said.startswith(f"server='{address}' does not answer (")
+    assert said.endswith("start it with adjudge serve, or correct the address")
