@@ -75,7 +75,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         abs_tol: accepted difference, >= 0; the larger of the two counts.
         percent: "value" reads 50% as 1/2; "ignore" drops percent signs on both sides, so 50% equals 50.
         units: "optional" refuses an answer with other words behind its number than the reference has ("5 cm"), and
-            takes one with none; "ignore" does not look at them; "forbid" refuses an answer with words behind its number.
+            takes one with none; "ignore" does not look at them; "forbid" refuses an answer with any.
             Two different currencies are never equal; one currency and none are.
         decimal: the decimal mark in answers and references, "." or ",".
     """

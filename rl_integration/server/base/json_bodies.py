@@ -25,6 +25,7 @@ from fastapi.routing import APIRoute
 
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.runtime.contract import check_fields
 
 Rows = TypeVar("Rows", bound=Sequence[Any])
 T = TypeVar("T")
@@ -56,7 +57,8 @@ def samples_of(rows: Sequence[Any], most: int) -> list[Sample]:
         try:
             if not isinstance(row, Mapping):
                 raise ValueError(f"it is a {type(row).__name__}; give an object with prompt, response, reference, ...")
-            samples.append(_checked(Sample.from_dict(row)))
+            samples.append(Sample.from_dict(row))
+            check_fields(samples[-1])
         except (ValueError, TypeError) as error:
             raise HttpError(422, "bad_sample", f"sample {index}: {error}") from error
     return samples
@@ -71,19 +73,6 @@ def within_limit(rows: Rows, most: int) -> Rows:
     if len(rows) > most:
         raise HttpError(413, "too_many_samples", f"{len(rows)} samples came, and at most {most} are taken at once")
     return rows
-
-
-def _checked(sample: Sample) -> Sample:
-    for field in ("prompt", "response"):
-        value = getattr(sample, field)
-        if not isinstance(value, str) and not (
-            isinstance(value, list | tuple) and all(isinstance(turn, Mapping) for turn in value)
-        ):
-            raise ValueError(f'the {field} must be text or a list of messages such as {{"role": .., "content": ..}}')
-    for field in ("id", "group"):
-        if not isinstance(getattr(sample, field), str):
-            raise ValueError(f"the {field} must be text")
-    return sample
 
 
 _DEEPEST = 100  # levels; what handles samples later calls itself for each of them
