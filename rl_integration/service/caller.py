@@ -1,9 +1,10 @@
 """Calls a scorer (`scoring.api.score_rows`) on a thread of its own, and finds out whose fault it is when that fails.
 
 A call that fails is divided until the sample that makes it fail is found: one response that breaks a scorer costs
-nobody else's score.  A scorer with a blocking call inside `async def score` stops its own thread alone, not the other
-scorers, deadlines and the server: the next call gets a new thread.  The old one cannot be killed (no thread can): it is
-counted, and ends when the blocking call does.
+nobody else's score.  What a call finished before its time was up counts, where the scorer's workers or servers tell
+(`adjudge.runtime.deadline`), and what it did not is asked for again.  A scorer with a blocking call inside `async def
+score` stops its own thread alone, not the other scorers, deadlines and the server: the next call gets a new thread.
+The old one cannot be killed (no thread can): it is counted, and ends when the blocking call does.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from adjudge.protocol import Sample, Score, Scorer
 from adjudge.reasons import TRANSIENT
 from adjudge.rl_integration.service.tickets import Ticket
 from adjudge.runtime.contract import BrokenScorer
+from adjudge.runtime.deadline import set_deadline
 from adjudge.scoring.api import score_rows
 
 State: TypeAlias = Literal["closed", "open", "trial"]
@@ -117,11 +119,11 @@ class Desk:
         self.given_up = 0
         """How many threads were left behind."""
 
-    def begin(self, scorer: Scorer, samples: Sequence[Sample]) -> Future[list[Score]]:
-        """Begin a call of the scorer."""
+    def begin(self, scorer: Scorer, samples: Sequence[Sample], seconds: float) -> Future[list[Score]]:
+        """Begin a call of the scorer, which is to give out what it has after so many seconds."""
         if self._loop is None or self._loop.is_closed():
             self._loop = _started(self._name)
-        return asyncio.run_coroutine_threadsafe(_scored(scorer, samples), self._loop)
+        return asyncio.run_coroutine_threadsafe(_scored(scorer, samples, seconds), self._loop)
 
     async def give_up_if_blocked(self) -> None:
         """See whether the thread comes round; if not, the next call gets another one."""
@@ -145,7 +147,8 @@ class Desk:
             loop.call_soon_threadsafe(loop.stop)
 
 
-async def _scored(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
+async def _scored(scorer: Scorer, samples: Sequence[Sample], seconds: float) -> list[Score]:
+    set_deadline(seconds)
     try:
         return await score_rows(scorer, samples)
     except KeyboardInterrupt as error:  # nobody's Ctrl-C: those come to the main thread, and this would end the thread
@@ -181,10 +184,12 @@ Unit: TypeAlias = list[Ticket]
 Answer: TypeAlias = Callable[[Ticket, Score], None]
 
 _NO_SCORE = TRANSIENT | {"verifier_error"}  # a call of these alone gave no score at all
+_UNFINISHED = frozenset({"scorer_timeout", "engine_timeout"})
 # The search for the sample that makes a call fail: 16 parts find one of 256 with three calls that fail, and the time of
 # four is all that it may take.
 _PARTS = 16
 _FAILURES = 4
+_HANDING_OVER = 0.1  # the share of a call's time, and at most a second, that is left for giving out what is done
 
 
 class _Call:
@@ -215,12 +220,16 @@ class Caller:
             other.company = True
         self._under_way.add(call)
         threads = self._desk.given_up
+        enough = self._seconds - min(1.0, _HANDING_OVER * self._seconds)
+        ends = time.monotonic() + enough
         try:
-            outcome = await self._called([ticket for unit in units for ticket in unit])
+            outcome = await self._called([ticket for unit in units for ticket in unit], enough)
         finally:
             self._under_way.discard(call)
         if not isinstance(outcome, Score):
-            return any(score.reason not in _NO_SCORE for score in outcome)
+            rest = self._answered(units, outcome, late=time.monotonic() >= ends)
+            good = any(score.reason not in _NO_SCORE for score in outcome)
+            return (await self._score(rest, give_up) if rest else False) or good
         if len(units) > 1 and time.monotonic() < give_up:
             size = -(-len(units) // _PARTS)
             parts = [units[start : start + size] for start in range(0, len(units), size)]
@@ -233,11 +242,27 @@ class Caller:
                 self._answer(ticket, outcome)
         return False
 
-    async def _called(self, tickets: list[Ticket]) -> list[Score] | Score:
-        """Return the scores, which are told by then, or the failed score of a call that gave none."""
-        future = self._desk.begin(self._scorer, [ticket.sample for ticket in tickets])
+    def _answered(self, units: list[Unit], scores: list[Score], *, late: bool) -> list[Unit]:
+        """Answer units with their scores, and return those that are to be asked for again: the time was up for them."""
+        given = iter(scores)
+        verdicts = [[next(given) for _ in unit] for unit in units]
+        undone = [late and any(score.reason in _UNFINISHED for score in found) for found in verdicts]
+        if all(undone):  # nothing came of it: once more would be the same
+            undone = [False] * len(units)
+        now = time.monotonic()
+        undone = [
+            again and any(ticket.wanted(now) for ticket in unit) for unit, again in zip(units, undone, strict=True)
+        ]
+        for unit, found, again in zip(units, verdicts, undone, strict=True):
+            for ticket, score in zip(unit, found, strict=True) if not again else ():
+                self._answer(ticket, score)
+        return [unit for unit, again in zip(units, undone, strict=True) if again]
+
+    async def _called(self, tickets: list[Ticket], enough: float) -> list[Score] | Score:
+        """Return the scores, or the failed score of a call that gave none."""
+        future = self._desk.begin(self._scorer, [ticket.sample for ticket in tickets], enough)
         try:
-            scores = await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
             await self._desk.give_up_if_blocked()
             return Score.failed("scorer_timeout", seconds=self._seconds)
@@ -248,6 +273,3 @@ class Caller:
             if task is None or task.cancelling():
                 raise  # it is us who are told to stop
             return Score.failed("verifier_error", error=f"the call of {self._scorer.name!r} was cancelled from within")
-        for ticket, score in zip(tickets, scores, strict=True):
-            self._answer(ticket, score)
-        return scores

@@ -22,7 +22,8 @@ class LaneConfig(Options, what="service option"):
             while the scorer works is a batch anyway.
         concurrency: calls of the scorer under way at once.
         waiting: most samples that are accepted and not begun; more are refused.
-        seconds: how long a call of the scorer may take, from when it begins.
+        seconds: how long a call of the scorer may take, from when it begins.  What it finished by then counts; the rest
+            is called again as long as something of it gets done, and fails with `scorer_timeout` where nothing does.
         cohort: for scorers of groups: how many members a group has, so that they may come in separate requests.  None:
             a request holds whole groups.
         cohort_seconds: how long a group waits for its last member.

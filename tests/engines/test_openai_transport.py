@@ -18,6 +18,7 @@ from tests.engines.stub_server import Asked, Reply, StubServer
 from adjudge.engines.interface import Fault, Generation, Sampling
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
+from adjudge.runtime.deadline import set_deadline
 
 KEY = "sk-very-secret-0123456789"
 DEEP = b"[" * 100_000
@@ -167,6 +168,21 @@ def test_the_deadline_ends_an_attempt() -> None:
         start = time.monotonic()
         assert texts(ask(server, deadline=0.3)) == ["engine_timeout"]
         assert time.monotonic() - start < 300
+
+
+def test_the_callers_deadline_ends_what_it_asked_for_and_nothing_else() -> None:
+    async def hurried(server: StubServer) -> list[Any]:
+        asked = engine(server, timeout=400.0, deadline=400.0, concurrency=1)
+        try:
+            set_deadline(0.3)
+            return await asked.generate(["first", "has to wait for it"], Sampling())
+        finally:
+            await asked.close()
+
+    with StubServer(lambda _: Reply(hang=True)) as server:
+        assert texts(asyncio.run(hurried(server))) == ["engine_timeout"] * 2
+    with StubServer(lambda _: Reply(body=said())) as server:
+        assert texts(ask(server)) == ["fine"]
 
 
 def test_one_prompts_fault_is_nobody_elses() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.protocol import Limits
+from adjudge.runtime.deadline import set_deadline
 from adjudge.runtime.pool import Outcome, Pool, as_default, default_pool
 
 LIMITS = Limits(seconds=5.0, memory_mb=64)
@@ -55,6 +56,17 @@ def begin_and_hang(path: str) -> str:
 
 def values(outcomes: list[Outcome[int]]) -> list[int | None]:
     return [outcome.value for outcome in outcomes]
+
+
+def test_the_callers_deadline_ends_what_is_not_done(tmp_path: Path) -> None:
+    async def hurried(pool: Pool) -> list[Outcome[str]]:
+        set_deadline(0.3)
+        return await pool.run_async(begin_and_hang, [str(tmp_path / "begun")], limits=Limits(seconds=400.0))
+
+    with Pool(workers=1) as pool:
+        (outcome,) = asyncio.run(hurried(pool))
+        assert (outcome.kind, outcome.error) == ("late", "the time of the whole call was up")
+        assert pool.run(double, [4], limits=LIMITS)[0].value == 8
 
 
 def test_from_many_threads_at_once() -> None:

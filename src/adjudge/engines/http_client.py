@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 from adjudge.engines.interface import Fault
 from adjudge.options import Options, Range
+from adjudge.runtime.deadline import seconds_left
 from adjudge.runtime.loop import process_loop
 
 if TYPE_CHECKING:
@@ -249,6 +250,14 @@ class JsonClient:
         return await self._ask("GET", url, None)
 
     async def _ask(self, method: str, url: str, content: bytes | None) -> Answer | Refusal | Fault:
+        """Ask until there is an answer, or until the caller's deadline (`adjudge.runtime.deadline`)."""
+        try:
+            async with asyncio.timeout(seconds_left()):
+                return await self._tried(method, url, content)
+        except TimeoutError:
+            return self._fault("engine_timeout", "the time of the whole call was up")
+
+    async def _tried(self, method: str, url: str, content: bytes | None) -> Answer | Refusal | Fault:
         deadline: float | None = None
         attempt = 0
         while True:

@@ -19,7 +19,7 @@ from typing import Any
 from adjudge.runtime.channel import Channel
 from adjudge.runtime.crew import Crew
 from adjudge.runtime.fork_lock import undivided
-from adjudge.runtime.job import Job
+from adjudge.runtime.job import Job, Kind
 from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker_client import WorkerClient
 
@@ -68,6 +68,15 @@ class Dispatcher:
     def cancel(self, job: Job) -> None:
         """Drop a job whose caller gave up."""
         self._call(lambda: self._drop(job))
+
+    def end(self, job: Job, kind: Kind, error: str) -> None:
+        """Give every item of a job that has no outcome this one, and drop the job."""
+
+        def end() -> None:
+            job.settle_rest(kind, error)
+            self._drop(job)
+
+        self._call(end)
 
     def stop(self) -> None:
         """Have the thread close everything and end."""

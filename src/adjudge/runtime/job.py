@@ -13,7 +13,7 @@ from adjudge.protocol import Limits
 
 R = TypeVar("R")
 
-Kind: TypeAlias = Literal["ok", "raised", "timeout", "memory", "crash", "lost", "overloaded", "closed"]
+Kind: TypeAlias = Literal["ok", "raised", "timeout", "memory", "crash", "lost", "overloaded", "closed", "late"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Outcome(Generic[R]):
         kind: "ok"; "raised" (the target raised); "timeout", "memory" (a limit was passed and the worker replaced);
             "crash" (the worker process died of the item, twice); "lost" (it was killed from outside, twice);
             "overloaded" (the machine let it wait until its time was up many times over); "closed" (the pool was closed
-            first).
+            first); "late" (the caller's deadline passed first).
         value: what the target returned when `kind` is "ok", else None.
         error: "" when `kind` is "ok", else one line that says what happened.
         seconds: wall-clock seconds from the start of the call, queueing not counted; 0 when it never started.

@@ -22,6 +22,7 @@ from typing import Any, Self, TypeVar
 
 from adjudge.protocol import Limits
 from adjudge.runtime.crew import TargetError
+from adjudge.runtime.deadline import seconds_left
 from adjudge.runtime.dispatcher import Dispatcher
 from adjudge.runtime.job import Job, Outcome, Results
 from adjudge.runtime.packing import pack
@@ -98,10 +99,15 @@ class Pool:
         """Do what `run_async` does, and return columns instead of an object per item.
 
         With `encode`, the target is called on what that makes of an item when its turn comes, in the pool's thread.
+        Items without an outcome at the caller's deadline (`adjudge.runtime.deadline`) get the kind "late".
         """
         job = self._submit(target, items, limits, encode)
+        results = asyncio.wrap_future(job.future)
+        left = seconds_left()
         try:
-            return await asyncio.wrap_future(job.future)
+            if left is not None and not (await asyncio.wait([results], timeout=left))[0]:
+                self._end(job)
+            return await results
         except BaseException:
             self._give_up(job)
             raise
@@ -152,6 +158,11 @@ class Pool:
         dispatcher = self._dispatcher
         if dispatcher is not None:
             dispatcher.cancel(job)
+
+    def _end(self, job: Job) -> None:
+        dispatcher = self._dispatcher
+        if dispatcher is not None:
+            dispatcher.end(job, "late", "the time of the whole call was up")
 
     def _start_over(self) -> None:
         """In a forked child: the processes and the thread are the parent's; make others when needed."""

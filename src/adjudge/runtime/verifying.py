@@ -31,7 +31,13 @@ _score_of = unchecked(Score, (*_SENT, "provenance", "cost"), {"steps": "()", "pa
 _cost_of = unchecked(Cost, ("seconds",), {"prompt_tokens": "0", "completion_tokens": "0"})
 
 _CANDIDATE = {"timeout": "candidate_timeout", "memory": "candidate_memory", "crash": "candidate_crash"}
-_OURS = {"raised": "verifier_error", "overloaded": "overloaded", "lost": "worker_died", "closed": "closed"}
+_OURS = {
+    "raised": "verifier_error",
+    "overloaded": "overloaded",
+    "lost": "worker_died",
+    "closed": "closed",
+    "late": "scorer_timeout",
+}
 
 
 class VerifyCall:

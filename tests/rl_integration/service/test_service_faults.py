@@ -17,6 +17,7 @@ from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.rl_integration.service.tickets import Traffic
+from adjudge.runtime.deadline import seconds_left
 
 WAIT = 300.0  # seconds after which a test has failed
 SOON = 5.0  # what must not take as long as the scorer does
@@ -337,3 +338,27 @@ def test_a_stopped_stream_frees_what_it_kept_waiting() -> None:
 
         asyncio.run(read_one())
     assert scorer.batches == [["wait"]]
+
+
+class Partial(Scripted):
+    """Gives out what it has at the deadline: nothing of what says "stuck", and what is slow the second time."""
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        left = seconds_left()
+        assert left is not None
+        self.batches.append([str(sample.response) for sample in samples])
+        slow = {"stuck", "slow"} if len(self.batches) == 1 else {"stuck"}
+        undone = [str(sample.response) in slow for sample in samples]
+        if any(undone):
+            await asyncio.sleep(left)
+        late = Score.failed("scorer_timeout")
+        return [late if one else Score.scored(1.0, "") for one in undone]
+
+
+def test_what_a_call_finished_before_its_time_was_up_counts() -> None:
+    scorer = Partial()
+    with hosted(scorer, seconds=0.4, concurrency=1) as service:
+        found = later(service, rows("a", "slow", "stuck", "b")).result(WAIT)
+        assert seen(found) == [1.0, 1.0, "scorer_timeout", 1.0]
+        assert scorer.batches == [["a", "slow", "stuck", "b"], ["slow", "stuck"], ["stuck"]]
+        assert service.stats()[0].state == "closed"
