@@ -42,7 +42,8 @@ class ClientConfig(Options, what="client option"):
     Attributes:
         url: where the server is: "http://127.0.0.1:8000".
         token_env: the environment variable that holds the token; tokens are never options, since options are logged.
-        chunk: most samples of one request; the samples of a group stay together.
+        chunk: most samples of one request; the samples of a group stay together.  A server that takes fewer at once is
+            asked for half of them, and so on.
         concurrency: requests under way at once.
         timeout: seconds for one try of a request.
         deadline: seconds for all tries of a request and the pauses between them.
@@ -74,6 +75,7 @@ class ClientConfig(Options, what="client option"):
 
 _MAX_BYTES = 256 << 20
 _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
+_TOO_LARGE = 413  # more samples, values or bytes than the server takes at once; fewer may do
 
 
 class AsyncClient:
@@ -109,7 +111,7 @@ class AsyncClient:
                 plain.append(row.to_dict())
             except TypeError as error:
                 raise ValueError(f"sample {place} cannot be sent: {error}") from error
-        chunks = chunked(rows, self.config.chunk)
+        chunks = chunked([row.group for row in rows], self.config.chunk)
         asked = {"scorer": scorer, "traffic": traffic, "within": within}
         return await on_http_loop(self._score(chunks, plain, asked))
 
@@ -141,10 +143,7 @@ class AsyncClient:
         finally:  # one mistake ends them all
             for task in tasks:
                 task.cancel()
-        scores: dict[int, Score] = {}
-        for chunk, answer in zip(chunks, answers, strict=True):
-            scores.update(zip(chunk, answer, strict=True))
-        return [scores[place] for place in range(len(rows))]
+        return _in_order(chunks, answers)
 
     async def _ask(self, rows: list[dict[str, Any]], asked: Mapping[str, Any]) -> list[Score]:
         key = secrets.token_hex(16)
@@ -152,6 +151,11 @@ class AsyncClient:
         answer = await self._connection().post(f"{self.config.url.rstrip('/')}/v1/score", body)
         if isinstance(answer, Refusal) and answer.status == _SLOW_BODY:
             return [Score.failed("engine_timeout", error=answer.fault.detail) for _ in rows]
+        if isinstance(answer, Refusal) and answer.status == _TOO_LARGE:
+            parts = chunked([str(row["group"]) for row in rows], max(1, len(rows) // 2))
+            if len(parts) > 1:  # one after the other, so that they do not fill the server's queue together
+                answers = [await self._ask([rows[place] for place in part], asked) for part in parts]
+                return _in_order(parts, answers)
         if isinstance(answer, Refusal):
             raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
         if isinstance(answer, Fault):
@@ -228,11 +232,11 @@ async def names_at(config: ClientConfig) -> list[str]:
         await client.close()
 
 
-def chunked(rows: Sequence[Sample], most: int) -> list[list[int]]:
-    """Return the places of rows in chunks of at most so many; a group stays whole, even if it is larger."""
+def chunked(groups: Sequence[str], most: int) -> list[list[int]]:
+    """Return the places of rows, of which each group is given, in chunks of at most so many; a group stays whole."""
     units: dict[object, list[int]] = {}
-    for place, row in enumerate(rows):
-        units.setdefault((row.group,) if row.group else place, []).append(place)
+    for place, group in enumerate(groups):
+        units.setdefault((group,) if group else place, []).append(place)
     chunks: list[list[int]] = []
     for unit in units.values():
         if chunks and len(chunks[-1]) + len(unit) <= most:
@@ -240,6 +244,13 @@ def chunked(rows: Sequence[Sample], most: int) -> list[list[int]]:
         else:
             chunks.append(list(unit))
     return chunks
+
+
+def _in_order(chunks: Sequence[Sequence[int]], answers: Sequence[Sequence[Score]]) -> list[Score]:
+    scores: dict[int, Score] = {}
+    for chunk, answer in zip(chunks, answers, strict=True):
+        scores.update(zip(chunk, answer, strict=True))
+    return [scores[place] for place in range(len(scores))]
 
 
 def _scores(answer: Answer, key: str, count: int) -> list[Score]:

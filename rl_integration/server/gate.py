@@ -253,7 +253,9 @@ class Gate:
 
 
 def _too_large(most: int) -> HttpError:
-    return HttpError(413, "body_too_large", f"the body is larger than {most} bytes; send fewer samples at once")
+    return HttpError(
+        413, "body_too_large", f"the body is larger than {most} bytes (`max_bytes`); send fewer samples at once"
+    )
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -164,7 +164,7 @@ class Lane:
         if count > self.config.waiting:
             return Overloaded(
                 f"{count} samples are more than the {self.config.waiting} that may wait for {self.name!r}; send fewer "
-                "at once",
+                "at once (the client option `chunk`), or give the scorer a larger `waiting`",
                 retry_after=None,
             )
         if self._waiting + count > self.config.waiting:

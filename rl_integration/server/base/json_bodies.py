@@ -71,7 +71,12 @@ def within_limit(rows: Rows, most: int) -> Rows:
         HttpError: 413, there are too many.
     """
     if len(rows) > most:
-        raise HttpError(413, "too_many_samples", f"{len(rows)} samples came, and at most {most} are taken at once")
+        raise HttpError(
+            413,
+            "too_many_samples",
+            f"{len(rows)} samples came, and at most {most} are taken at once; send fewer, or give the "
+            "server a larger `max_samples`",
+        )
     return rows
 
 

@@ -22,9 +22,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rl_integration.server.conftest import served
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.client.client import AsyncClient, Client, ClientConfig, chunked
+from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.service.config import LaneConfig
 
 WAIT = 60.0
 SCORER = '''
@@ -268,11 +271,24 @@ def test_after_a_fork(tmp_path: Path) -> None:
     assert (tmp_path / "found").read_text() == "[1.0, 0.0]"
 
 
+def test_a_server_that_takes_fewer_at_once_is_asked_for_fewer() -> None:
+    samples = math(*["2", "3"] * 20)
+    group = [Sample(prompt="1+1?", response="\\boxed{2}", reference="2", group="g") for _ in range(8)]
+    lane = LaneConfig(scorer="math", waiting=7)
+    for option, scorer, config in (
+        ("waiting", lane, ServerConfig(port=0)),
+        ("max_samples", "math", ServerConfig(port=0, max_samples=7)),
+    ):
+        with served({"math": scorer}, config) as address, Client(address) as client:
+            assert values(client.score(samples, "math")) == [1.0, 0.0] * 20
+            with pytest.raises(ValueError, match=f"status 413: 8 samples .* a larger `{option}`"):
+                client.score(group, "math")
+
+
 @given(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=30), st.integers(1, 5))
 def test_chunks_hold_whole_groups(groups: list[str], most: int) -> None:
-    rows = [Sample(prompt="q", response="r", group=group) for group in groups]
-    chunks = chunked(rows, most)
-    assert sorted(place for chunk in chunks for place in chunk) == list(range(len(rows)))
+    chunks = chunked(groups, most)
+    assert sorted(place for chunk in chunks for place in chunk) == list(range(len(groups)))
     for group in "abc":
         assert sum(any(groups[place] == group for place in chunk) for chunk in chunks) <= 1
     for chunk in chunks:
