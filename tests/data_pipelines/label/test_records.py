@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from adjudge.data_pipelines.label.bench import Written
 from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
@@ -127,7 +128,8 @@ def test_a_failure_says_what_the_server_said_and_a_composite_what_its_part_said(
     server = Score.failed("engine_error", fault="status 400: max_tokens is too large")
     whole = Score(value=None, status="failed", reason="part_failed", parts={"a": Score.scored(1.0), "judge": server})
     assert written(server).error == "status 400: max_tokens is too large"
-    assert written(whole).error == "judge: engine_error: status 400: max_tokens is too large"
+    for same in (whole, replace(whole, reason="engine_error")):  # a transient reason of a part is the whole's
+        assert written(same).error == "judge: engine_error: status 400: max_tokens is too large"
     prose = Score.failed("judge_unparsable", fault="no verdict", text="I like it.")
     assert written(prose).error == "no verdict: 'I like it.'"
     gold = Score(value=None, status="failed", reason="part_failed", parts={"m": Score.failed("gold_unparsable")})
