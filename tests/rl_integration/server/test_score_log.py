@@ -86,7 +86,10 @@ def started(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], 
 def test_what_was_served_until_sigterm_is_what_live_drift_reads(tmp_path: Path) -> None:
     """Right answers at first and wrong ones later; the stop comes before the last second was written."""
     path = tmp_path / "scores.jsonl"
-    with started(tmp_path, "--score-log", str(path)) as (server, address), httpx.Client(base_url=address) as http:
+    with (
+        started(tmp_path, "--score-log", str(path)) as (server, address),
+        httpx.Client(base_url=address, timeout=1200) as http,
+    ):
         for call in range(120):
             rows = [row(2 if call < 80 and one else 3, group=f"g{call}") for one in range(4)]
             assert http.post("/v1/score", json={"samples": rows}).status_code == 200
