@@ -75,9 +75,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What warns of the successor of MkDocs Material is told to be quiet; a warning of ours is an error.
+# What warns of the successor of MkDocs Material is told to be quiet; a warning of ours is an error (not with --quiet).
 docs: $(VENV)/.dev
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo 'The site is in build/site; to read and search it: $(BIN)/python -m http.server --directory build/site 8000'
 
 clean:

@@ -1,4 +1,4 @@
-"""What the site has beside the pages of this folder: pages made from the code, the root's pages, and linked sources.
+"""What the site has beside the pages of this folder: what is made from the code, pages of the root, and sources.
 
 Hooks of MkDocs (`mkdocs.yml`).
 """
@@ -11,13 +11,14 @@ import io
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from docstring_parser import parse
 
 import adjudge
+from adjudge import reasons
 from adjudge.cli import main
 from adjudge.cli.completion import completions
 from adjudge.scoring import builtin
@@ -26,6 +27,20 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_NO_TEXT = re.compile(r"<[\w.]+ object at 0x\w+>")
+_QUOTED = re.compile(r"(: |-> )(['\"])(.*?)\2")
+BOOST = {
+    "commands.md": 2,
+    "api.md": 0.3,
+    "options.md": 0.3,
+    "scorers.md": 0.3,
+    "recipes.md": 0.3,
+    "training_keys.md": 0.3,
+    "comparison.md": 0.3,
+    "known_bugs.md": 0.3,
+    "CHANGELOG.md": 0.1,
+}
+"""Weights in the search, 1 for the others: lists of everything stand behind the pages that explain it."""
 
 
 def api() -> str:
@@ -60,10 +75,10 @@ def _described(name: str, one: Any) -> Iterator[str]:
 
 def _signature(one: Any) -> str:
     try:
-        made = str(inspect.signature(one)).replace("'", "")
+        made = _QUOTED.sub(r"\1\3", _NO_TEXT.sub("...", str(inspect.signature(one))))
     except ValueError:  # an exception's class, which takes any arguments
         return ""
-    return made if len(made) < 90 else made.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
+    return made if len(made) < 90 else re.sub(r", (?=\*|\w+: )", ",\n    ", made).replace("(", "(\n    ", 1)
 
 
 def options() -> str:
@@ -79,6 +94,16 @@ def commands() -> str:
     lines = ["# Commands", ""]
     for words in _commands():
         lines += [f"## adjudge {' '.join(words)}".rstrip(), "", "```text", _printed([*words, "--help"]), "```", ""]
+    return "\n".join(lines)
+
+
+def codes() -> str:
+    """The closed list of reason codes, by the status that they come with."""
+    lines = []
+    for status, table in (("scored", reasons.CANDIDATE), ("abstained", reasons.DECLINED), ("failed", reasons.OURS)):
+        lines += [f"| {status} | meaning |", "|---|---|"]
+        lines += [f"| {f'`{code}`' if code else 'none'} | {told} |" for code, told in table.items()]
+        lines.append("")
     return "\n".join(lines)
 
 
@@ -105,6 +130,11 @@ def _printed(words: Sequence[str]) -> str:
 
 
 MADE = {"api.md": api, "options.md": options, "commands.md": commands}
+_LINKS = "Made from the code: [commands](commands.md), [options of every scorer](options.md), [Python API](api.md)."
+INSERTED: dict[str, Callable[[], str]] = {
+    "<!-- reason codes -->": codes,
+    "<!-- pages from the code -->": lambda: _LINKS,
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -128,8 +158,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lead links out of this folder to the pages that stand for what they lead to."""
+    """Insert what is made from the code, and lead links out of this folder to the pages for what they lead to."""
     here = page.file.src_uri
+    page.meta["search"] = {"exclude": True} if here.startswith("sources/") else {"boost": BOOST.get(here, 1)}
+    for mark, make in INSERTED.items():
+        markdown = markdown.replace(mark, make() if mark in markdown else "")
 
     def led(found: re.Match[str]) -> str:
         target = _target(found[2], here)
@@ -141,8 +174,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _page_of(target: str) -> str:
-    if target in PAGES or not (ROOT / target).is_file():
-        return target
+    """The page for a file of the root; those of this folder are their own."""
+    if target.startswith("docs/") or target in PAGES:
+        return target.removeprefix("docs/")
     return f"sources/{target.removesuffix('.md')}.md"
 
 
@@ -162,4 +196,4 @@ def _target(link: str, here: str) -> str | None:
     if not path.is_file() or not path.is_relative_to(ROOT):
         return None
     target = path.relative_to(ROOT).as_posix()
-    return None if target.startswith("docs/") and inside else target.removeprefix("docs/")
+    return None if target.startswith("docs/") and inside else target

@@ -56,6 +56,12 @@ def test_every_block_says_what_it_is(page: str) -> None:
     assert (DOCS / page).read_text(encoding="utf-8").count("\n```") == 2 * len(fences(page))
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_stand_in_blocks(page: str) -> None:
+    text = re.sub(r"^```.*?^```$", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(rf"^(?:\$ .+|adjudge (?:{'|'.join(COMMANDS)}) .+)$", text, re.MULTILINE)
+
+
 @pytest.fixture(scope="module")
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
     """The Python examples that were asked for, run one after another in one process: their scripts, and its errors.
