@@ -164,7 +164,8 @@ class Score:
 
     Attributes:
         value: finite exactly when `status` is "scored", else None.
-        status: "scored", "abstained" (looked and declines) or "failed" (could not judge).
+        status: "scored"; "abstained" (nothing is broken, and the scorer gives no verdict: the sample is not for it, or
+            it is too unsure); or "failed" (something on our side kept it from judging; repair that and score again).
         reason: a code from `adjudge.reasons`; on our side, and so never "", when the status is not "scored".
         steps: the verdicts on the steps or turns, in order.
         parts: the scores a composite or a rubric was made of.
@@ -219,7 +220,7 @@ class Score:
 
     @classmethod
     def abstained(cls, reason: str, **evidence: Any) -> Score:
-        """Return a verdict of a scorer that looked and declines."""
+        """Return a score without a verdict: the sample is not for the scorer, or it is too unsure."""
         return cls(value=None, status="abstained", reason=reason, evidence=evidence)
 
     def __rich__(self) -> Any:

@@ -5,7 +5,7 @@ A reason says *why* a score is what it is, in a word a program can count.  Each 
 - the candidate's side (`CANDIDATE`): what the response did.  Such a score is a number, usually 0, so that no
   response can escape a zero by breaking the verifier;
 - our side (`OURS`): what kept us from judging.  Such a score has `status="failed"` and no number;
-- `DECLINED`: the scorer looked and gave no verdict on purpose (`status="abstained"`).
+- `DECLINED`: nothing is broken, and the scorer gives no verdict (`status="abstained"`).
 
 Not covered: free text.  Details belong in `Score.evidence`.
 """
