@@ -31,6 +31,7 @@ _NO_TEXT = re.compile(r"<[\w.]+ object at 0x\w+>")
 _QUOTED = re.compile(r"(: |-> )(['\"])(.*?)\2")
 BOOST = {
     "commands.md": 2,
+    "extending.md": 2,
     "api.md": 0.3,
     "options.md": 0.3,
     "scorers.md": 0.3,
