@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -111,6 +111,9 @@ def scalar_verdict(gold: Node, answer: Node, rules: Rules, seed: str) -> Verdict
     if not names:
         return Verdict(_closed_verdict(gold, answer, rules), "ball")
     agree = _open_verdict(gold, answer, names, seed)
+    letters = {name for name in names if ":" not in name}
+    if agree is False and rules.rel_tol and (not letters or (letters <= UNIT_LETTERS and _written_units(gold))):
+        agree = _quantities_within(gold, answer, names, rules.rel_tol)
     if agree and not everywhere(gold, answer, {name for name in ours ^ theirs if ":" not in name}):
         agree = None
     return Verdict(agree, "points")
@@ -202,6 +205,14 @@ def _within(gold: Node, answer: Node, rules: Rules) -> bool:
     else:
         bound_node = bound
     return less_at(gap, bound_node, {}) is True
+
+
+def _quantities_within(gold: Node, answer: Node, names: Sequence[str], rel_tol: float) -> bool:
+    """Whether two quantities in units differ by no more than a share of the gold, whatever the units are worth."""
+    gap = Operation("abs", (minus(gold, answer),))
+    bound = Operation("mul", (Number(Fraction(rel_tol)), Operation("abs", (gold,))))
+    points = ({name: Fraction(at + 2) ** power for at, name in enumerate(names)} for power in (0, 1))
+    return all(less_at(gap, bound, point) is True for point in points)
 
 
 def is_whole(node: Node) -> bool:

@@ -99,7 +99,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         boxed: of several boxed answers in different places the last counts ("last"), or all must agree ("same").
         precision: significant digits a decimal must show to stand for the value that rounds to it:
             0.333333 for 1/3, but not 0.333.
-        rel_tol: further relative tolerance on numbers, against the gold; 0 for none.
+        rel_tol: further relative tolerance on numbers and on quantities in units, against the gold; 0 for none.
         abs_tol: further absolute tolerance on numbers; 0 for none.
         units: "optional" compares units where both sides have them; "required" wants the gold's unit; "ignore"
             drops them.
@@ -108,7 +108,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
