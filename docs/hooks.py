@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import json
 import os
 import posixpath
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,8 +88,32 @@ def options() -> str:
     """Every scorer that is published, with its options."""
     lines = ["# Options of every scorer", "", "What `adjudge scorers NAME` prints.", ""]
     for name in sorted((*builtin.BUILTIN, *builtin.preset_names())):
-        lines += [f"## {name}", "", "```text", _printed(["scorers", name]), "```", ""]
+        head = _printed(["scorers", name]).partition("\n\noption ")[0]
+        lines += [f"## {name}", "", "```text", *map(_flowed, head.split("\n\n")), "```", ""]
+        data = json.loads(_printed(["scorers", name, "--json"]))
+        rows = [
+            f"| {option} | `{_escaped(default)}` | {_cell(data['help'][option])} |"
+            for option, default in data["options"].items()
+        ]
+        lines += ["| option | default | meaning |", "|---|---|---|", *rows, ""] if rows else []
     return "\n".join(lines)
+
+
+def _flowed(block: str) -> str:
+    """A paragraph as wide as the page; what is indented, or a list, keeps its lines."""
+    lines = block.splitlines()
+    plain = not any(line.startswith((" ", "-", "reference:", "source:", "spec:")) for line in lines)
+    return "\n".join(textwrap.fill(line, 80) for line in ([" ".join(lines)] if plain else lines)) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _cell(text: str) -> str:
+    """A text for a table: what is not code shows its angle brackets."""
+    pieces = re.split(r"(`[^`]*`)", _escaped(text))
+    return "".join(piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in pieces)
 
 
 def commands() -> str:
