@@ -6,6 +6,7 @@ Cells are read as everywhere in adjudge (`adjudge.io.values`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from adjudge import wire
@@ -43,6 +44,11 @@ def read_reference(cell: Any) -> Any:
     Rows come from Arrow, which fills objects with fields that hold None; those are left out.
     """
     return reference_of(without_absent(plain(cell)))
+
+
+def row_name(*cells: Any) -> str:
+    """Return a name that the answers to one row share, where a framework tells its prompt and its label alone."""
+    return blake2b(repr(cells).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
 
 
 def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> str:

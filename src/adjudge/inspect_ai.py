@@ -21,7 +21,7 @@ from typing import Any
 
 from adjudge.fingerprints import signed
 from adjudge.io.values import Text
-from adjudge.protocol import Provenance, Sample, Score, response_text
+from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, require_reference, response_text
 from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 
@@ -57,7 +57,10 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
         async def score(state: Any, target: Any) -> Any:
             row = {**state.metadata, "target": target.text if len(target) == 1 else list(target)}
             sample = reward.made_sample(
-                row, _messages(state.input), _answer(state), finish_reason=_ENDS.get(state.output.stop_reason)
+                row,
+                _messages(state.input),
+                _answer(state),
+                finish_reason=_ENDS.get(state.output.stop_reason) if state.output.choices else None,
             )
             (result,) = await reward.scores([row], [sample])
             return _told(theirs.Score, result, reward.fallback)
@@ -112,18 +115,28 @@ class InspectScorer:
 
     Args:
         scorer: of Inspect's, such as `match()`; the reference becomes its target.
+        needs_reference: whether a sample without a reference is out of scope.  Inspect's own scorers find an empty
+            target in every answer.
 
     Raises:
         ModuleNotFoundError: Inspect is not installed.
     """
 
-    def __init__(self, scorer: Any) -> None:
+    def __init__(self, scorer: Any, *, needs_reference: bool = True) -> None:
         registry: Any = import_module("inspect_ai._util.registry")
         self._scorer = scorer
+        self._needs_reference = needs_reference
         self._value: Any = import_module("inspect_ai.scorer").value_to_float()
         self.name = str(registry.registry_unqualified_name(scorer))
         options = {key: repr(value) for key, value in registry.registry_params(scorer).items()}
         self.fingerprint = signed("inspect_ai", version("inspect_ai"), self.name, options)
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` if a sample lacks the reference that the scorer needs."""
+        if self._needs_reference:
+            if sample.reference in ("", [], ()):
+                raise MissingReferenceError(f"{self.name}: the reference is empty, and every answer would contain it")
+            require_reference(self.name, sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return a score for each sample, in order."""
@@ -136,9 +149,8 @@ class InspectScorer:
         roles = {"system": model.ChatMessageSystem, "assistant": model.ChatMessageAssistant}
         asked: Any = [{"role": "user", "content": sample.prompt}] if isinstance(sample.prompt, str) else sample.prompt
         turns = [roles.get(turn["role"], model.ChatMessageUser)(content=turn["content"]) for turn in asked]
-        target: Any = import_module("inspect_ai.scorer").Target(
-            [str(item) for item in reference] if isinstance(reference, list | tuple) else str(reference or "")
-        )
+        accepted = reference if isinstance(reference, list | tuple) else [reference]
+        target: Any = import_module("inspect_ai.scorer").Target([str(one) for one in accepted if one is not None])
         state: Any = import_module("inspect_ai.solver").TaskState(
             model=model.ModelName("mockllm/model"),
             sample_id=0,

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row import Place, value_in
 from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
@@ -50,11 +50,13 @@ class LmEvalReward(RowReward):
             results: its generations; of several (`repeats`), the mean of those that have a score.
 
         Raises:
-            ValueError: the document lacks a column.
+            ValueError: the document lacks a column, or has no generations.
             TooManyFailures: too many of the latest generations could not be judged.
         """
         texts = [text for item in results for text in ([item] if isinstance(item, str) else item)]
-        asked = doc[self.prompt] if self.prompt else ""
+        if not texts:
+            raise ValueError("the document has no generations; the task needs output_type: generate_until")
+        asked = value_in(doc, self.prompt, "prompt", "lm-evaluation-harness")
         scores = self.scores_blocking([doc] * len(texts), [self.made_sample(doc, asked, text) for text in texts])
         values = [self.fallback if score.value is None else score.value for score in scores]
         known = [value for value in values if value is not None]

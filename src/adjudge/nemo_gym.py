@@ -24,7 +24,13 @@ from typing import Any
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in, name_in, reference_in
-from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
+from adjudge.rl_integration.server.dialects.responses_object import (
+    VERDICT,
+    finish_reason_of,
+    masked,
+    prompt_of,
+    response_of,
+)
 
 
 def resources_server() -> Any:
@@ -72,9 +78,8 @@ def resources_server() -> Any:
 
         async def verify(self, body: RowAndResponse) -> Verified:
             (score,) = await self._asked.scores([_sample(body, self.config.reference, self.config.group)])
-            return Verified(
-                **body.model_dump() | masked(body.model_extra or {}, score.value is not None) | _verdict(score)
-            )
+            row = {name: value for name, value in body.model_dump().items() if name not in VERDICT}
+            return Verified(**row | masked(body.model_extra or {}, score.value is not None) | _verdict(score))
 
     AdjudgeResourcesServer.verify.__annotations__ = {"body": RowAndResponse, "return": Verified}  # FastAPI reads them
     return AdjudgeResourcesServer

@@ -15,11 +15,12 @@ Written from NeMo RL's source (commit 7ea279ab).  Not covered: several turns; th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from adjudge.rl_integration.adapters.row import Place
+from adjudge.protocol import Sample
+from adjudge.rl_integration.adapters.row import Place, row_name
 from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
@@ -48,11 +49,11 @@ class NemoRlReward(RowReward):
             def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any], *rest: Any) -> Any:
                 """Score the last turn of each log; every episode ends."""
                 logs = [
-                    [{"role": turn["role"], "content": str(turn["content"])} for turn in log]
+                    [{"role": turn["role"], "content": str(turn["content"] or "")} for turn in log]
                     for log in message_log_batch
                 ]
                 samples = [  # the last turn is what was generated; assistant turns before it are examples of the prompt
-                    reward.made_sample(row or {}, log[:-1], log[-1:], group=str(log[:-1]))
+                    _grouped(reward.made_sample(row or {}, log[:-1], log[-1:]))
                     for row, log in zip(metadata, logs, strict=True)
                 ]
                 scores = reward.scores_blocking([row or {} for row in metadata], samples)
@@ -74,3 +75,7 @@ class NemoRlReward(RowReward):
                 """Nothing is held."""
 
         return AdjudgeEnvironment
+
+
+def _grouped(sample: Sample) -> Sample:
+    return sample if sample.group else replace(sample, group=row_name(sample.prompt, sample.reference))

@@ -14,7 +14,6 @@ Tried with OpenRLHF 0.11.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from math import nan
 from typing import Any
 from unicodedata import normalize
@@ -22,7 +21,7 @@ from unicodedata import normalize
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import StopRun
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import read_reference
+from adjudge.rl_integration.adapters.row import read_reference, row_name
 from adjudge.rl_integration.client.client import ClientConfig
 
 
@@ -105,15 +104,15 @@ class OpenRlhfReward:
             prompt=prompt,
             response=response,
             reference=read_reference(label),
-            group=blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+            group=row_name(prompt, label),
             finish_reason=cut if self._end_tokens else None,
         )
 
     def _stripped(self, response: str) -> tuple[str, bool]:
-        whole = response
-        while end_token := next((token for token in self._end_tokens if response.endswith(token)), ""):
-            response = response[: -len(end_token)]
-        return response, response != whole
+        ended = False
+        while end_token := next((token for token in self._end_tokens if response.rstrip().endswith(token)), ""):
+            response, ended = response.rstrip()[: -len(end_token)], True
+        return response, ended
 
 
 def _part(score: Score, name: str) -> float:

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from threading import Lock
@@ -37,10 +36,11 @@ class Reward(RowReward):
     """Scores completions.
 
     Attributes:
-        group: where the name is that the completions of one prompt share; "" for those of equal prompts and images, and
-            ms-swift's `prompt_id`.
-        num_generations: TRL's: completions of one prompt.  A scorer that compares them needs it in a run on several
-            processes, where TRL divides a group if a process takes less than a whole one; such a batch is refused.
+        group: where the name is that the completions of one prompt share; "" for those of equal prompts, images and
+            references, and ms-swift's `prompt_id`.
+        num_generations: TRL's: completions of one prompt.  With it, each run of so many is a group, also where two rows
+            are equal.  A scorer that compares them needs it in a run on several processes, where TRL divides a group
+            if a process takes less than a whole one; such a batch is refused.
         fallback: the number that stands for a completion that could not be judged; None to tell TRL so.
         name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
         end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
@@ -95,11 +95,20 @@ class Reward(RowReward):
             prompts = [_asked(row.pop("messages", None)) for row in rows]
             ends = [row.pop("finish_reason", None) for row in rows]
         samples = [
-            self.made_sample(row, prompt, completion, group=_group(row, prompt), finish_reason=end)
+            self.made_sample(row, prompt, completion, group=str(row.get("prompt_id") or ""), finish_reason=end)
             for row, prompt, completion, end in zip(rows, prompts, completions, ends, strict=True)
         ]
-        if self._asked.groupwise:
-            self._check_groups(samples)
+        names = [_name(row, prompt, sample) for row, prompt, sample in zip(rows, prompts, samples, strict=True)]
+        if self.num_generations is not None:
+            names = self._numbered(names, samples)
+        elif self._asked.groupwise and int(os.environ.get("WORLD_SIZE") or 1) > 1:
+            raise ValueError(
+                "the scorer compares the completions of a prompt, and with several processes TRL may divide them; set "
+                "Reward(num_generations=...) to TRL's own, so that this can be seen"
+            )
+        samples = [
+            sample if sample.group else replace(sample, group=name) for sample, name in zip(samples, names, strict=True)
+        ]
         return Rewards(partial(self._rewards, rows, samples, log_metric, log_extra))
 
     async def _awaited(self, *completions: Any, **columns: Any) -> list[float | None]:
@@ -122,24 +131,19 @@ class Reward(RowReward):
             self.fallback if score.value is None and not is_out_of_scope(score) else score.value for score in scores
         ]
 
-    def _check_groups(self, samples: Sequence[Sample]) -> None:
-        """Raise `ValueError` if this process may have a part of a group."""
-        number = self.num_generations
-        if number is None:
-            if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+    def _numbered(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+        """Return names that tell equal prompts apart; raise `ValueError` if this process has a part of a group."""
+        number = self.num_generations or 1
+        for first in range(0, len(names), number):
+            run = names[first : first + number]
+            if len(run) < number or len(set(run)) > 1:
                 raise ValueError(
-                    "the scorer compares the completions of a prompt, and with several processes TRL may divide them; "
-                    "set Reward(num_generations=...) to TRL's own, so that this can be seen"
+                    f"num_generations={number}, and from completion {first} on {run.count(run[0])} of "
+                    f"{str(samples[first].prompt)[:60]!r} came: this process has a part of a group. Make "
+                    f"per_device_train_batch_size times gradient_accumulation_steps a multiple of {number}, or leave "
+                    "the option out and let a reward server gather them (`cohort`)"
                 )
-            return
-        for name, count in Counter(sample.group for sample in samples).items():
-            if count % number:
-                prompt = next(sample.prompt for sample in samples if sample.group == name)
-                raise ValueError(
-                    f"the scorer compares the {number} completions of a prompt, and {count} of {str(prompt)[:60]!r} "
-                    f"came: this process has a part of a group. Make per_device_train_batch_size times "
-                    f"gradient_accumulation_steps a multiple of {number}, or let a reward server gather them (`cohort`)"
-                )
+        return [f"{name} {place // number}" for place, name in enumerate(names)]
 
     def _end(self, ids: Sequence[int]) -> str | None:
         if self.end_token is None or not len(ids):
@@ -216,11 +220,9 @@ def _asked(chat: Any) -> list[Any]:
     return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
 
 
-def _group(row: Mapping[str, Any], prompt: Any) -> str:
-    """A name that the completions of one prompt share, whatever process has them."""
-    if row.get("prompt_id"):
-        return str(row["prompt_id"])
-    asked = [prompt, row.get("image"), row.get("images")]
+def _name(row: Mapping[str, Any], prompt: Any, sample: Sample) -> str:
+    """A name that the completions of one row share, whatever process has them."""
+    asked = [prompt, row.get("image"), row.get("images"), sample.reference]
     return blake2b(json.dumps(plain(asked), default=_shown).encode(), digest_size=16).hexdigest()
 
 

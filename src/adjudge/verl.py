@@ -159,7 +159,7 @@ def _sample(
     told = picked(info, [name for name in (prompt, group) if name])
     ended = (info or {}).get("finish_reason")
     return Sample(
-        prompt=prompt_of(told.get(prompt, "")),
+        prompt=prompt_of("" if told.get(prompt) is None else told[prompt]),
         response=text,
         reference=read_reference(truth),
         group=str(told.get(group, "")),

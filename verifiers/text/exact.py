@@ -50,7 +50,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True

@@ -26,12 +26,15 @@ from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, score_summary
-from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
+from adjudge.rl_integration.server.dialects.responses_object import (
+    VERDICT,
+    finish_reason_of,
+    masked,
+    prompt_of,
+    response_of,
+)
 
 _REFERENCES = ("expected_answer", "ground_truth", "reference", "verifier_metadata")
-_OURS = frozenset(
-    "reward reward_components mask_sample failure_kind failure_reason _ng_failure_class _ng_failure_judge_error".split()
-)
 _KINDS = {
     "judge_truncated": "judge_unparseable",
     "judge_unparsable": "judge_unparseable",
@@ -114,7 +117,7 @@ def nemo_gym(host: Host) -> APIRouter:
 def _row_and_sample(
     asked: Verify, reference_field: list[str], group_field: str | None
 ) -> tuple[dict[str, Any], Sample]:
-    row = {name: value for name, value in (asked.model_extra or {}).items() if name not in _OURS}
+    row = {name: value for name, value in (asked.model_extra or {}).items() if name not in VERDICT}
     sample = Sample(
         prompt=prompt_of(asked.responses_create_params),
         response=response_of(asked.response),

@@ -11,14 +11,15 @@ them: say `?strip_end=` and `?strip_start=`, as often as there are marks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Annotated, Any
+from unicodedata import normalize
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
+from adjudge.rl_integration.adapters.row import row_name
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
@@ -94,17 +95,18 @@ def _sample(row: tuple[str, str, Any], strip_start: list[str], strip_end: list[s
     query, prompt, label = row
     response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
     reason = "stop" if ended else "length" if cut_off else None
-    # OpenRLHF says of no answer whose siblings it has; the prompt does, and a `cohort` gathers them by it.
-    group = blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if prompt else ""
+    # OpenRLHF says of no answer whose siblings it has; prompt and label do, and a `cohort` gathers them by these.
+    group = row_name(prompt, label) if prompt else ""
     return Sample(prompt=prompt, response=response, reference=reference_of(label), group=group, finish_reason=reason)
 
 
 def _response(query: str, prompt: str, starts: Sequence[str]) -> str:
     for start in ("", *starts):
-        # a tokenizer may put a space between the mark and the text
-        for head in (f"{start}{prompt}", f"{start} {prompt}" if start else ""):
-            if head and query.startswith(head):
-                return query[len(head) :]
+        for asked in (prompt, normalize("NFC", prompt), normalize("NFKC", prompt)):  # as tokenizers do
+            # a tokenizer may put a space between the mark and the text
+            for head in (f"{start}{asked}", f"{start} {asked}" if start else ""):
+                if head and query.startswith(head):
+                    return query[len(head) :]
     if not prompt:
         return query
     raise bad_request(

@@ -18,6 +18,12 @@ from adjudge.rl_integration.server.base.errors import bad_request
 Turn = dict[str, Any]
 
 
+VERDICT = frozenset(
+    "reward reward_components mask_sample failure_kind failure_reason _ng_failure_class _ng_failure_judge_error".split()
+)
+"""Fields of a rollout that an earlier verdict left, which the next one does not keep."""
+
+
 def masked(row: Mapping[str, Any], measured: bool) -> dict[str, Any]:
     """Return what keeps a rollout out of a loss, or in it: Gym's own `mask_sample`, and the one that NeMo RL reads.
 

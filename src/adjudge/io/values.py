@@ -11,6 +11,8 @@ Every command and every adapter reads cells here, so that one row means one thin
 from __future__ import annotations
 
 import json
+import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Never, TypeAlias
 
@@ -102,7 +104,7 @@ def reference_of(value: Any) -> Any:
     that there is no answer.  NaN, and what pandas writes for it, is an empty
     cell.
     """
-    reference = _parsed(plain(value))
+    reference = _as_written(_parsed(plain(value)))
     if isinstance(reference, Mapping) and len(reference) != 1:
         reference = {key: item for key, item in reference.items() if item is not None} or None
     empty = (
@@ -111,6 +113,23 @@ def reference_of(value: Any) -> Any:
         or (isinstance(reference, float) and reference != reference)
     )
     return None if empty else reference
+
+
+def _as_written(value: Any) -> Any:
+    """Data whose numbers went through 32 bits, as columns of float32 have them: 0.1 for 0.10000000149011612."""
+    if isinstance(value, float) and len(repr(value).partition("e")[0]) > 15 and _in_32_bits(value) == value:
+        return next(near for digits in range(1, 10) if _in_32_bits(near := float(f"{value:.{digits}g}")) == value)
+    if isinstance(value, Mapping):
+        return {key: _as_written(item) for key, item in value.items()}
+    return [_as_written(item) for item in value] if isinstance(value, list) else value
+
+
+def _in_32_bits(value: float) -> float:
+    try:
+        (near,) = struct.unpack("f", struct.pack("f", value))
+    except OverflowError:
+        return math.inf
+    return float(near)
 
 
 def number_of(value: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import adjudge
 from adjudge.inspect_ai import InspectScorer, scorer
 from adjudge.protocol import Sample
+from adjudge.scoring.api import score_rows
 
 ai: Any = import_module("inspect_ai")
 data: Any = import_module("inspect_ai.dataset")
@@ -100,6 +102,10 @@ def main() -> None:
     answers = [Sample(prompt=asked[at], response=text, reference="2") for at, text in enumerate(("It is 2", "It is 3"))]
     found = adjudge.score_batch(answers, scorer=theirs)
 
+    zero = asyncio.run(
+        score_rows(theirs, [Sample(prompt="5-5?", response="It is 7", reference=gold) for gold in (0, 0.0, None, "")])
+    )
+
     @scorers.scorer(metrics=[scorers.mean()])  # type: ignore[untyped-decorator]
     def declines() -> Any:
         async def score(state: Any, target: Any) -> Any:
@@ -116,6 +122,7 @@ def main() -> None:
                 "ours": evaluated(folder, scorer("math")),
                 "with a fallback": evaluated(folder, scorer("math", name="strict", fallback=0.0)),
                 "with examples": with_examples(folder),
+                "zero": [[score.status, score.value] for score in zero],
                 "theirs": [[score.value, score.provenance.scorer] for score in found],
                 "fingerprints differ": len(set(fingerprints)) == 2,
                 "unscored": [unscored.status, unscored.reason, str(dict(unscored.evidence))],

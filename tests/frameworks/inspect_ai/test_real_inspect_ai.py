@@ -43,6 +43,7 @@ def test_only_what_was_generated_is_graded_and_the_last_of_it(ran: Any) -> None:
 def test_inspects_scorers_score_here(ran: Any) -> None:
     assert ran["theirs"] == [[1.0, "match"], [0.0, "match"]]
     assert ran["fingerprints differ"]
+    assert ran["zero"] == [["scored", 0.0], ["scored", 0.0], ["abstained", None], ["abstained", None]]
     status, reason, evidence = ran["unscored"]
     assert (status, reason) == ("failed", "verifier_error")
     assert "grader_failed" in evidence

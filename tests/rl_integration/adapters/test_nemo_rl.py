@@ -58,6 +58,8 @@ def test_the_scorer_gets_prompt_answer_and_whole_groups() -> None:
     assert first.prompt == [{"role": "user", "content": "1+1?"}]
     assert first.response == [{"role": "assistant", "content": "1"}]
     assert first.group == second.group
+    NemoRlReward(scorer).environment()().step([log("1")], [{"ground_truth": "3"}])
+    assert scorer.seen[-1].group != first.group, "another reference is another row"
 
 
 def test_an_answered_example_in_the_prompt_is_not_the_answer() -> None:

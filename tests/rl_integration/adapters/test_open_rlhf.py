@@ -122,6 +122,12 @@ def test_end_tokens_are_removed_and_tell_what_was_cut_off() -> None:
     cut = response_seen(f"p two{END} more", "p", end_tokens=[END])
     assert (cut.response, cut.finish_reason) == (f" two{END} more", "length")
     assert response_seen(f"p two{END}", "p").finish_reason is None
+    template = response_seen(f"p two{END}\n", "p", end_tokens=[END])
+    assert (template.response, template.finish_reason) == (" two", "stop")
+    seen = Seen()
+    OpenRlhfReward(seen)(["p1", "p2", "p3"], ["p"] * 3, ["a", "a", "b"])
+    first, second, third = (sample.group for sample in seen.samples)
+    assert first == second != third, "another label is another row"
     assert OpenRlhfReward("math", end_tokens=[END])(["p\\boxed{2}"], ["p"], ["2"])["rewards"].tolist() == [0.0]
 
 

@@ -186,13 +186,28 @@ def test_completions_of_one_prompt_have_one_group_in_every_process() -> None:
     assert groups[2][:3] == ["a", "b", "b"]
 
 
+def test_rows_with_one_prompt_are_groups_of_their_own() -> None:
+    def groups(*asked: str, gold: Sequence[str], number: int | None = None) -> list[str]:
+        scorer = Scripted()
+        reward = TrlReward(scorer, reference="gold", num_generations=number)
+        reward(["1"] * len(asked), list(asked), gold=list(gold))[0]
+        return [sample.group for sample in scorer.seen]
+
+    first, second, third, fourth = groups("p", "p", "p", "p", gold="1199")
+    assert first == second != third == fourth, "another reference is another row"
+    first, second, third, fourth = groups("p", "p", "p", "p", gold="1111", number=2)
+    assert first == second != third == fourth, "two equal rows of two completions each"
+    with pytest.raises(ValueError, match="num_generations=4, and from completion 0 on 2 of 'p' came"):
+        groups("p", "p", "p", "p", gold="1199", number=4)
+
+
 def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, asked = ["1", "2"] * 2, ["p"] * 2 + ["q"] * 2
     assert list(TrlReward(Scripted(groupwise=True))(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="set Reward\\(num_generations="):
         TrlReward(Scripted(groupwise=True))(answers, asked)
-    with pytest.raises(ValueError, match="compares the 4 completions of a prompt, and 2 of 'p' came"):
+    with pytest.raises(ValueError, match="num_generations=4, and from completion 0 on 2 of 'p' came"):
         TrlReward(Scripted(groupwise=True), num_generations=4)(answers, asked)
     assert list(TrlReward(Scripted(groupwise=True), num_generations=2)(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
     assert list(TrlReward(Scripted())(answers, asked)) == [1.0, 2.0, 1.0, 2.0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import adjudge
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.exact import ExactVerifier
 
@@ -69,6 +70,17 @@ def test_validate_tells_mistakes_from_bad_values() -> None:
     with pytest.raises(ValueError, match="empty list"):
         verifier.validate(Sample(prompt="", response="", reference=[]))
     verifier.validate(Sample(prompt="", response="", reference=" "))  # one bad value is no mistake of the user
+
+
+@pytest.mark.parametrize("scorer", ["exact", "token_f1", "numeric"])
+def test_the_json_text_of_accepted_answers_is_no_answer(scorer: str) -> None:
+    text = '["12", "12.0"]'
+    with pytest.raises(ValueError, match="the reference is the JSON text of a list"):
+        adjudge.score("q", "12", text, scorer=scorer)
+    assert adjudge.score("q", "12", ["12", "12.0"], scorer=scorer).value == 1.0
+    if scorer != "numeric":
+        assert adjudge.score("q", text, [text], scorer=scorer).value == 1.0
+    assert adjudge.score("q", "[12]", "[12]", scorer="exact").value == 1.0
 
 
 def test_evidence_is_short_whatever_the_answer() -> None:

@@ -49,6 +49,13 @@ def test_answers_to_one_prompt_are_one_group(bench: Bench) -> None:
         groups.append(bench.last.group)
     assert groups[0] == groups[1] != groups[2]
     assert groups[3] == "", "no prompt, no siblings that are known"
+    bench.good("/get_reward", asked("1+1=2", "1+1=", label="3"))
+    assert bench.last.group != groups[0], "another label is another row"
+
+
+def test_a_tokenizer_may_compose_what_the_prompt_has_apart(bench: Bench) -> None:
+    bench.good("/get_reward", asked("caf\u00e9 2", "cafe\u0301"))
+    assert bench.last.response == " 2"
 
 
 @pytest.mark.parametrize("query", ["<s>1+1=2", "<s> 1+1=2", "1+1=2"])
