@@ -102,12 +102,15 @@ class Lane:
             self._loop.call_soon_threadsafe(self._take_in)
 
     async def drain(self) -> None:
-        """Accept nothing more, and return when all that was accepted is answered."""
+        """Accept nothing more, and return when all that was accepted is answered.
+
+        Members of a group that is not whole fail as `closed`: its other members can come only to who is asked next.
+        """
         with self._gate:
             self._closed = True
         self._enter_all()
         for tickets in self._cohorts.all():
-            self._let_go(tickets)
+            self._give(tickets, Score.failed("closed"))
         self._pump()
         while self._waiting or self._calls:
             self._empty.clear()

@@ -308,17 +308,19 @@ def stopping(scorers: dict[str, Any], **options: Any) -> Iterator[tuple[httpx.Cl
         thread.join(WAIT)
 
 
-def test_a_stopping_server_does_not_wait_for_members_that_cannot_come() -> None:
+@pytest.mark.parametrize("incomplete", ["failed", "scored"])
+def test_a_stopping_server_sends_members_of_an_incomplete_group_elsewhere_at_once(incomplete: Any) -> None:
     scorer = Held()
     scorer.groupwise = True
     scorer.gate.set()
-    lane = LaneConfig(scorer=scorer, cohort=2, cohort_seconds=3600.0)
+    lane = LaneConfig(scorer=scorer, cohort=2, cohort_seconds=3600.0, incomplete=incomplete)
     with stopping({"it": lane}) as (client, http, thread), ThreadPoolExecutor(1) as threads:
         sample = {"prompt": "q", "response": "a", "group": "g"}
         answer = threads.submit(client.post, "/v1/score", json={"sample": sample})
         until(lambda: metric(client, "adjudge_waiting") == 1)
         http.should_exit = True
-        assert answer.result(WAIT).json()["scores"][0]["reason"] == "cohort_incomplete"
+        found = answer.result(WAIT)
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "draining"), "its client asks again"
         thread.join(WAIT)
         assert not thread.is_alive()
 
