@@ -184,6 +184,15 @@ Unit: TypeAlias = list[Ticket]
 Answer: TypeAlias = Callable[[Ticket, Score], None]
 
 _NO_SCORE = TRANSIENT | {"verifier_error"}  # a call of these alone gave no score at all
+
+
+def _no_score(score: Score) -> bool:
+    """Return whether the scorer itself failed, or a part of it, and not the sample."""
+    if score.reason == "part_failed":
+        return any(map(_no_score, score.parts.values()))
+    return score.reason in _NO_SCORE
+
+
 _UNFINISHED = frozenset({"scorer_timeout", "engine_timeout"})
 # The search for the sample that makes a call fail: 16 parts find one of 256 with three calls that fail, and the time of
 # four is all that it may take.
@@ -228,7 +237,7 @@ class Caller:
             self._under_way.discard(call)
         if not isinstance(outcome, Score):
             rest = self._answered(units, outcome, late=time.monotonic() >= ends)
-            good = any(score.reason not in _NO_SCORE for score in outcome)
+            good = not all(map(_no_score, outcome))
             return (await self._score(rest, give_up) if rest else False) or good
         if len(units) > 1 and time.monotonic() < give_up:
             size = -(-len(units) // _PARTS)
