@@ -130,17 +130,22 @@ def _row_and_sample(
 
 
 def _reference(row: Mapping[str, Any], names: list[str]) -> Any:
-    if names:
-        return reference_of(_field(row, *names))
-    return next((reference_of(row[name]) for name in _REFERENCES if row.get(name) is not None), None)
+    fields = [_found(row, name) for name in names or _REFERENCES]
+    if names and all(field is None for field in fields):
+        _field(row, *names)  # raises
+    return next((found for field in fields if (found := reference_of(field)) is not None), None)
+
+
+def _found(row: Mapping[str, Any], name: str) -> Any:
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _field(row: Mapping[str, Any], *names: str) -> Any:
     for name in names:
-        value: Any = row
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if value is not None:
+        if (value := _found(row, name)) is not None:
             return value
     shown = ", ".join(sorted(name for name in row if not name.startswith("_")))[:200] or "no fields"
     raise bad_request(f"the row has no {' and no '.join(names)!r}; it has {shown}")

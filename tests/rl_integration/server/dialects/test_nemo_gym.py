@@ -153,6 +153,14 @@ def test_the_reference_is_a_field_of_the_row(bench: Bench) -> None:
     assert bench.last.reference == "z"
     bench.good("/verify", request(message("abc"), **row), reference_field=["nothing", "verifier_metadata"])
     assert bench.last.reference == row["verifier_metadata"]
+    for empty in ("", "nan", None):  # an empty cell hides no other
+        bench.good("/verify", request(message("abc"), expected_answer=empty, **row))
+        assert bench.last.reference == "4"
+        named = ["expected_answer", "ground_truth"]
+        bench.good("/verify", request(message("abc"), expected_answer=empty, **row), reference_field=named)
+        assert bench.last.reference == "4"
+    bench.good("/verify", request(message("abc"), expected_answer=""), reference_field="expected_answer")
+    assert bench.last.reference is None
     bench.good("/verify", request(message("abc"), expected_answer='{"tests": []}', task=5), group_field="task")
     assert (bench.last.reference, bench.last.group) == ({"tests": []}, "5")
     status, _, text = bench.told("/verify", request(message("abc"), **row), reference_field="expected")
