@@ -14,6 +14,7 @@ from adjudge.options import Options, Share, options_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in
+from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.runtime.loop import run_blocking
 
 _TURNS = 2
@@ -27,7 +28,8 @@ class VerlOptions(Options, what="reward_kwargs option"):
     Attributes:
         scorer: anything `adjudge.load` takes; with `server`, the scorer's name there, or None where there is one.
         scorers: a scorer of its own for each of some `data_source`s; `scorer` is for the others.
-        server: a reward server's address; None to score in this process.  Its token is ADJUDGE_TOKEN.
+        server: a reward server's address, or the fields of `ClientConfig`; None to score in this process.  Its token is
+            ADJUDGE_TOKEN.
         fallback: the number that stands for a sample without a score; None to stop the run.
         max_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
         parts: names of parts of the score that verl is to log, as `part_NAME`; not-a-number where one is missing.
@@ -38,7 +40,7 @@ class VerlOptions(Options, what="reward_kwargs option"):
 
     scorer: Any = None
     scorers: Mapping[str, Any] = field(default_factory=dict)
-    server: str | None = None
+    server: str | Mapping[str, Any] | None = None
     fallback: float | None = None
     max_failed: Share = 0.5
     parts: Sequence[str] = ()
@@ -108,7 +110,7 @@ class VerlScores:
             "verl",
             scorer=options.scorer,
             scorers=options.scorers,
-            server=options.server,
+            server=_server(options.server),
             fallback=options.fallback,
             max_failed=options.max_failed,
         )
@@ -140,6 +142,13 @@ class VerlScores:
             part = score.parts.get(name)
             numbers[f"part_{name}"] = nan if part is None or part.value is None else part.value
         return numbers
+
+
+def _server(given: str | Mapping[str, Any] | None) -> str | ClientConfig | None:
+    if not isinstance(given, Mapping):
+        return given
+    known = [item.name for item in fields(ClientConfig)]
+    return ClientConfig(**options_of(given, known, inside="reward_kwargs.server", required=("url",)))
 
 
 _STATUSES = {"valid": "scored", "failed": "failed", "abstained": "abstained"}

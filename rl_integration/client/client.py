@@ -11,10 +11,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sys
+import time
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from adjudge.engines.http_client import (
@@ -44,7 +47,10 @@ class ClientConfig(Options, what="client option"):
         token_env: the environment variable that holds the token; tokens are never options, since options are logged.
         chunk: most samples of one request; the samples of a group stay together.  A server that takes fewer at once is
             asked for half of them, and so on.
-        concurrency: requests under way at once.
+        concurrency: requests of a process under way at once, and no more than half of the files that it may have open
+            (`ulimit -n`).  Where a server gathers groups whose members come one by one (`cohort`), each member waits
+            in a request of its own, so it must be at least the number of answers that are scored at once.  Of requests
+            of more than 8 samples, 16 are under way at once, or a 32nd of `concurrency` if that is more.
         timeout: seconds for one try of a request.
         deadline: seconds for all tries of a request and the pauses between them.
         attempts: how often a request is sent at most; a repeated one is never scored twice.
@@ -54,7 +60,7 @@ class ClientConfig(Options, what="client option"):
     url: str
     token_env: str = "ADJUDGE_TOKEN"
     chunk: Count = 64
-    concurrency: Count = 16
+    concurrency: Count = 512
     timeout: Annotated[float, _SECONDS] = 600.0
     deadline: Annotated[float, _SECONDS] = 3600.0
     attempts: Count = 12
@@ -68,14 +74,41 @@ class ClientConfig(Options, what="client option"):
         super().__post_init__()
 
     @property
+    def at_once(self) -> int:
+        """`concurrency`, or half of the files that the process may have open."""
+        return min(self.concurrency, max(1, _open_files() // 2))
+
+    @property
     def token(self) -> str:
         """The token, or "" where none is set."""
         return os.environ.get(self.token_env, "")
 
 
+def _open_files() -> int:
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return sys.maxsize
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
 _MAX_BYTES = 256 << 20
+_LARGE = 8  # samples of a request; of larger ones, a thousand places would be more than a server takes of a client
 _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
 _TOO_LARGE = 413  # more samples, values or bytes than the server takes at once; fewer may do
+
+
+class _Connection(NamedTuple):
+    """What a process asks a server with; for use on its HTTP loop.
+
+    Attributes:
+        http: the connections.
+        large: places for requests of many samples.
+    """
+
+    http: JsonClient
+    large: asyncio.Semaphore
 
 
 class AsyncClient:
@@ -83,7 +116,7 @@ class AsyncClient:
 
     def __init__(self, config: ClientConfig | str) -> None:
         self.config = ClientConfig(url=config) if isinstance(config, str) else config
-        self._connections: dict[int, JsonClient] = {}  # by process id: connections do not survive a fork
+        self._connections: dict[int, _Connection] = {}  # by process id: connections do not survive a fork
         weakref.finalize(self, _let_go, self._connections).atexit = False
 
     def __reduce__(self) -> tuple[type[AsyncClient], tuple[ClientConfig]]:
@@ -122,7 +155,7 @@ class AsyncClient:
             ValueError: the token is not known.
             ConnectionError: the server does not answer.
         """
-        answer = await on_http_loop(self._connection().get(f"{self.config.url.rstrip('/')}/v1/scorers"))
+        answer = await on_http_loop(self._connection().http.get(f"{self.config.url.rstrip('/')}/v1/scorers"))
         if isinstance(answer, Refusal):
             raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
         if isinstance(answer, Fault):
@@ -132,7 +165,7 @@ class AsyncClient:
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         if os.getpid() in self._connections:
-            await on_http_loop(self._connections.pop(os.getpid()).close())
+            await on_http_loop(self._connections.pop(os.getpid()).http.close())
 
     async def _score(
         self, chunks: list[list[int]], rows: list[dict[str, Any]], asked: Mapping[str, Any]
@@ -148,7 +181,11 @@ class AsyncClient:
     async def _ask(self, rows: list[dict[str, Any]], asked: Mapping[str, Any]) -> list[Score]:
         key = secrets.token_hex(16)
         body = {**asked, "samples": rows, "idempotency_key": key}
-        answer = await self._connection().post(f"{self.config.url.rstrip('/')}/v1/score", body)
+        connection, start = self._connection(), time.monotonic()
+        if len(rows) > _LARGE and connection.large.locked():
+            connection.http.crowded_at = start
+        async with connection.large if len(rows) > _LARGE else nullcontext():
+            answer = await connection.http.post(f"{self.config.url.rstrip('/')}/v1/score", body)
         if isinstance(answer, Refusal) and answer.status == _SLOW_BODY:
             return [Score.failed("engine_timeout", error=answer.fault.detail) for _ in rows]
         if isinstance(answer, Refusal) and answer.status == _TOO_LARGE:
@@ -160,14 +197,25 @@ class AsyncClient:
             raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
         if isinstance(answer, Fault):
             return [Score.failed(answer.reason, error=answer.detail) for _ in rows]
-        return _scores(answer, key, len(rows))
+        scores = _scores(answer, key, len(rows))
+        if connection.http.crowded_at >= start:
+            scores = [self._explained(score) if score.reason == "cohort_incomplete" else score for score in scores]
+        return scores
 
-    def _connection(self) -> JsonClient:
+    def _explained(self, score: Score) -> Score:
+        why = (
+            "other requests waited meanwhile, and siblings may have been among them: this process has at most "
+            f"{self.config.at_once} under way at once, the smaller of the client option "
+            f"`concurrency`={self.config.concurrency} and half of `ulimit -n`; raise it"
+        )
+        return replace(score, evidence={**score.evidence, "error": why})
+
+    def _connection(self) -> _Connection:
         pid = os.getpid()
         if pid not in self._connections:
-            self._connections[pid] = JsonClient(
+            http = JsonClient(
                 secret=self.config.token,
-                concurrency=self.config.concurrency,
+                concurrency=self.config.at_once,
                 timeout=self.config.timeout,
                 deadline=self.config.deadline,
                 max_bytes=_MAX_BYTES,
@@ -175,6 +223,8 @@ class AsyncClient:
                 circuit=Circuit(seconds=self.config.deadline),
                 trust_env=self.config.trust_env,
             )
+            large = asyncio.Semaphore(max(16, self.config.concurrency // 32))
+            self._connections[pid] = _Connection(http, large)
         return self._connections[pid]
 
 
@@ -267,7 +317,7 @@ def _scores(answer: Answer, key: str, count: int) -> list[Score]:
         return [Score.failed("engine_error", error=detail) for _ in range(count)]
 
 
-def _let_go(connections: dict[int, JsonClient]) -> None:
+def _let_go(connections: dict[int, _Connection]) -> None:
     connection = connections.pop(os.getpid(), None)
     if connection is not None:
-        asyncio.run_coroutine_threadsafe(connection.close(), http_loop())
+        asyncio.run_coroutine_threadsafe(connection.http.close(), http_loop())

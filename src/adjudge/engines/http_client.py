@@ -28,7 +28,8 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -160,6 +161,8 @@ _TOO_LONG = re.compile(
     r"context_length_exceeded|maximum context length is|longer than the model's context length|exceed_context_size",
     re.IGNORECASE,
 )
+_POOL = 8  # connections
+_IDLE = 64  # connections that are kept for later requests
 _CHUNK = 1 << 16  # bytes per read; a body that goes over its limit is noticed that soon
 
 
@@ -220,20 +223,45 @@ class JsonClient:
         self._jitter = random.Random()
         self._closed = False
         self._slots = asyncio.Semaphore(self.concurrency)
-        key = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
-        # The time limits are ours: httpx counts each read anew, so that a slow drip of bytes would never time out.
-        self._client = httpx.AsyncClient(
-            headers={"Accept": "application/json", **key},
-            timeout=httpx.Timeout(None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.concurrency),
-            follow_redirects=False,
-            trust_env=self.trust_env,
-        )
+        self.crowded_at = -math.inf
+        """When a request last had to wait for others, by `time.monotonic`."""
+        self._pools: list[httpx.AsyncClient] = []
+        self._free: list[httpx.AsyncClient] = []  # each pool as often as it may take another request
+        self._tls = httpx.create_ssl_context(trust_env=self.trust_env)
 
     async def close(self) -> None:
         """Close the connections; requests under way get a fault."""
         self._closed = True
-        await self._client.aclose()
+        for pool in list(self._pools):
+            await pool.aclose()
+
+    @asynccontextmanager
+    async def _pool(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Take a place in a pool; httpx looks at all pairs of a pool's idle connections for each request."""
+        import httpx
+
+        if not self._free:
+            key = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+            # The time limits are ours: httpx counts each read anew, so that a slow drip of bytes would never time out.
+            pool = httpx.AsyncClient(
+                headers={"Accept": "application/json", **key},
+                timeout=httpx.Timeout(None),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=_POOL),
+                follow_redirects=False,
+                trust_env=self.trust_env,
+                verify=self._tls,
+            )
+            self._pools.append(pool)
+            self._free += [pool] * _POOL
+        taken = self._free.pop()
+        try:
+            yield taken
+        finally:
+            self._free.append(taken)
+            if len(self._free) > _IDLE and self._free.count(taken) == _POOL:
+                self._free = [other for other in self._free if other is not taken]
+                self._pools.remove(taken)
+                await taken.aclose()
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Answer | Refusal | Fault:
         """Send a JSON object and return the one that comes back."""
@@ -262,6 +290,8 @@ class JsonClient:
         attempt = 0
         while True:
             attempt += 1
+            if self._slots.locked():
+                self.crowded_at = time.monotonic()
             async with self._slots:  # given back between attempts, so that pauses hold nobody up
                 if attempt == 1 and (wait := self.circuit.wait()):
                     return Fault(
@@ -290,11 +320,12 @@ class JsonClient:
         start = time.monotonic()
         try:
             headers = {} if content is None else {"Content-Type": "application/json"}
-            sending = self._client.stream(method, url, content=content, headers=headers)
-            async with asyncio.timeout(seconds), sending as response:
-                begun = True
-                self.circuit.answered()
-                raw = await self._read(response)
+            async with self._pool() as pool:
+                sending = pool.stream(method, url, content=content, headers=headers)
+                async with asyncio.timeout(seconds), sending as response:
+                    begun = True
+                    self.circuit.answered()
+                    raw = await self._read(response)
         except TimeoutError:
             return self._again("engine_timeout", f"no complete answer within {seconds:.1f} s")
         except _TooLarge as error:

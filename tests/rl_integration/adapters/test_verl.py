@@ -174,6 +174,9 @@ def test_each_data_source_has_its_scorer() -> None:
             "reward_kwargs has no option 'scorrer'; its options are: scorer, scorers, server",
         ),
         ({"scorer": "math", "tool_text": "drop"}, "tool_text='drop'"),
+        ({"server": {"url": "http://x", "concurency": 8}}, r"reward_kwargs.server has no option 'concurency'"),
+        ({"server": {"concurrency": 8}}, "reward_kwargs.server needs the option 'url'"),
+        ({"server": {"url": "http://x", "concurrency": 0}}, "client option concurrency=0"),
         ({"scorer": Pairs()}, "compares the answers to a prompt"),
         ({"scorer": "math", "parts": ["taste"]}, "the score has no parts"),
     ],
@@ -186,6 +189,7 @@ def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
 def test_scores_come_from_a_server_too() -> None:
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         assert scored(server=address)["score"] == 1.0
+        assert scored(server={"url": address, "concurrency": 2})["score"] == 1.0
         assert scored("\\boxed{3}", server=address, scorer="math")["score"] == 0.0
         with pytest.raises(ValueError, match="refused the request"):
             scored(server=address, scorer="maths")

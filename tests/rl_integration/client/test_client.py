@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pickle
+import resource
 import signal
 import socket
 import subprocess
@@ -283,6 +284,55 @@ def test_a_server_that_takes_fewer_at_once_is_asked_for_fewer() -> None:
             assert values(client.score(samples, "math")) == [1.0, 0.0] * 20
             with pytest.raises(ValueError, match=f"status 413: 8 samples .* a larger `{option}`"):
                 client.score(group, "math")
+
+
+RANKS = {"transform": {"scorer": "exact", "steps": ["rank"]}}
+
+
+def member(group: int, response: str) -> list[Sample]:
+    return [Sample(prompt=f"{group}", response=response, reference="b", group=f"{group}")]
+
+
+def test_members_of_many_groups_wait_for_their_siblings_at_once() -> None:
+    lane = LaneConfig(scorer=RANKS, cohort=2, cohort_seconds=120.0)
+    with served({"ranks": lane}, ServerConfig(port=0)) as address:
+        client = AsyncClient(address)
+
+        async def main() -> list[list[Score]]:
+            return await asyncio.gather(*(client.score(member(n % 50, "ab"[n // 50])) for n in range(100)))
+
+        assert [value for scores in asyncio.run(main()) for value in values(scores)] == [0.0] * 50 + [1.0] * 50
+        http = vars(client)["_connections"][os.getpid()].http
+        assert len(vars(http)["_free"]) <= 72, "most connections are closed when they have nothing to do"
+
+
+def test_a_group_whose_members_had_to_wait_for_a_place_says_so() -> None:
+    lane = LaneConfig(scorer=RANKS, cohort=2, cohort_seconds=0.01)
+    with (
+        served({"ranks": lane}, ServerConfig(port=0)) as address,
+        Client(ClientConfig(url=address, concurrency=1, chunk=1)) as client,
+    ):
+        (alone,) = client.score(member(0, "a"))
+        crowded = client.score([*member(1, "a"), *member(2, "a")])
+    assert [score.reason for score in (alone, *crowded)] == ["cohort_incomplete"] * 3
+    assert "error" not in alone.evidence
+    for score in crowded:
+        assert "the client option `concurrency`=1" in score.evidence["error"]
+
+
+def test_large_requests_are_sent_a_few_at_a_time() -> None:
+    config = ServerConfig(port=0, max_under_way=16 * 9)
+    with (
+        served({"exact": "exact"}, config) as address,
+        Client(ClientConfig(url=address, chunk=9, attempts=1)) as client,
+    ):
+        assert values(client.score([Sample(prompt="q", response="a", reference="a")] * 9 * 40)) == [1.0] * 9 * 40
+
+
+def test_no_more_than_half_of_the_files_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for soft, most in ((256, 128), (1024, 512), (4096, 512), (resource.RLIM_INFINITY, 512)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert ClientConfig(url="http://localhost:8000").at_once == most
 
 
 @given(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=30), st.integers(1, 5))
