@@ -186,6 +186,7 @@ def hostile_bodies() -> dict[str, bytes]:
         "10,000 samples of 3 kB": b'{"scorer":"it","samples":['
         + b",".join(b'{"prompt":"q","response":"%d %s"}' % (n, b"x" * 3000) for n in range(10_000))
         + b"]}",
+        "10,000 equal samples": b'{"scorer":"it","samples":[' + b",".join([row % 1] * 10_000) + b"]}",
     }
 
 
@@ -230,8 +231,8 @@ def bodies(options: Options, seconds: float) -> Report:
     report.counts |= {name: dict(count) for name, count in statuses.items()}
     report.promise(all(answer.status == 200 for answer in answers), "a small request was not answered")
     report.promise(longest < HALF or not options.times, f"a small request waited {longest:.2f} s")
-    honest = statuses["10,000 samples of 3 kB"]
-    report.promise(set(honest) == {200}, f"the large honest body got {dict(honest)}")
+    for name in ("10,000 samples of 3 kB", "10,000 equal samples"):
+        report.promise(set(statuses[name]) == {200}, f"the honest body of {name} got {dict(statuses[name])}")
     return report
 
 

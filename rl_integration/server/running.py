@@ -12,6 +12,7 @@ import asyncio
 import math
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -128,6 +129,7 @@ def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
 
 _BACKLOG = 4096  # connections that the kernel holds while the loop is busy
 _MAX_FILES = 65_536
+_TURN_SECONDS = 0.001  # of a thread; a request passes through several, and would wait 5 ms for each that is busy
 _FLUSH_SECONDS = 5  # for answers to reach their clients after the last of them is there
 
 
@@ -145,6 +147,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         _raise_file_limit()
+        sys.setswitchinterval(min(sys.getswitchinterval(), _TURN_SECONDS))
         await super().startup(sockets)
         for one in self.servers:
             for listening in one.sockets:

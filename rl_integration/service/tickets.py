@@ -171,8 +171,9 @@ class Ticket:
     def answer(self, score: Score) -> list[Ticket]:
         """Deliver the score here and to all twins, and return those who got it; it was paid once."""
         told: list[Ticket] = []
+        again = replace(score, cost=NO_COST) if self.twins else score
         for one in (self, *self.twins):
-            if one.request.deliver(one.place, replace(score, cost=NO_COST) if told else score):
+            if one.request.deliver(one.place, again if told else score):
                 told.append(one)
         return told
 

@@ -10,6 +10,7 @@ in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -270,23 +271,27 @@ class Score:
         return cls(**_fields_of(cls, given), **nested)
 
 
+@functools.cache
+def _names(cls: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all fields, and of those that have no default."""
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
+    bare = [item for item in fields if item.default is item.default_factory is dataclasses.MISSING]
+    return tuple(item.name for item in fields), tuple(item.name for item in bare)
+
+
 def _to_dict(record: Any) -> dict[str, Any]:
-    name = type(record).__name__
+    kind = type(record)
     return {
-        item.name: wire.encode(getattr(record, item.name), f"{name}.{item.name}") for item in dataclasses.fields(record)
+        name: value if type(value := getattr(record, name)) is str else wire.encode(value, f"{kind.__name__}.{name}")
+        for name in _names(kind)[0]
     }
 
 
 def _fields_of(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    known = {item.name for item in dataclasses.fields(cls)}
-    unknown = sorted(set(data) - known)
+    known, required = _names(cls)
+    unknown = sorted(set(data).difference(known))
     if unknown:
         raise ValueError(f"{cls.__name__} has no field {unknown[0]!r}; its fields are {', '.join(sorted(known))}")
-    required = [
-        item.name
-        for item in dataclasses.fields(cls)
-        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-    ]
     for name in required:
         if name not in data:
             raise ValueError(f"{cls.__name__} needs the field {name!r}; got {', '.join(sorted(data)) or 'nothing'}")

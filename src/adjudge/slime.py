@@ -58,7 +58,8 @@ class SlimeReward(RowReward):
         Raises:
             NotScored: a sample has no score, and there is no fallback.
             TooManyFailures: too many of the latest samples failed.
-            ValueError: the metadata lacks the reference, or `eval_reward_key` is set without `reward_key`.
+            ValueError: the metadata lacks the reference, `eval_reward_key` is set without `reward_key`, or there is a
+                list within the list.
         """
         keys = _reward_keys(args)
         several = isinstance(sample, list | tuple)
@@ -89,6 +90,11 @@ class SlimeReward(RowReward):
 
 
 def _row(given: Any) -> dict[str, Any]:
+    if isinstance(given, list | tuple):
+        raise ValueError(
+            "slime gave a list within a list: a generate function that makes several samples of one, with group-rm, "
+            "for which slime itself takes no rewards; leave group-rm out, or make one sample of each"
+        )
     return {**(given.metadata if isinstance(given.metadata, Mapping) else {}), "label": given.label}
 
 

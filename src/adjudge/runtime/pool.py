@@ -102,15 +102,16 @@ class Pool:
         Items without an outcome at the caller's deadline (`adjudge.runtime.deadline`) get the kind "late".
         """
         job = self._submit(target, items, limits, encode)
-        results = asyncio.wrap_future(job.future)
         left = seconds_left()
+        timer = None if left is None else asyncio.get_running_loop().call_later(left, self._end, job)
         try:
-            if left is not None and not (await asyncio.wait([results], timeout=left))[0]:
-                self._end(job)
-            return await results
+            return await asyncio.wrap_future(job.future)
         except BaseException:
             self._give_up(job)
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def close(self) -> None:
         """End all processes and wait until they are gone; items without an outcome get the kind "closed"."""

@@ -75,6 +75,8 @@ def test_one_function_takes_a_sample_and_a_list_of_them() -> None:
     assert called(reward, [wrong, right, wrong]) == [0.0, 1.0, 0.0]
     assert called(reward, []) == []
     assert asyncio.run(reward(args(), right, evaluation=True)) == 1.0, "some versions pass more"
+    with pytest.raises(ValueError, match=r"a list within a list.*leave group-rm out"):
+        called(reward, [[right, wrong], [right]])
 
 
 def test_the_sample_reaches_the_scorer_whole() -> None:

@@ -319,6 +319,8 @@ def test_a_repeated_request_is_paid_once(serve: Callable[..., httpx.Client]) -> 
     assert scorer.calls == 1
     ask("another")
     assert scorer.calls == 2
+    assert told(ask("k" * 129)) == (422, "bad_request")
+    assert told(client.post("/v1/score", json={"sample": row("abc"), "idempotency_key": "k" * 129}))[0] == 422
 
 
 def test_a_suspended_scorer_makes_the_server_unready(serve: Callable[..., httpx.Client]) -> None:

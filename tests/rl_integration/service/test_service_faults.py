@@ -131,6 +131,25 @@ def test_a_watcher_that_raises_costs_no_score(caplog: pytest.LogCaptureFixture) 
         assert service.close()
 
 
+def test_a_watcher_of_many_equal_samples_holds_nobody_up_and_sees_all(caplog: pytest.LogCaptureFixture) -> None:
+    shown: list[str] = []
+    came_round: list[int] = []
+
+    def watch(name: str, sample: Sample, score: Score) -> None:
+        if not shown:
+            asyncio.get_running_loop().call_soon(lambda: came_round.append(len(shown)))
+        shown.append(str(sample.response))
+        if len(shown) % 3 == 0:
+            raise RuntimeError("the watcher is broken")
+
+    with caplog.at_level(logging.CRITICAL, "asyncio"):
+        service = RewardService({"it": Scripted()}, watch=watch)
+        assert seen(later(service, rows(*["a"] * 1000)).result(WAIT)) == [1.0] * 1000
+        assert service.close()
+    assert shown == ["a"] * 1000
+    assert came_round[0] < 500
+
+
 def test_samples_that_no_key_can_be_made_of_are_scored() -> None:
     circle: list[Any] = []
     circle.append(circle)
