@@ -130,10 +130,12 @@ class Learnt:
     Attributes:
         before: share of held-out tasks that the policy had right after the warm-up, or as it came.
         after: share that it has right at the end.
+        held_out: how many tasks these are shares of.
     """
 
     before: float
     after: float
+    held_out: int
     steps: int
     stopped: str
     rolled_back: int | None
@@ -186,6 +188,7 @@ def teach(
     return Learnt(
         before=before,
         after=after,
+        held_out=len(lesson.held_out),
         steps=result.steps,
         stopped=result.stopped,
         rolled_back=result.rolled_back,

@@ -117,9 +117,12 @@ def _print(learnt: Learnt, shown: DemoCommand) -> None:
         print(f"Stopped: {learnt.stopped}.")
     if learnt.rolled_back is not None:
         print(f"The policy of step {learnt.rolled_back} was put back.")
+    from adjudge.statistics.intervals import wilson
+
+    before, after = (wilson(share * learnt.held_out, learnt.held_out) for share in (learnt.before, learnt.after))
     print(
-        f"Tasks it had never seen: {learnt.before:.0%} right before, {learnt.after:.0%} after {learnt.steps} steps by "
-        f"{shown.method.upper()}, in {learnt.seconds:.0f} s ({learnt.cpu_seconds:.0f} s of one core)."
+        f"{learnt.held_out} tasks it had never seen: {before} of them right before, {after} after {learnt.steps} steps "
+        f"by {shown.method.upper()}, in {learnt.seconds:.0f} s ({learnt.cpu_seconds:.0f} s of one core)."
     )
     if shown.output:
         print(f"Curves and answers: {visible(str(learnt.report))}")
