@@ -34,7 +34,7 @@ class Judge(LanguageJudge):
     The reference, if there is one, is a text that shows the judge a good answer.
 
     Attributes:
-        scale: lowest and highest whole number; None for the prompt's own, or 1 to 10.
+        scale: lowest and highest whole number; None for that of the prompt, which is 1 to 10 if it names none.
         labels: label to its worth, instead of a scale: `{"good": 1, "fair": 0.5, "bad": 0}`.
         output: "unit" maps the worst verdict to 0 and the best to 1; "scale" keeps the verdict's own worth.
         critique: whether the model writes a critique first, in a call of its own, and rates with it in view.

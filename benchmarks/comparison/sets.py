@@ -12,7 +12,7 @@ from benchmarks.comparison.rows import LabelledRow, LabelledSet
 _PROCESSBENCH = "ProcessBench, by a language model beside the gold"
 _TEXT, _OTHERS = "by construction: the same text", "by construction: the answer to another question"
 _OURS = "adjudge's authors, who made adjudge pass it"
-_RED_TEAM = "a red team, which found them wrong in an early adjudge; mended since"
+_RED_TEAM = "a red team, from answers that an early adjudge judged wrongly"
 
 
 def all_sets(folder: Path) -> list[LabelledSet]:
