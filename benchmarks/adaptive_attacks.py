@@ -1,7 +1,7 @@
 """Which attackers break which scorers, and with how many questions: offline scorers, on rows that adjudge ships.
 
 For each scorer and attacker the table has the share of rows that were broken within the budget, and the median number
-of questions where some were.  Answers that are right by luck are no successes; they stand in the last column.
+of questions where some were.  Answers that are right by luck are not successes; they stand in the last column.
 Scorers that run programs get a tenth of the budget, because a question takes them a hundred times as long.
 
 Three scorers are here to be broken: a judge whose parser takes the first verdict that it finds, a reward that grows

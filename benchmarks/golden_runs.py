@@ -53,7 +53,7 @@ class Unsure(Digits):
 
 
 class Others(Digits):
-    """The share that are no digits: what a guard measures."""
+    """The share that are not digits: what a guard measures."""
 
     name = "others"
     fingerprint = "others:1"

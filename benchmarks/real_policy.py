@@ -139,7 +139,11 @@ def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
         train_dataset=Dataset.from_list(rows),
         processing_class=AutoTokenizer.from_pretrained(model),
         peft_config=LoraConfig(
-            r=lora.rank, lora_alpha=int(lora.alpha), target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
+            r=lora.rank,
+            lora_alpha=int(lora.alpha),
+            target_modules="all-linear",
+            lora_dropout=0.0,
+            task_type="CAUSAL_LM",
         ),
     )
     held_out: list[tuple[int, float]] = []

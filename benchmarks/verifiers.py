@@ -190,7 +190,7 @@ def percentile(values: Sequence[float], share: float = 0.95) -> float:
 
 
 def chosen(options: Options) -> list[Row]:
-    """Return the rows that are asked for; ends where a name is no row's beginning."""
+    """Return the rows that are asked for; ends where a name is not a row's beginning."""
     for name in options.only:
         if not any(row.name.startswith(name) for row in ALL):
             sys.exit(f"no row begins with {name!r}; `--list` prints their names")

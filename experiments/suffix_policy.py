@@ -59,7 +59,7 @@ def calibrated(value: float, prior: float) -> float:
     """Return the cross-entropy of "bad" where good has this probability, and the prior on an input without content.
 
     Raises:
-        ValueError: one is no probability.
+        ValueError: one is not a probability.
     """
     return math.log1p(_odds(value) / _odds(prior))
 

@@ -71,7 +71,7 @@ def read_ranking(form: str, count: int, text: str, nonce: str = "", /) -> tuple[
     """Read `3 > 1 > 2`: the numbers 1 to `count`, each once, best first.
 
     Returns:
-        The numbers from 0, best first, or None when the last place that has the form is no ranking of all of them.
+        The numbers from 0, best first, or None when the last place that has the form is not a ranking of all of them.
     """
     places = answers(text, form, nonce)
     if not places or _PLACES.fullmatch(places[-1][0]) is None:

@@ -11,7 +11,7 @@ N responses need N (N - 1) / 2 games in a round robin, about N log2(N) / 2 in Sw
     place            knock-out: rounds survived, as a share of those the winner needs
 
 Players are numbered 0 to n-1, and the numbers are the seeding: where nothing else decides, the lower one comes first.
-A game that could not be judged (`None`) is no game: nobody wins it, and it is listed in `Played.unjudged`.
+A game that could not be judged (`None`) is not a game: nobody wins it, and it is listed in `Played.unjudged`.
 
     round robin   n (n - 1) / 2 games; every pair once
     Swiss         at most rounds * floor(n / 2) games; each round pairs players of about equal points that have not met
@@ -100,7 +100,7 @@ async def swiss(players: int, play: Play, *, rounds: int | None = None) -> Playe
         if not pairs:
             break
         for player in idle:
-            byes[player] += 1  # worth a win for the pairing alone; it is no game
+            byes[player] += 1  # worth a win for the pairing alone; it is not a game
         met.update((min(pair), max(pair)) for pair in pairs)
         await log.round(pairs)
     return log.played()
@@ -203,7 +203,7 @@ class Tournament(Composite):
     Equal responses are one player and share a value.  A response with nothing to judge scores 0 and does not play: the
     judge could see to that only where the response is the first of the two.  The only one that is left scores 1.
 
-    A game without an outcome is no game: whoever has one in fewer than half of its games fails with "part_failed",
+    A game without an outcome is not a game: whoever has one in fewer than half of its games fails with "part_failed",
     or with the reason of a game whose engine is gone.
     `Score.parts` holds the games a response was asked about as the first of the two.
 

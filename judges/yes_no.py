@@ -56,7 +56,9 @@ def question_of(entry: Any) -> Question:
         return Question(text=entry)
     if isinstance(entry, Mapping) and {"text"} <= set(entry) <= {"text", "good", "weight"}:
         return Question(**entry)
-    raise ValueError(f'{entry!r} is no question; give a text, or {{"text": .., "good": "yes" or "no", "weight": ..}}')
+    raise ValueError(
+        f'{entry!r} is not a question; give a text, or {{"text": .., "good": "yes" or "no", "weight": ..}}'
+    )
 
 
 LABELS = ("Yes", "No")

@@ -84,7 +84,7 @@ def test_the_description_leads_to_the_repository(root: Path, wheel: Path) -> Non
         assert link.startswith(f"{repository}/blob/v{version}/"), link
         file = re.split("[#?]", link.removeprefix(f"{repository}/blob/v{version}/"))[0]
         assert (root / file).exists(), link
-        assert link.endswith("?raw=true") == file.endswith(".png"), "a page about a picture is no picture"
+        assert link.endswith("?raw=true") == file.endswith(".png"), "a page about a picture is not a picture"
 
 
 def test_extras_that_are_named_exist(root: Path, project_files: list[Path]) -> None:

@@ -387,7 +387,7 @@ NOT_RUN = {
     "open-instruct ground_truth_utils": "the package is not on PyPI",
     "NeMo Gym instruction_following": "needs a package that is not on PyPI (verifiable-instructions)",
     "NeMo Gym cvdp": "runs cocotb benches in container images",
-    "verl sandbox_fusion": "asks a server that is no package",
+    "verl sandbox_fusion": "asks a server that is not a package",
     "EvalPlus": "has test inputs of its own, which it downloads",
     "lm-eval humaneval": "loads its metric from a hub",
     "Qwen2.5-Math grader, NeMo-Skills": "the packages are not on PyPI",

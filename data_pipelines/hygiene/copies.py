@@ -2,7 +2,8 @@
 
 Exact copies have the same hash of their normalised text.  Of those, one each goes on to the bands of MinHash, and what
 meets there is compared n-gram by n-gram: no pair is taken on the word of a hash.  A cluster is a set of texts linked by
-pairs of at least the threshold, so two of its texts may be less alike.  A text without a token is no copy of another.
+pairs of at least the threshold, so two of its texts may be less alike.  A text without a token is not a copy of
+another.
 
 A text takes 48 bytes of memory and, at a threshold of 0.8 and 128 permutations, 144 for the keys of its bands; the
 texts lie on the disk, in a file without a name that vanishes with the process.

@@ -1,6 +1,6 @@
 """Rows without questions of benchmarks; docs/data.md has the options of published conventions.
 
-Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are no questions.  Words
+Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are not questions.  Words
 are compared without case, width and punctuation.  A question with fewer words than an n-gram is found only where a text
 is equal to it, and one with fewer than three not at all, as in DeepSeekMath: "continue" is a turn of many chats.  The
 hash of an n-gram leads to questions; the n-grams themselves decide.  Memory: the questions, and 12 bytes for each of

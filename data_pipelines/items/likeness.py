@@ -227,7 +227,7 @@ def _middle_first(members: list[int], texts: Sequence[str], alike: Matrix) -> li
 
 
 SHORTEST = 4
-"""Characters that are no blanks: fewer stand in nearly every text, and so prove nothing."""
+"""Characters that are not blanks: fewer stand in nearly every text, and so prove nothing."""
 
 _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 

@@ -131,7 +131,7 @@ class _EarlierOutput:
     """The scores that an earlier run wrote.
 
     Raises:
-        ValueError: it is no output of such a job.
+        ValueError: it is not an output of such a job.
     """
 
     def __init__(self, path: str, stages: Stages) -> None:

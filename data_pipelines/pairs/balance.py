@@ -204,7 +204,7 @@ class Balance:
             self._prompts.append(prompt)
             self._longer.append(0.5 if more == 0 else float(more > 0))
             chosen, rejected = squeezed(texts.chosen), squeezed(texts.rejected)
-            # Not the prompt's key, for which "2 + 2" is "2 - 2": there the other answer is no contradiction.
+            # Not the prompt's key, for which "2 + 2" is "2 - 2": there the other answer is not a contradiction.
             self.forward.append(int.from_bytes(digest_of(asked, chosen, rejected)))
             self.backward.append(int.from_bytes(digest_of(asked, rejected, chosen)))
             if texts.first is not None:

@@ -4,7 +4,7 @@
 |---|---|
 | `no_prompt` | the prompt is neither text nor chat turns |
 | `mixed_prompts` | the rows of a group answer different prompts; none of them is used |
-| `no_response`, `several_turns` | the response is no text, or has more than one turn |
+| `no_response`, `several_turns` | the response is not text, or has more than one turn |
 | `uneven_lists` | as many responses as scores are needed |
 | `failed`, `abstained` | the scorer gave no number; such an answer is neither better nor worse than any |
 | `not_asked` | the scorer was not asked about it (`adjudge label --unless`) |

@@ -106,7 +106,7 @@ def rule_of(spec: Any) -> Rule:
         try:
             body = yaml.safe_load(spec)
         except yaml.YAMLError as error:
-            raise ValueError(f"the rule {spec!r} is no YAML: {error}") from error
+            raise ValueError(f"the rule {spec!r} is not YAML: {error}") from error
     if isinstance(body, str):
         return _made(body, {})
     if isinstance(body, Mapping) and len(body) == 1:

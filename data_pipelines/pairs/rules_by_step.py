@@ -97,7 +97,7 @@ class Tree:
     Attributes:
         nodes: by their names; a name that two rows have names nobody.
         parents: name of the node each goes on from; "" for the first step.
-        lost: names of rows with a response that are no nodes.
+        lost: names of rows with a response that are not nodes.
     """
 
     nodes: dict[str, Answer]

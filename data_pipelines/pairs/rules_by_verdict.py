@@ -3,7 +3,7 @@
 - `agreement` (CycleAlign): of the answers that both scorers scored, the longest list that both put in the same strict
   order; its members are pairs.  The round in which it becomes the next demonstration is not covered.
 - `heron` (HERON, after the paper): two answers are compared by the first factor; if they differ by no more than its
-  threshold, by the next.  With thresholds above 0 this is no order: A may win over B, B over C, and C over A.
+  threshold, by the next.  With thresholds above 0 this is not an order: A may win over B, B over C, and C over A.
 - `execution_order` (HERON's released code): compile error < runtime error < failed test < pass, read from what the
   scorers `code` and `verilog` say beside the score: the evidence's `stage`, and the reason.  A response without a
   program, and one that tampered, stand with those that do not compile: HERON says nothing of them.
@@ -158,7 +158,7 @@ _CRASHED = frozenset(f"candidate_{how}" for how in ("error", "timeout", "memory"
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOrder(Rule):
-    """A program that came farther wins; two that came equally far are no pair.
+    """A program that came farther wins; two that came equally far are not a pair.
 
     Attributes:
         margin: "levels" (-2, -1, 0, 1) or "returns" (-1, -0.6, -0.3, 1): differences of these are margins.

@@ -199,7 +199,7 @@ class StepsConfig(GrowthOptions, JobConfig):
         try:
             re.compile(self.ends)
         except re.error as error:
-            raise ValueError(f"--ends is {self.ends!r}, which is no regular expression: {error}") from error
+            raise ValueError(f"--ends is {self.ends!r}, which is not a regular expression: {error}") from error
         if self.factors and (self.method != "spa" or self.rule != "regression"):
             raise ValueError("--factors is for the method spa and the rule regression; leave it out")
         if self.method == "spa" and not self.outcome_column:

@@ -68,7 +68,7 @@ class FactorProgram:
         if len(rows) != len(turns) or len(widths) != 1 or not 1 <= min(widths) <= MOST:
             raise FactorsError(f"it did not return a list of 1 to {MOST} numbers for each of {len(turns)} turns")
         if not all(isinstance(one, bool | int | float) and math.isfinite(one) for row in rows for one in row):
-            raise FactorsError("it returned what is no finite number")
+            raise FactorsError("it returned what is not a finite number")
         self._width = self._width or min(widths)
         if widths != {self._width}:
             raise FactorsError(f"it returned {min(widths)} numbers for a turn, and {self._width} before")

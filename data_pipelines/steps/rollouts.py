@@ -6,7 +6,7 @@ Monte-Carlo labels (Math-Shepherd, arXiv 2312.08935) are the share of rollouts f
 prefix is the whole solution, whose outcome is known.  A wrong step from which the policy finds back has a high share,
 and a right step of a problem that is too hard for it has none.
 
-An end is right from a score of `pass_at` on; a score that is no number has no vote.
+An end is right from a score of `pass_at` on; a score that is not a number has no vote.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def read_design(source: Any, top: Any = "", files: Any = None) -> Design:
     if not isinstance(source, str) or not source.strip():
         raise DroppedError("no_design", "the row has no design")
     if files and not (isinstance(files, Mapping) and all(isinstance(text, str) for text in files.values())):
-        raise DroppedError("bad_files", "the files are no mapping of names to texts")
+        raise DroppedError("bad_files", "the files are not a mapping of names to texts")
     try:
         parsed = parse(source)
         tops = parsed.tops()
@@ -112,7 +112,7 @@ Edit = tuple[int, int, str]
 
 
 def design_mutants(source: str, most: int, seed: str) -> list[str]:
-    """Return up to `most` designs, each with one change, drawn by a seed; none if the source is no Verilog."""
+    """Return up to `most` designs, each with one change, drawn by a seed; none if the source is not Verilog."""
     try:
         parsed = parse(source)
     except SyntaxFaultError:

@@ -3,7 +3,7 @@
 Standard input is one JSON object: "source" of the program under test, "entry" (a function, or "Class().method"),
 "calls" (each a literal `(args, kwargs)`), "start", "most" (characters of one result) and "mark".  Standard output gets
 one line for each event, behind the mark: `ready`, or `{"call": i, ..}` with "value" (a literal), "error" (the class of
-what was raised) or "no_data" (why the result is no plain data).  Standard output of the program under test is dropped.
+what was raised) or "no_data" (why the result is not plain data).  Standard output of the program under test is dropped.
 
 Not covered: trust.  A program that wants to can print such lines itself; it speaks for itself alone.
 """

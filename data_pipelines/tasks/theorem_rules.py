@@ -9,8 +9,8 @@ Of an equation that `math` confirms, L = R, and that has no variables or that th
 | below | L < R + k | L < R - k |
 | above | L > R - k | L > R + k |
 
-R' is another number, which `math` refutes.  Where R is no number, k is added on both sides: L + k = R + k is true, and
-L + k = R + m false, wherever the two are defined.
+R' is another number, which `math` refutes.  Where R is not a number, k is added on both sides: L + k = R + k is true,
+and L + k = R + m false, wherever the two are defined.
 
 Of a strict inequality L < R that the input says is proved, L < R and R < L, and R \geq L and L \geq R.
 

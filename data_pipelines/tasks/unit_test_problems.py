@@ -134,7 +134,7 @@ def _spoken(prompt: str, entry_point: str) -> Iterator[str]:
 
 
 def _trees(source: str) -> Iterator[ast.AST]:
-    """Yield the whole source as a tree, or where it is no Python each of its lines that is."""
+    """Yield the whole source as a tree, or where it is not Python each of its lines that is."""
     try:
         yield ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

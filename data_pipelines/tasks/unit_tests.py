@@ -100,7 +100,7 @@ def has_form(test: Agreed, entry_point: str) -> bool:
 
 
 def output_key(text: str, printed: bool) -> str | None:
-    """Return a text that two outputs share exactly where they agree; None for what is no literal."""
+    """Return a text that two outputs share exactly where they agree; None for what is not a literal."""
     if printed:
         return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
     if len(text) > _MAX_LITERAL:

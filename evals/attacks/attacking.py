@@ -1,7 +1,7 @@
 """Attacks on a scorer: each attacker on every row within its budget, and what won is tried elsewhere.
 
 Everything is kept in memory and nothing is written, so a run that is stopped leaves nothing behind.  Words of a row's
-own good response are no tokens unless they are elsewhere too, so no search can copy it.  The attacks that a scorer
+own good response are not tokens unless they are elsewhere too, so no search can copy it.  The attacks that a scorer
 ships are on tasks of their own: each is one attempt with one question.
 """
 

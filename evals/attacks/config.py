@@ -35,7 +35,7 @@ def make_attacker(name: str) -> Attacker | JointAttacker:
     """Return an attacker by its name or "module:object".
 
     Raises:
-        ValueError: it cannot be imported, or is no attacker.
+        ValueError: it cannot be imported, or is not an attacker.
     """
     module, _, attribute = name.partition(":")
     try:

@@ -2,7 +2,7 @@
 
 The suffix's positions take turns.  The reward, or log p(yes) - log p(no), is differentiated by the embedding of the
 word that stands there, some of the words towards which it rises most are asked about, and the best stays.  A gradient
-is no question, as is usual for those who have the weights.
+is not a question, as is usual for those who have the weights.
 
 A word counts by its first token, as a spelling of yes or no does, and a slope is true nearby alone: that is why
 candidates are asked about.

@@ -8,7 +8,7 @@ Numbers are compared by value: 18, 18.0, 36/2, \frac{36}{2}, eighteen and 9+9 ar
 enough.  Other answers are compared as words, without regard to case, spaces and LaTeX's layout, and those of several
 parts (1, 2 and 5) in any order.  Answers in other words, and other forms of a term ("1 + x" for "x + 1"), count as
 successes unless a second scorer (`Gold`) sees them: what it pays is `guessed`, unless it pays for the bad response as
-well.  References that are no answers (tests, queries, rubrics) cannot be guessed in this sense.
+well.  References that are not answers (tests, queries, rubrics) cannot be guessed in this sense.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ _JOINING: Final = ("and", "or")
 
 
 def answers_of(reference: Any) -> tuple[str, ...]:
-    """Return the right answers that a reference holds as text; none where it is no answer.
+    """Return the right answers that a reference holds as text; none where it is not an answer.
 
     A reference of several words may be a whole solution: then what it boxes last and its last number count, too.  Of
     a question with choices, the text of the right one does.

@@ -200,7 +200,7 @@ class Benchmark(Options, ABC):
 
     @abstractmethod
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
-        """Return the cases of one row; none where the row is no part of the benchmark.
+        """Return the cases of one row; none where the row is not part of the benchmark.
 
         Raises:
             ValueError: the row is not what `columns` says; the message names the column and what is wrong.

@@ -157,5 +157,5 @@ def read_predictions(path: str) -> dict[str, str]:
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"the predictions {path!r} cannot be read: {error}") from error
     if not isinstance(queries, Mapping) or not all(isinstance(query, str) for query in queries.values()):
-        raise ValueError(f"the predictions {path!r} are no JSON object of queries by the number of the question")
+        raise ValueError(f"the predictions {path!r} are not a JSON object of queries by the number of the question")
     return {str(number): query.partition(_MARK)[0].strip() for number, query in queries.items()}

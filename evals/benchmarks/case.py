@@ -4,7 +4,7 @@ Most cases say the same in most fields ("scored, scored"; no reasons; no steps),
 memory: 100,000 pairs of numbers take some 60 MB, and without that twice as much.
 
 A scorer of steps takes them from `extra["steps"]` of a sample.  One that splits by itself may cut elsewhere; then its
-values are of other steps than the labels, so they are no values, and the sample has failed.
+values are of other steps than the labels, so they are not values, and the sample has failed.
 """
 
 from __future__ import annotations

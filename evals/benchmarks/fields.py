@@ -161,7 +161,7 @@ def as_flag(value: Any, name: str) -> bool:
 def score(value: Any, name: str) -> Stored:
     """Return a stored score: a number, a list with one number in it, or None where nobody gave one.
 
-    Numbers that are not finite are no scores.  Text that is a number is one, as all cells of a .csv are text.
+    Numbers that are not finite are not scores.  Text that is a number is one, as all cells of a .csv are text.
     """
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
         value = value[0]
@@ -198,8 +198,8 @@ def stored_pair(row: Row, first: Sequence[str], second: Sequence[str]) -> tuple[
 def rows_of(row: Row, place: RowPlace, column: str) -> list[tuple[Row, RowPlace]]:
     """Return the rows of a table that was written as one object of columns, each with its number; or the row itself.
 
-    Scores of RewardBench are published so: `{"subset": [..], "scores_chosen": [..], "model": ".."}`.  What is no list
-    holds for all rows.
+    Scores of RewardBench are published so: `{"subset": [..], "scores_chosen": [..], "model": ".."}`.  What is not a
+    list holds for all rows.
     """
     if not isinstance(row.get(column), list):
         return [(row, place)]
@@ -287,7 +287,7 @@ def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
 
 
 def case_id(place: RowPlace, *names: str) -> str:
-    """Return an id that no other row has: the row's number, and what the file calls it; "" is no name."""
+    """Return an id that no other row has: the row's number, and what the file calls it; "" is not a name."""
     return ":".join(filter(None, (str(place.number), *names)))
 
 

@@ -23,7 +23,7 @@ from adjudge.statistics.intervals import Draws
 
 LABELS: Final = {"A>B": 0, "B>A": 1}
 SHARES: Final = {"A>B": 1.0, "A=B": 0.5, "B>A": 0.0}
-"""What a decision gives the response that was shown first; any other word is no verdict."""
+"""What a decision gives the response that was shown first; any other word is not a verdict."""
 
 _PARTS: Final = {
     "mmlu-pro": "knowledge",

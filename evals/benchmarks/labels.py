@@ -16,7 +16,7 @@ Without a verdict a response is called nothing, so it is never right.  Of any fi
     adjudge eval labels FILE --scorer stored --label-column human --score-column judge.value
 
 The second line asks how well one column predicts another: a judge's opinion against what a program found.  A row whose
-label is empty is no part of it.
+label is empty is not part of it.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def labelled_case(
 
 
 def stored_verdict(cell: Any, threshold: float, words: Mapping[str, str] = USUAL) -> Stored:
-    """Return a stored verdict in the words of labels; words that are none, as judges write them, are no verdict."""
+    """Return a stored verdict in the words of labels; words that are none, as judges write them, are not a verdict."""
     said = None if cell is None else words.get(_as_word(cell))
     if said is None:
         return NOTHING_SAID
@@ -326,7 +326,7 @@ class Labels(Labelled, AnyFile):
     """What it says of a wrong one."""
 
     invalid_label: tuple[str, ...] = ()
-    """What it says of a response that is no answer."""
+    """What it says of a response that is not an answer."""
 
     three_classes: bool = False
     """Whether no answer is a class of its own; otherwise it counts as wrong."""

@@ -2,7 +2,7 @@
 
 GSM8K (arXiv 2110.14168): a problem of OpenAI's `example_model_solutions.jsonl` holds one solution of each of four
 models, which are the parts.  The answer stands behind `####` (or `A:`, as in the example solutions); calculator notes
-`<<48/2=24>>` are no part of a text.  MATH (arXiv 2103.03874): rows are those that math evaluation harnesses write, a
+`<<48/2=24>>` are not part of a text.  MATH (arXiv 2103.03874): rows are those that math evaluation harnesses write, a
 problem, its answer, lists of responses and of labels.
 
 A row of either data set itself is one case: its own solution, which must be called right.

@@ -14,7 +14,7 @@ counted beside.
 
 A vote has `question_id`, `model_a`, `model_b`, `winner`, `judge` and `turn`; a judge's two games `question_id`,
 `model_1`, `model_2`, `g1_winner`, `g2_winner` and `turn`.  A winner is one of the two model columns' names
-("model_a") or has "tie" in it; any other word is no verdict.  In the second game the second model is shown first.
+("model_a") or has "tie" in it; any other word is not a verdict.  In the second game the second model is shown first.
 """
 
 from __future__ import annotations

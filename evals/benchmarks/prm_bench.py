@@ -6,7 +6,7 @@ F1 is unknown here; the released code gives -1 for parts of it and goes on count
 no step was called right out of the similarity; here they count.  Labelled errors beyond the last step (50 of the 3,108
 rows at hand) can be neither found nor missed, as there.
 
-Each row of the category `redundency` is two cases: it, and its original solution, which is no part of the totals.  A
+Each row of the category `redundency` is two cases: it, and its original solution, which is not part of the totals.  A
 row without verdicts is left out there; here its steps count as misjudged, and it is counted beside, with the number
 over judged rows as the authors define it.
 

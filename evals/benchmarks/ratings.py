@@ -17,7 +17,8 @@ Any file of responses with ratings: FeedbackBench, BiGGen-Bench, MT-Bench in Pro
 
     adjudge eval ratings FILE --scorer judge.yaml --rating-column human_score
 
-A rating that is a list (several people, several runs of a judge) is its mean.  A row without a rating is no part of it.
+A rating that is a list (several people, several runs of a judge) is its mean.  A row without a rating is not part of
+it.
 
 Prometheus turns ratings into pairs and rates again where two are equal, until they differ; here nothing is asked again,
 so a tie is wrong in `pairs in order` and half a point in `pairs, ties as half`, which is what a fair coin would get.

@@ -1,4 +1,4 @@
-"""The cases of an input, in batches, as a stream: rows that are no cases are counted and named, never lost.
+"""The cases of an input, in batches, as a stream: rows that are not cases are counted and named, never lost.
 
 Beside them, along with the same stream, scores that others gave: those in another input of the same benchmark, or a
 file of scores by sample id (the output of `adjudge label`, or any rows with `id` and `value`).  Where a file has the
@@ -83,10 +83,10 @@ class CaseReader:
         return input_facts(self.source, self.rows)
 
     def notes(self) -> list[str]:
-        """Return what must be said about rows that are no cases."""
+        """Return what must be said about rows that are not cases."""
         notes = []
         if self.skipped:
-            notes.append(f"{self.skipped} rows are no part of the benchmark")
+            notes.append(f"{self.skipped} rows are not part of the benchmark")
         if self.unreadable:
             more = self.unreadable - len(self._problems)
             rest = f"; and {more} more" if more else ""
@@ -180,7 +180,7 @@ def _check(case: Case) -> None:
             if not turns and not isinstance(given, str):
                 raise ValueError(f"a {name} is {given!r:.80}; it must be text, or turns with a role and content")
         if not isinstance(sample.extra, Mapping) or not isinstance(sample.finish_reason, str | None):
-            raise ValueError("its extra columns are no object, or its finish reason is no text")
+            raise ValueError("its extra columns are not an object, or its finish reason is not text")
     for stored in case.stored:
         for value in (stored.value, *stored.steps):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -337,7 +337,7 @@ class ScoreFile(Voice):
                 name, score = self._entry(row.data)
                 given = given_in(score)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise ValueError(f"row {row.index} of {self.path} is no score: {error}") from error
+                raise ValueError(f"row {row.index} of {self.path} is not a score: {error}") from error
             if not self._who and isinstance(score.get("provenance"), Mapping):
                 self._who = score["provenance"]
             yield name, given
@@ -363,7 +363,7 @@ def given_in(score: Mapping[str, Any]) -> Given:
     """Return a score that was written as JSON.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is no score.
+        ValueError, TypeError, KeyError, AttributeError: it is not a score.
     """
     if "value" not in score:
         raise ValueError(f"it has no `value`; its fields are {', '.join(map(str, list(score)[:12]))}")

@@ -142,7 +142,7 @@ def read_scores(path: str) -> dict[tuple[str, str], Said]:
         if data is None or "id" not in data or "value" not in data:
             what = row.error or f"it has the fields {', '.join(list(data or ())[:8])}"
             raise ValueError(
-                f"row {row.index} of {path} is no score ({what}); give a file that adjudge label wrote with one scorer"
+                f"row {row.index} of {path} is not a score ({what}); give what adjudge label wrote with one scorer"
             )
         key = (str(data["id"]), str(data.get("column") or ""))
         if key in scores:
@@ -150,7 +150,7 @@ def read_scores(path: str) -> dict[tuple[str, str], Said]:
         try:
             scores[key] = _of_record(data)
         except _NO_SCORE as error:
-            raise ValueError(f"row {row.index} of {path} is no score: {error}") from error
+            raise ValueError(f"row {row.index} of {path} is not a score: {error}") from error
     return scores
 
 

@@ -292,7 +292,7 @@ class SearchConfig(GrowthOptions, EvalConfig):
         try:
             re.compile(self.ends)
         except re.error as error:
-            raise ValueError(f"--ends is {self.ends!r}, which is no regular expression: {error}") from error
+            raise ValueError(f"--ends is {self.ends!r}, which is not a regular expression: {error}") from error
 
     @property
     def gap(self) -> str:

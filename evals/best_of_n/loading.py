@@ -180,7 +180,7 @@ def _columns(config: CandidatesConfig, seen: Glance, *, texts: bool) -> tuple[Co
     """Which column is what; where nobody needs texts, there may be no responses.
 
     Columns of numbers and answers are not guessed to be something else: a column `gold` may say what is true of a
-    response, and then it is no reference.
+    response, and then it is not a reference.
     """
     given = [getattr(config, role, "") for role in _ROLES]
     taken = {name.strip() for spec in given for name in spec.removeprefix(COLUMN).split(",")}
@@ -356,7 +356,7 @@ def _size(sample: Sample | None) -> int | None:
 
 
 def _answer(cell: Any) -> str:
-    """The answer in a cell; one that is no text, number or truth value is none."""
+    """The answer in a cell; one that is not text, number or truth value is none."""
     return str(cell).strip() if isinstance(cell, str | int | float) else ""
 
 

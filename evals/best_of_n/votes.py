@@ -69,7 +69,7 @@ def vote_worth(
     if not 1 <= k <= total:
         raise ValueError(f"a vote of {k!r} among {total} responses; k must be between 1 and their number")
     classes = np.asarray(answers, dtype=np.int64)
-    width = int(classes.max(initial=-1)) + 2  # the last one is no answer
+    width = int(classes.max(initial=-1)) + 2  # the last one is not an answer
     classes = np.where(classes < 0, width - 1, classes)
     exact = math.comb(total, k) <= most
     blocks = [
@@ -183,7 +183,7 @@ class _Prompt:
 
 
 def classes_by_text(answers: Sequence[Sequence[str]]) -> Classes:
-    """Return the classes of answers that are the same text but for spaces; "" is no answer."""
+    """Return the classes of answers that are the same text but for spaces; "" is not an answer."""
     return Classes(numbers=[numbered_answers([squeezed(text) for text in texts]) for texts in answers])
 
 

@@ -145,7 +145,7 @@ _ZERO_WIDTH: Final = "\u200b"
 _UNSEEN: Final = ("\u200b", "\u2060", "\u200d", "\ufeff")
 
 
-# Text that gives the row's own answer ("A" to a question with options) is no injection there but an answer.
+# Text that gives the row's own answer ("A" to a question with options) is not injection there but an answer.
 
 
 def _injections(row: ProbeRow, rng: Random) -> Iterator[Variant]:

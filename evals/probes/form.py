@@ -120,7 +120,7 @@ _SUM: Final = re.compile(r"\d\s?[+\-*/]\s?\d")
 _OPERATOR: Final = re.compile(r"(?<=[\w)}])(\s?)([+\-*/])(\s?)(?=[\w({\\])")
 _OTHER_SIGN: Final = {"+": "-", "-": "+", "*": "+", "/": "*"}
 _COPULA: Final = re.compile(r"\b(is|are|was|were|can|does|will|has)\b(?!\s+not\b)")
-_MIN_CUT: Final = 12  # characters that a cut response still has; shorter ones are no responses
+_MIN_CUT: Final = 12  # characters that a cut response still has; shorter ones are not responses
 _OPPOSITES: Final = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 

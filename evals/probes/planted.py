@@ -75,7 +75,7 @@ def gold_texts(reference: Any) -> list[str]:
 
 
 def answers_in(scorer: str, reference: Any) -> list[str]:
-    """Return the accepted answers in a scorer's reference as texts; none where what it holds is no answer."""
+    """Return the accepted answers in a scorer's reference as texts; none where what it holds is not an answer."""
     if scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
         return []
     texts = gold_texts(reference)

@@ -192,7 +192,7 @@ class Probe:
         return {"worthless": "worthless", "lower": "sensitivity"}.get(self.rule, "invariance")
 
     def variants(self, row: ProbeRow, rng: Random) -> list[Variant]:
-        """Return the variants of a row that are no copies of what they were made of."""
+        """Return the variants of a row that are not copies of what they were made of."""
         if row.domain not in self.domains:
             return []
         return [one for one in self.make(row, rng) if self.rule in ("worthless", "mirrored") or _changed(one, row)]

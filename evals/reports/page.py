@@ -229,7 +229,7 @@ def _figure(figure: Figure, level: str) -> Markup:
     elif isinstance(figure, Curves):
         kind, drawn = "half", curves_drawing(figure)
     else:
-        raise TypeError(f"{type(figure).__name__} is no figure; give Bars, Grid or Curves")
+        raise TypeError(f"{type(figure).__name__} is not a figure; give Bars, Grid or Curves")
     return element("figure", {"class": kind}, element("figcaption", None, figure.title), drawn)
 
 

@@ -176,8 +176,8 @@ class Counts(Record):
     Attributes:
         cut_off: samples of which the scorer saw only a part, or that end at a limit themselves, scored or not.
         tied: cases whose deciding values were equal.
-        unreadable: rows of the input that are no cases.
-        reasons: samples by the reason code of what is no number.
+        unreadable: rows of the input that are not cases.
+        reasons: samples by the reason code of what is not a number.
     """
 
     cases: int = 0

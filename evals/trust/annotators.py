@@ -29,7 +29,7 @@ def human_agreement(annotator: Sequence[Annotations], people: Sequence[Annotatio
     """Return how far single annotations agree with the majority of people; in [0, 1], None where no pair has both.
 
     Raises:
-        ValueError: the lists differ in length, or an annotation is no preference.
+        ValueError: the lists differ in length, or an annotation is not a preference.
     """
     _check(annotator, people)
     return _mean(
@@ -63,7 +63,7 @@ def bias(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> flo
     """Return how far an annotator's majority disagrees with that of people; None where no pair has both.
 
     Raises:
-        ValueError: the lists differ in length, or an annotation is no preference.
+        ValueError: the lists differ in length, or an annotation is not a preference.
     """
     _check(annotator, people)
     agreement = _mean(

@@ -64,7 +64,7 @@ def game(label: str, first: str, second: str) -> Match:
     """Return the game in which a judge saw `first` as A and `second` as B and gave this label.
 
     Raises:
-        ValueError: there is no such label.  A judgement without one is no game; leave it out and count it.
+        ValueError: there is no such label.  A judgement without one is not a game; leave it out and count it.
     """
     if label not in LABELS:
         raise ValueError(f"the label is {label!r}; it must be one of {', '.join(LABELS)}")
@@ -117,7 +117,7 @@ def style_controlled(
         )
     players = players_of(matches)
     if baseline not in players:
-        raise ValueError(f"the baseline {baseline!r} is no player; the players are {', '.join(players)}")
+        raise ValueError(f"the baseline {baseline!r} is not a player; the players are {', '.join(players)}")
     place = {name: index for index, name in enumerate(players)}
     raw = np.array([first.differences(second) for first, second in styles])
     spread = raw.std(axis=0)

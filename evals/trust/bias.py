@@ -88,7 +88,7 @@ class Preference(Record):
     """How far one kind of response is preferred.
 
     Attributes:
-        judge: mean share the judge gives to that kind, ties as half; 0.5 is no preference.
+        judge: mean share the judge gives to that kind, ties as half; 0.5 is not a preference.
         gold: the same of the gold labels, over the pairs that have them.
         excess: judge minus gold, over those pairs; 0 is what a fair judge has.
     """
@@ -153,7 +153,7 @@ def inconsistency(judgements: Sequence[Judgement], *, level: float = 0.95) -> In
 
 
 def length_effect(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Interval:
-    """Return what length does to the log-odds of being preferred, all else equal; 0 is no effect.
+    """Return what length does to the log-odds of being preferred, all else equal; 0 is not an effect.
 
     A logistic regression of the share on `tanh(difference in characters / its standard deviation)`, as AlpacaEval takes
     length into account, next to a constant for the position and, where every judgement has one, the gold share.  The

@@ -41,7 +41,7 @@ class ScorerComparison:
     """What two scorers agree and disagree on.
 
     Attributes:
-        tolerance: largest difference of two values that is no flip.
+        tolerance: largest difference of two values that is not a flip.
         keep: flips kept; None keeps all.
         pairs: samples both gave a score for.
         flips: the kept flips, in the order of the input.
@@ -116,5 +116,5 @@ def _written(path: str) -> Iterator[tuple[str, Score]]:
         try:
             score = Score.from_dict(data)
         except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"row {row.index} of {path} is no score that `adjudge label` wrote: {error}") from error
+            raise ValueError(f"row {row.index} of {path} is not a score that `adjudge label` wrote: {error}") from error
         yield "/".join(str(row.data[name]) for name in ("id", "column") if name in row.data), score

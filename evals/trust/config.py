@@ -159,10 +159,10 @@ class LiveDriftConfig(EvalConfig):
 
     psi: Annotated[float, Range(ge=0)] = 0.1
     """A window whose numbers have less than this population stability index
-    is no alarm, however sure the difference is."""
+    is not an alarm, however sure the difference is."""
 
     share: Annotated[float, Range(ge=0)] = 0.02
-    """A share (of failures, of zeros) that changes by less than this is no alarm."""
+    """A share (of failures, of zeros) that changes by less than this is not an alarm."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Several raters on the same items, and how far all of them agree; every coefficient is a function of sums over items.
 
-A rater without a verdict on an item is missing there; it is no class of its own.  A resample of 100,000 items costs one
-product of its counts with a table of a few columns.
+A rater without a verdict on an item is missing there; it is not a class of its own.  A resample of 100,000 items costs
+one product of its counts with a table of a few columns.
 
 Sources: Krippendorff 2004 (alpha), Fleiss 1971 (kappa), Gwet 2008 (AC1).  Where one label is common, raters who agree
 nearly always have a small kappa, for chance alone would agree as often (Feinstein and Cicchetti 1990).  AC1 takes

@@ -157,7 +157,7 @@ def _check(values: Sequence[float], labels: Sequence[int]) -> None:
         raise ValueError(f"{len(values)} values and {len(labels)} labels; give as many of each, and some")
     for value in values:
         if not 0 <= value <= 1:
-            raise ValueError(f"the value {value!r} is no probability")
+            raise ValueError(f"the value {value!r} is not a probability")
     for label in labels:
         if label not in (0, 1):
             raise ValueError(f"the label {label!r} is neither 0 nor 1")

@@ -105,8 +105,8 @@ def read_scorings(config: DriftConfig) -> Scorings:
 def scored_again(scorer: Scorer, config: DriftConfig, ids: Sequence[str]) -> dict[str, Verdict]:
     """Return a scorer's verdicts on the rows that were labelled, by the ids that `adjudge label` gives them.
 
-    A row that is no sample, or that the scorer refuses, has failed (`bad_sample`).  With a limit only rows with these
-    ids are scored, and the rest of their groups where the scorer compares.
+    A row that is not a sample, or that the scorer refuses, has failed (`bad_sample`).  With a limit only rows with
+    these ids are scored, and the rest of their groups where the scorer compares.
     """
 
     def validate(sample: Sample) -> None:

@@ -240,7 +240,7 @@ def _probabilities(
     if kind == "none":
         if not inside:
             outside = values[(values < 0) | (values > 1)][0]
-            raise ValueError(f"a score is {outside:g}, which is no probability; choose a map with --map")
+            raise ValueError(f"a score is {outside:g}, which is not a probability; choose a map with --map")
         return values, ()
     taken = [log_odds(value) for value in values] if kind == "temperature" and inside else values.tolist()
     fitted = cross_fit(taken, labels.astype(int).tolist(), groups, kind=kind, folds=config.folds)

@@ -268,7 +268,7 @@ def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choi
         return {"value": Column("value")}
     if not raters:
         raise ValueError(
-            f"{source} is no output of `adjudge label`, so say with --column where its scores are; its columns "
+            f"{source} is not an output of `adjudge label`, so say with --column where its scores are; its columns "
             f"are {', '.join(map(str, list(first)[:40]))}"
         )
     columns: dict[str, Column] = {}

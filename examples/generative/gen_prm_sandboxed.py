@@ -31,7 +31,7 @@ class SandboxedPython:
         limits = RunLimits(seconds=self.seconds, memory_mb=self.memory_mb, output_bytes=1 << 16)
         done, unparsable = shared("bubblewrap").script(source, b"", limits, flavour_of(source))
         if unparsable:
-            return f"(it is no Python: {unparsable})"
+            return f"(it is not Python: {unparsable})"
         printed = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
         return printed if done.ending == "exited" else f"{printed}\n(it was stopped: {done.ending})".strip()
 

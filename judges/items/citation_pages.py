@@ -52,7 +52,7 @@ def pages_of(sample: Sample) -> dict[str, Page]:
     """Return the pages a sample's tools returned, by address.
 
     Raises:
-        ValueError: `extra["pages"]` is there and is no mapping of addresses to texts.
+        ValueError: `extra["pages"]` is there and is not a mapping of addresses to texts.
     """
     pages: dict[str, Page] = {}
     given = sample.extra.get("pages", {})

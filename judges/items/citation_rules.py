@@ -10,8 +10,8 @@ Statements with placeholders: `<E1> was the loser of the bout in <E0>`, where `<
 
 The addresses an answer cites, in Markdown: `[4](https://...)`, also `[[4](https://...)]` and bare `<https://...>`.
 
-What stands in a list of references at the end is no citation of anything said, so the text is cut there first; and an
-address inside code is not read.
+What stands in a list of references at the end is not a citation of anything said, so the text is cut there first; and
+an address inside code is not read.
 
 Outcome and rubric in one reward: CaRR's weighted sum and C-GRPO's two ways to use it in a group.
 
@@ -166,7 +166,7 @@ def read_statements(listed: Any) -> tuple[Statement, ...]:
     """Return the statements of a list of texts, or of mappings with a text.
 
     Raises:
-        BadReferenceError: an entry is no text, or names no placeholder; or none of them names the answer, <E0>, so
+        BadReferenceError: an entry is not text, or names no placeholder; or none of them names the answer, <E0>, so
             that nothing could ever be connected with it.
     """
     statements = []

@@ -3,7 +3,7 @@
 Three questions to a model: is the final answer right; which thing does the answer name for each placeholder; and do the
 pages it cites support the statements, placeholders filled in.  A statement counts when it is supported and supported
 statements link it with the answer.  Pages are what tools returned (`adjudge.judges.items.citation_pages`); a cited
-address that no tool ever showed is no page.
+address that no tool ever showed is not a page.
 
 Beyond the published protocol (CaRR): a name must stand in the answer itself, pages that support nothing lower the
 reward, and an answer that cites more pages than are read gets nothing for them.  Each is an option, and

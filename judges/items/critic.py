@@ -44,7 +44,7 @@ def wrong_degrees(critiques: Sequence[Collection[int]], steps: int, *, vote: Vot
         vote: how the critiques are counted.
 
     Raises:
-        ValueError: there is no critique, a number is no step, or the vote is none.
+        ValueError: there is no critique, a number is not a step, or the vote is none.
     """
     if vote not in VOTES:
         raise ValueError(f"the vote is {vote!r}; it must be one of {', '.join(VOTES)}")
@@ -157,7 +157,7 @@ class CriticScorer(ModelScorer):
         return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
+        """Raise `ValueError` if the reference is not text, or `extra["steps"]` is not a list of texts."""
         if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
             raise BadReferenceError(f"the reference is {shown(sample.reference)}; give a text, or none")
         given = sample.extra.get("steps")

@@ -26,7 +26,7 @@ def read_principles(reference: Any) -> tuple[str, ...]:
     """Return the principles of `{"principles": [...]}` or of a plain list of texts.
 
     Raises:
-        BadReferenceError: one is no text, is empty, too long, or there twice.
+        BadReferenceError: one is not text, is empty, too long, or there twice.
     """
     if isinstance(reference, Mapping) and set(reference) != {"principles"}:
         raise BadReferenceError(f'the principles reference has the keys {shown(sorted(reference))}; give "principles"')

@@ -48,7 +48,7 @@ class Checks:
     fingerprints: tuple[tuple[str, str], ...]
 
     def __init__(self, scorers: Mapping[str, Scorer | Verifier] | None = None) -> None:
-        """Wrap verifiers, and reject what is no scorer or needs its group."""
+        """Wrap verifiers, and reject what is not a scorer or needs its group."""
         ready: dict[str, Scorer] = {}
         for name, thing in (scorers or {}).items():
             scorer = VerifierScorer(thing) if isinstance(thing, Verifier) else thing
@@ -68,7 +68,7 @@ class Checks:
 
 
 async def run_checks(scorers: Mapping[str, Scorer], jobs: Sequence[tuple[str, Sample]]) -> list[Score]:
-    """Return the score of each job, in order; a number outside [0, 1] is no degree of being met, and a failure."""
+    """Return the score of each job, in order; a number outside [0, 1] is not a degree of being met, and a failure."""
     names, samples = [name for name, _ in jobs], [sample for _, sample in jobs]
     scores = await score_each(scorers, names, samples, called="the check {} of a rubric")
     return [

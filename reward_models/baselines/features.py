@@ -3,7 +3,7 @@
 Each value belongs to a group, so that a model can leave a group out (no length, say) and a report can add up what each
 group contributed.  All but those of the group "length" are shares or rates, which do not grow with the text.  Where
 answers are computed there is a cheap and honest signal: equations that do not hold, numbers of the problem that are
-never used, numbers that come from nowhere, results that nothing is made of, a final answer that is no result.
+never used, numbers that come from nowhere, results that nothing is made of, a final answer that is not a result.
 
 Not covered: what the text means ("stance" looks for words of refusal, caution and assent, in English only), what was
 said before the last question, and, of an answer that has turns of users in it, what was said before the last of them.

@@ -177,7 +177,7 @@ def fit_weights(examples: Sequence[Example], chats: ChatFeatures, *, strength: f
         strength: of the data against the penalty, above 0; scikit-learn's C.
 
     Raises:
-        ValueError: there is too little to learn from, a rating is no number in [0, 1], or the extra is missing.
+        ValueError: there is too little to learn from, a rating is not a number in [0, 1], or the extra is missing.
     """
     if not strength > 0:
         raise ValueError(f"strength is {strength!r}; it must be above 0")

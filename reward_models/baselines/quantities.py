@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-_DIGITS = 15  # longer numbers are no amounts, and a float does not hold them
+_DIGITS = 15  # longer numbers are not amounts, and a float does not hold them
 _TERMS = 32  # numbers and signs on one side of an equation; longer ones are left out
 _EQUATIONS = 400  # of one text: the first ones
 _ROUNDED = 0.51  # 3.333 = 3.33 holds: half a unit of the last place that is written

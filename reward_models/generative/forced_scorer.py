@@ -118,7 +118,7 @@ class ForcedScorer(EngineScorer):
         if not result.logprobs:
             return Fault(reason="engine_error", detail="the reference has no token in this model's vocabulary")
         if any(map(math.isnan, result.logprobs)):
-            return Fault(reason="engine_error", detail="the model gave log-probabilities that are no numbers")
+            return Fault(reason="engine_error", detail="the model gave log-probabilities that are not numbers")
         return Probability(value=pooled(result.logprobs, self.pooling), cost=result.cost)
 
     @abstractmethod

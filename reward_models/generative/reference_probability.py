@@ -58,7 +58,7 @@ def before_answer(response: str, place: Place) -> tuple[str, str]:
     if unfinished:
         return "", "unfinished_reasoning"
     if place == "after_thinking":
-        if CLOSE not in thought:  # another tag is no block that templates know, and none that the baseline has
+        if CLOSE not in thought:  # another tag is not a block that templates know, and none that the baseline has
             return "", "bad_format"
         return (thought, "") if answer.strip() else ("", "no_answer")
     if place == "boxed":

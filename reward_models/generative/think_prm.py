@@ -36,7 +36,7 @@ class StepScorer(ChainScorer):
     max_steps: Count = 64
 
     def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
+        """Raise `ValueError` if the reference is not text, or `extra["steps"]` is not a list of texts."""
         require_text(sample.reference)
         given = sample.extra.get("steps")
         if given is not None and (

@@ -316,7 +316,7 @@ def format_of(spec: Any) -> StepFormat:
     if not isinstance(kind, str) or kind not in KINDS or not isinstance(options, Mapping | None):
         known = [*KINDS, *PUBLISHED]
         hint = suggestion(str(kind), known)
-        raise ValueError(f"{spec!r} is no format of process models{hint}; give one of {', '.join(known)}")
+        raise ValueError(f"{spec!r} is not a format of process models{hint}; give one of {', '.join(known)}")
     return _made(kind, options or {})
 
 

@@ -75,7 +75,7 @@ class ImplicitRewardScorer(StepScorer):
 
     @property
     def bounded(self) -> bool:
-        """A log-ratio is no probability."""
+        """A log-ratio is not a probability."""
         return False
 
     def identity(self) -> list[Any]:

@@ -54,7 +54,7 @@ class LikelihoodScorer(StepScorer):
 
     @property
     def bounded(self) -> bool:
-        """A log-probability is no probability."""
+        """A log-probability is not a probability."""
         return False
 
     def identity(self) -> list[Any]:

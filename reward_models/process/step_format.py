@@ -102,7 +102,7 @@ async def read_outputs(
     `meaning` makes a reading of the raw outputs; the cost is added here.
 
     Raises:
-        ValueError: the engine is no token classifier.
+        ValueError: the engine is not a token classifier.
     """
     results = await engine.classify_tokens([prompt_of(row) for row in rows])
     if len(results) != len(rows):

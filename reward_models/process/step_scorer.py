@@ -187,7 +187,7 @@ class StepScorer(ABC):
         return self.floor
 
     def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` if `extra["steps"]` is no list of texts."""
+        """Raise `ValueError` if `extra["steps"]` is not a list of texts."""
         given = sample.extra.get("steps")
         listed = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
         if given is not None and not (listed and all(isinstance(one, str) for one in given)):

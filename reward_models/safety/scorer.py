@@ -173,7 +173,7 @@ class SafetyClassifier(OneModel):
         """The model and what is known of it.
 
         Raises:
-            ValueError: it is no multi-label classifier of whole texts, or was trained on another form.
+            ValueError: it is not a multi-label classifier of whole texts, or was trained on another form.
         """
         known = Checkpoint.of(self.resolved())
         config: Any = getattr(known.engine, "config", None)

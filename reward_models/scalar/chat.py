@@ -49,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatForm:
-    """How samples become chats; a turn without a role, or with content that is no text, raises `ValueError`.
+    """How samples become chats; a turn without a role, or with content that is not text, raises `ValueError`.
 
     Attributes:
         special: what the model's tokenizer takes for tokens of its own, beside the usual control tokens.

@@ -121,7 +121,7 @@ class Checkpoint:
         """Return what is known of an engine's model, of a family or one to be recognised; no weights are loaded.
 
         Raises:
-            ValueError: there is no such model, its head is not known, or it is no model of whole responses.
+            ValueError: there is no such model, its head is not known, or it is not a model of whole responses.
         """
         config: Any = getattr(engine, "config", None)
         if engine.name not in ("transformers", "vllm") or not hasattr(config, "model"):

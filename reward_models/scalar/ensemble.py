@@ -4,7 +4,7 @@ Members are whole models: checkpoints trained with other seeds or data, or adapt
 (`{transformers: {model: BODY, adapter: ONE}}`).  The rule sees rewards before any floor: the reward of an empty
 response is combined in the same way, so that a response cannot buy agreement by being cut off.
 
-Not covered: members that are no reward models (`ensemble` mixes any scorers), heads of one checkpoint (`combine` of
+Not covered: members that are not a reward models (`ensemble` mixes any scorers), heads of one checkpoint (`combine` of
 `reward_model`), and one copy in memory of a body that adapters share: each member has its own.
 """
 

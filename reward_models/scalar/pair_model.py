@@ -29,7 +29,7 @@ from adjudge.statistics.logistic import sigmoid
 
 _MARKS = (r"\[\s?(?:CONTEXT|RESPONSE\s{1,3}[AB])\s?\]",)
 _LABELS = {"A": ("A",), "B": ("B",)}
-_SMALLEST = 1e-9  # in place of a chance of 0, whose logarithm is no number
+_SMALLEST = 1e-9  # in place of a chance of 0, whose logarithm is not a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,7 +166,7 @@ def weights_of(given: Weights | None, labels: Sequence[str], outputs: int) -> tu
     """Return the weight of each output; a label that is left out weighs 0, and without labels places stand for them.
 
     Raises:
-        ValueError: a label is unknown, or a weight is no finite number.
+        ValueError: a label is unknown, or a weight is not a finite number.
     """
     if given is None:
         return None

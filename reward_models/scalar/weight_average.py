@@ -246,7 +246,7 @@ def _write_average(path: Path, members: Sequence[CheckpointFiles], shares: Seque
             data = _data(_averaged(name, members, shares) if floats else _shared(name, members))
             start, end = entry["data_offsets"]
             if len(data) != end - start or file.tell() != begin + start:
-                raise ValueError(f"{str(path)!r} is no safetensors file as they are written: {name} is out of place")
+                raise ValueError(f"{str(path)!r} is not a safetensors file as they are written: {name} is out of place")
             file.write(data)
 
 

@@ -118,7 +118,7 @@ def parse_critiques(rows: Iterable[Row], *, missing: str = "drop") -> ReadRows[C
     def pairs_of(row: Mapping[str, Any]) -> list[CritiquePair]:
         pair = READERS[format_of(row, reading)](row, reading)
         if not isinstance(pair, Pair):
-            raise ValueError("the row is no pair")
+            raise ValueError("the row is not a pair")
         if pair.probability is not None:
             raise ValueError("a soft label, which is not learnt from with critiques")
         chosen, rejected = (_critique(row, f"{side}_critique") for side in ("chosen", "rejected"))
@@ -135,7 +135,7 @@ def _critique(row: Mapping[str, Any], name: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
+        raise ValueError(f"{name} is not text")
     return value.strip() or None
 
 

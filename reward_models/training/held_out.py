@@ -1,7 +1,7 @@
 """What a model is worth on held-out examples: accuracy, calibration, length, each with what a trivial rule reaches.
 
 Ties of two rewards count as wrong, as on RewardBench: a model that gives one number to everything is right nowhere.  A
-label nobody gave is no negative: such places are left out of a label's numbers.  Whether any label is there is known
+label nobody gave is not a negative: such places are left out of a label's numbers.  Whether any label is there is known
 of a row where one is, and where all are known not to be.
 
 Every function returns what the model reaches, and what trivial rules reach, by name.

@@ -98,7 +98,7 @@ def train_steps(
         progress: told after every step.
 
     Raises:
-        ValueError: there are checkpoints and `resume` is false, the facts differ, or the loss is no number any more.
+        ValueError: there are checkpoints and `resume` is false, the facts differ, or the loss is not a number any more.
     """
     start = _checkpoint(folder, resume=resume, facts=json.loads(json.dumps(facts)))
     steps = math.ceil(len(plan) / process_state().num_processes)

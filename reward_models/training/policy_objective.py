@@ -160,7 +160,7 @@ class PolicyObjective(SpanModel):
 
         `tokens` are as for `logprobs`, and `sizes`, (2 pairs,), how many each row has.
         `reference` are summed log-probabilities under the reference, (2 pairs,), zeros for none; `margins` of rewards
-        or advantages, (pairs,), are no numbers where the loss reads none.
+        or advantages, (pairs,), are not numbers where the loss reads none.
         """
         policy = said = self.logprobs(input_ids, attention_mask, tokens)
         if self._loss.per_token:

@@ -32,7 +32,8 @@ def step_logits(outputs: Tensor) -> Tensor:
 def cross_entropy(logits: Tensor, labels: Tensor, *, good: float = 1.0, bad: float = 1.0) -> Tensor:
     """Return -w_good p log σ(z) - w_bad (1 - p) log σ(-z) of (n,) logits and labels; σ(z) = p is best at equal weights.
 
-    Where wrong steps are rare, the inverse of their share as `bad` balances them, and σ(z) is no probability any more.
+    Where wrong steps are rare, the inverse of their share as `bad` balances them, and σ(z) is not a probability any
+    more.
     """
     return good * labels * softplus(-logits) + bad * (1 - labels) * softplus(logits)
 

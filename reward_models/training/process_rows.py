@@ -27,8 +27,8 @@ StepUnit = Unit[StepExample]
 class StepBatches(Batches[StepExample]):
     """Solutions with the labels of their steps; `normalize` as `process_objective.label_weights` has it.
 
-    A pass has `places`, `labels` and `weights`, (rows, steps), with a label that is no number where there is none, and
-    place 0 where there is no step; `outcomes` and `outcome_weights`, (rows,); and `solution_weights`, (rows,).
+    A pass has `places`, `labels` and `weights`, (rows, steps), with a label that is not a number where there is none,
+    and place 0 where there is no step; `outcomes` and `outcome_weights`, (rows,); and `solution_weights`, (rows,).
     """
 
     normalize: Normalize = "solution"

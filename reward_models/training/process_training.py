@@ -6,7 +6,7 @@ is whole when the report is there.  Its notes hold the scorers' format that read
 An implicit process model learns labels of answers alone: the reward of a response is β times the log-ratio of the model
 to its frozen start; cut at the ends of steps, its sums score every step without a label for one (arXiv 2412.01981).
 What comes out is an ordinary causal language model; the start is needed beside it to score, so a new one is kept in the
-folder `reference`.  The likelihood of right responses is no part of the loss, and the model is not updated while a
+folder `reference`.  The likelihood of right responses is not part of the loss, and the model is not updated while a
 policy is trained (PRIME, arXiv 2502.01456).
 """
 

@@ -168,7 +168,7 @@ class Batches(ABC, Generic[E]):
         ]
 
 
-# A reward model never reads a generation prompt, so a template without one is no fault here.
+# A reward model never reads a generation prompt, so a template without one is not a fault here.
 _HARMLESS = frozenset({"no_generation_prompt"})
 
 
@@ -281,7 +281,7 @@ def said_of(
         more: makes further tensors for the places of rows.
 
     Raises:
-        ValueError: the model says something that is no number.
+        ValueError: the model says something that is not a number.
     """
     import torch
 
@@ -294,7 +294,7 @@ def said_of(
             values = read(**{name: value.to(device) for name, value in batch.items()}).double().cpu().numpy()
         if not np.isfinite(values).all():
             raise ValueError(
-                "the model gives values that are no numbers; train it with a lower schedule.learning_rate, or with "
+                "the model gives values that are not numbers; train it with a lower schedule.learning_rate, or with "
                 "schedule.precision fp32"
             )
         for place, value in zip(places, values, strict=True):

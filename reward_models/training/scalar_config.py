@@ -191,7 +191,7 @@ class LossChoice(Options, what="loss option"):
             if lacking:
                 raise ValueError(f"{lacking} pairs have no margin, which the loss {self.name!r} reads; set loss.margin")
         if self.name == "scaled" and any((pair.margin or 0) < 0 for pair in pairs):
-            raise ValueError("a pair has a margin below 0, which is no strength; the loss scaled needs 0 or more")
+            raise ValueError("a pair has a margin below 0, which is not a strength; the loss scaled needs 0 or more")
 
 
 _TERMS = ("centering", "l2", "length", "consistency", "text")

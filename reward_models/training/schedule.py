@@ -114,7 +114,7 @@ class Schedule(Options, what="schedule option"):
             "save_steps": self.save_steps,
             "save_total_limit": self.keep_checkpoints,
             "logging_steps": self.log_steps,
-            "logging_nan_inf_filter": False,  # it would hide a loss that is no number
+            "logging_nan_inf_filter": False,  # it would hide a loss that is not a number
             "report_to": list(self.report_to) or "none",
             "seed": seed,
             "use_cpu": not torch.accelerator.is_available(),  # said, so that several processes on CPUs find each other

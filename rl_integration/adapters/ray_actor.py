@@ -51,7 +51,7 @@ class RewardActor:
             within: seconds after which nobody needs the answer.
 
         Raises:
-            ValueError: there is no such scorer, or a row is no sample.
+            ValueError: there is no such scorer, or a row is not a sample.
             Refused: nothing was begun; `retry_after` says when to try again.
         """
         rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]

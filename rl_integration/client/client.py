@@ -313,7 +313,7 @@ def _scores(answer: Answer, key: str, count: int) -> list[Score]:
             raise ValueError(f"{len(scores) if isinstance(scores, list) else scores!r} scores for {count} samples")
         return [Score.from_dict(one) for one in scores]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        detail = f"the server's answer is no list of scores: {error}"[:300]
+        detail = f"the server's answer is not a list of scores: {error}"[:300]
         return [Score.failed("engine_error", error=detail) for _ in range(count)]
 
 

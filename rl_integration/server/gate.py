@@ -36,7 +36,7 @@ class Tokens:
         """Read a file with one token a line, as `NAME TOKEN` or `TOKEN`; blank lines and `#` lines are passed over.
 
         Raises:
-            ValueError: others may read the file, or a line is no token.
+            ValueError: others may read the file, or a line is not a token.
         """
         file = Path(path).expanduser()
         try:
@@ -56,7 +56,7 @@ class Tokens:
             match = _LINE.fullmatch(text)
             if match is None:
                 raise ValueError(
-                    f"line {number} of {path!r} is no token; write NAME TOKEN, the token of 16 to 512 visible ASCII "
+                    f"line {number} of {path!r} is not a token; write NAME TOKEN, the token of 16 to 512 visible ASCII "
                     "characters"
                 )
             names[_digest(match["token"])] = match["name"] or f"client{number}"

@@ -84,7 +84,7 @@ class _Connection(HttpToolsProtocol):
             self.send_400_response("")
 
     def send_400_response(self, msg: str) -> None:
-        """Say what is wrong with a request that is no HTTP, or whose head is too long."""
+        """Say what is wrong with a request that is not HTTP, or whose head is too long."""
         longer = f"The head of the request is longer than {_HEAD_BYTES} bytes."
         super().send_400_response(longer if self._too_long else msg)
 

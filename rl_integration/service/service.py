@@ -161,7 +161,7 @@ class RewardService:
         What was accepted is scored by the scorer it was accepted for; what comes from now on, by the new one.
 
         Raises:
-            ValueError: the spec is no scorer; the old one stays.
+            ValueError: the spec is not a scorer; the old one stays.
         """
         config, scorer = _loaded(name, given)
         with self._change:

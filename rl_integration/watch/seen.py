@@ -60,7 +60,7 @@ def seen(sample: Sample, score: Score, prompt: Sequence[str], response: Sequence
 
 
 def texts_of(given: object, *, assistant: bool = False) -> Sequence[str]:
-    """Return the texts of a prompt or a response, or only the assistant's; what is no text is passed over."""
+    """Return the texts of a prompt or a response, or only the assistant's; what is not text is passed over."""
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, list | tuple):

@@ -40,7 +40,7 @@ class OpenInstructReward(RowReward):
         """Return what open-instruct gives as a sample.
 
         Raises:
-            ValueError: the prediction or the query is no text, or the reference is missing.
+            ValueError: the prediction or the query is not text, or the reference is missing.
         """
         return self.made_sample({"label": label, "query": query}, query, prediction)
 

@@ -195,7 +195,7 @@ class Score:
                     raise ValueError(f"a scored Score has the value {value!r}; it must be a finite number")
                 object.__setattr__(self, "value", value := float(value))
             if not math.isfinite(value):
-                raise ValueError(f"Score.value is {value!r}; a score that is no number is a failed one")
+                raise ValueError(f"Score.value is {value!r}; a score that is not a number is a failed one")
             if self.reason not in reasons.CANDIDATE:
                 raise ValueError(f"a scored Score has the reason {self.reason!r}; see adjudge.reasons.CANDIDATE")
             if self.uncertainty is not None and not (math.isfinite(self.uncertainty) and self.uncertainty >= 0):

@@ -55,7 +55,7 @@ OURS: Final[dict[str, str]] = {
     "engine_timeout": "the model behind the scorer did not answer before the deadline",
     "overloaded": "the machine was too busy to run the response's program for as long as its limit allows",
     "engine_overloaded": "the server behind the scorer turned the request away for lack of capacity, on every try",
-    "engine_error": "the model behind the scorer refused the request or answered with something that is no result",
+    "engine_error": "the model behind the scorer refused the request or answered with something that is not a result",
     "judge_truncated": "the judge's answer was cut off before a verdict",
     "judge_unparsable": "the judge answered without a verdict that can be read",
 }

@@ -59,7 +59,9 @@ def response_weights(rewards: Floats, groups: Integers, policy: Keeping, *, expo
         case "power":
             largest = np.zeros(size)
             np.maximum.at(largest, groups, np.abs(rewards))
-            scale = np.where(largest > 0, largest, 1.0)[groups]  # the square of 1e200 is no number, that of 1e-200 is 0
+            scale = np.where(largest > 0, largest, 1.0)[
+                groups
+            ]  # the square of 1e200 is not a number, that of 1e-200 is 0
             raw = (np.abs(rewards) / scale) ** exponent
     total = np.bincount(groups, raw, minlength=size)[groups]
     even = 1.0 / np.bincount(groups, minlength=size)[groups]  # all powers 0: nothing to prefer

@@ -119,7 +119,7 @@ def normalized_rewards(args: Any, samples: Sequence[Any]) -> tuple[list[float], 
         samples: all samples of the batch, each with a reward.
 
     Raises:
-        ValueError: a sample has no `group_index`, or its reward is no finite number.
+        ValueError: a sample has no `group_index`, or its reward is not a finite number.
     """
     raw = [_reward(args, sample) for sample in samples]
     groups: dict[Any, list[int]] = {}

@@ -295,7 +295,7 @@ def test_a_report_of_something_else_is_named(adjudge: Adjudge, tmp_path: Path, t
     (tmp_path / "run" / "report.json").write_text(text, encoding="utf-8")
     ran = adjudge("train", "policy", written(tmp_path, config(tmp_path)), "--resume")
     assert ran.code == exits.USER
-    assert "is no report of a run by rewards" in ran.err
+    assert "is not the report of a run" in ran.err
 
 
 def test_ctrl_c_before_the_first_step_has_ended_stops_at_once(adjudge: Adjudge, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_other_options_are_another_engine() -> None:
         pytest.param({"transformers": {"model": "m", "dtype": "int3"}}, "dtype='int3'", id="bad-value"),
         pytest.param({"transformers": ["m"]}, "mapping of options", id="list"),
         pytest.param({"transformers": {"model": "./nowhere"}}, "no such folder", id="no-folder"),
-        pytest.param(None, "None is no engine", id="none"),
-        pytest.param(7, "7 is no engine", id="number"),
+        pytest.param(None, "None is not an engine", id="none"),
+        pytest.param(7, "7 is not an engine", id="number"),
     ],
 )
 def test_mistakes_name_the_remedy(spec: Any, words: str) -> None:

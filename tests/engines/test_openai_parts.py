@@ -82,7 +82,7 @@ def test_a_circuit_opens_after_failures_and_time_and_closes_at_a_sign_of_life() 
         ({"api_key_env": KEY}, "no name of an environment variable"),
         ({"base_url": "localhost:8000"}, "must begin with http"),
         ({"base_url": "ftp://host/v1"}, "must begin with http"),
-        ({"base_url": "http://host:port/v1"}, "is no address"),
+        ({"base_url": "http://host:port/v1"}, "is not an address"),
         ({"base_url": f"https://user:{KEY}@host/v1"}, "holds a user"),
         ({"base_url": f"https://host/v1?key={KEY}"}, "holds a user, a query"),
         ({"dialect": "sglang"}, "dialect='sglang'"),

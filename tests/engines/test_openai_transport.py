@@ -98,7 +98,7 @@ BROKEN = [
     pytest.param(Reply(body=b'{"choices": [', length=None), "no JSON", 1, id="malformed"),
     pytest.param(Reply(body=b""), "no JSON", 1, id="empty"),
     pytest.param(Reply(body=[said()]), "no JSON object", 1, id="a-list"),
-    pytest.param(Reply(body=b'{"choices": NaN}'), "NaN is no JSON", 1, id="nan"),
+    pytest.param(Reply(body=b'{"choices": NaN}'), "NaN is not JSON", 1, id="nan"),
     pytest.param(Reply(body=DEEP), "no JSON", 1, id="nested-without-end"),
     pytest.param(Reply(body=b'"\xff\xfe"'), "no JSON", 1, id="no-utf8"),
     pytest.param(Reply(body=b"<html>", headers={"Content-Type": "text/html"}), "text/html", 1, id="html"),

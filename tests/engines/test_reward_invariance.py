@@ -285,7 +285,7 @@ def test_vllm_does_not_make_up_a_head(folders: Mapping[str, Path]) -> None:
 
 
 def test_an_answer_does_not_move_the_place_that_a_gate_reads(models: Path) -> None:
-    """The generation prompt opens a thinking block, and an answer that does so too is no part of the prompt."""
+    """The generation prompt opens a thinking block, and an answer that does so too is not part of the prompt."""
     chat = ENDED.replace("assistant\n{% endif", "assistant\n<think>\n{% endif")
     made = tiny_tokenizer(chat=chat)
     reader = PromptTokens(made, model="tiny", window=512)

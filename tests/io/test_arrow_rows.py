@@ -103,7 +103,7 @@ def test_json_texts_that_are_none_cost_their_row_alone(tmp_path: Path) -> None:
     pq.write_table(pa.table({"any": column}), tmp_path / "in.parquet")
     rows = list(ParquetFile(tmp_path / "in.parquet").rows(Place()))
     assert [row.data for row in rows] == [{"any": {"a": [1]}}, None, None, None, {"any": None}]
-    assert rows[1].error.startswith("the column 'any' is no JSON: ")
+    assert rows[1].error.startswith("the column 'any' is not JSON: ")
     assert "nested too deeply" in rows[2].error
     assert "nested too deeply" in rows[3].error
 

@@ -138,7 +138,7 @@ def test_the_identity_changes_with_the_file(tmp_path: Path, change: Callable[[Pa
         ("in.jsonl", {"split": "train"}, "--split is for datasets"),
         ("in.jsonl", {"subset": "main"}, "--subset and --revision are for datasets of the hub"),
         ("in.jsonl", {"revision": "main"}, "--subset and --revision are for datasets of the hub"),
-        ("empty", {}, r"holds no data files .* and is no datasets folder"),
+        ("empty", {}, r"holds no data files .* and is not a datasets folder"),
         ("mixed", {}, r"files of several kinds \(\.csv, \.jsonl\); take them one by one"),
     ],
 )

@@ -132,8 +132,8 @@ def test_references_without_a_principle(reference: Any) -> None:
         (("",), "must be a text that can be answered"),
         (({"text": "x", "good": "maybe"},), "must be 'yes' or 'no'"),
         (({"text": "x", "weight": 0},), "above 0"),
-        (({"question": "x"},), "is no question"),
-        ((3,), "is no question"),
+        (({"question": "x"},), "is not a question"),
+        ((3,), "is not a question"),
     ],
 )
 def test_questions_that_are_none(questions: Any, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What is no sample is refused by name before a scorer sees it, by every way in."""
+"""What is not a sample is refused by name before a scorer sees it, by every way in."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ROWS = (
 )
 
 KNOWN = {
-    "pytest-generator": "`failed`: a stand-in is no generator",
+    "pytest-generator": "`failed`: a stand-in is not a generator",
     "pytest-async": "`failed`: a coroutine cannot leave its process",
     "pytest-capsys": "`failed`: what is printed there is not seen here",
     "pytest-subclass": "`failed`: no class of the tests can be derived from a stand-in",

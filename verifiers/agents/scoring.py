@@ -169,7 +169,7 @@ class TrajectoryNestedScorer(ReadsTrajectories, NestedScorer):
 
 @dataclass(frozen=True, slots=True)
 class KeyedLabels:
-    """Reads one of the labels for each of the names; another count, another name or another word is no verdict."""
+    """Reads one of the labels for each of the names; another count, another name or another word is not a verdict."""
 
     names: tuple[str, ...]
     labels: tuple[str, ...]

@@ -73,7 +73,7 @@ _COMPARED: dict[Relation, Callable[[Any, Any], Any]] = {
 
 
 class _OtherError(Exception):
-    """A piece of source that is no claim."""
+    """A piece of source that is not a claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,4 +175,4 @@ def _raised(answer: Raised) -> str:
 
 
 def _shown(answer: Any) -> str:
-    return "an object that is no plain data" if isinstance(answer, codec.Handle) else shorten(answer)
+    return "an object that is not plain data" if isinstance(answer, codec.Handle) else shorten(answer)

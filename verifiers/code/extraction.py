@@ -81,7 +81,7 @@ def extract(
         text: the answer part of a response.
         labels: names of the language in fences, in lower case.
         block: which of several blocks: the last, the first or the longest one, all of them joined, or "only", with
-            which several different blocks are no answer.
+            which several different blocks are not an answer.
         bare: whether a text without any block is itself the program.
         whole: says whether a block can be the program that is asked for, by its look; the first and the last are
             chosen among those of which it says so, if there are any: a block of usage or of tests is not the answer.

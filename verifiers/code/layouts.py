@@ -187,7 +187,7 @@ def _code_contests(row: _Row) -> dict[str, Any]:
 
 
 def _mbpp(row: _Row) -> dict[str, Any]:
-    """MBPP: asserts, and what runs before them; `challenge_test_list` is no part of the task's own test."""
+    """MBPP: asserts, and what runs before them; `challenge_test_list` is not part of the task's own test."""
     tests = row["test_list"]
     imports = row.get("test_imports", [])
     before = [*(imports if _is_list(imports) else [imports]), row.get("test_setup_code", "")]
@@ -364,7 +364,7 @@ def _call(number: int, row: _Row) -> dict[str, Any]:
 
 
 def _unwrap(calls: list[dict[str, Any]]) -> None:
-    """Read calls as the checker of APPS does; one output that is no list of one says that none is wrapped."""
+    """Read calls as the checker of APPS does; one output that is not a list of one says that none is wrapped."""
     wrapped = all(_is_list(call["expected"]) and len(call["expected"]) == 1 for call in calls)
     for call in calls:
         wanted = _numbered(call.pop("expected"))
@@ -426,7 +426,7 @@ def _json(text: str, what: str) -> Any:
             if packed
             else f"{error} in {_short(text)}"
         )
-        raise BadReferenceError(f"{what} is no JSON: {why}", mistake=packed) from error
+        raise BadReferenceError(f"{what} is not JSON: {why}", mistake=packed) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def parsed(source: str, what: str) -> ast.Module:
 
 
 def syntax_tree(source: str) -> ast.Module | None:
-    """Return the syntax tree of a Python program, without warnings about it; None where it is no Python.
+    """Return the syntax tree of a Python program, without warnings about it; None where it is not Python.
 
     Trees are shared: nobody changes them.
     """
@@ -127,7 +127,7 @@ def in_annotations(tree: ast.AST) -> set[str]:
 
 
 def called(tree: ast.AST) -> set[str]:
-    """Return the names that a source calls, and that are no method's or module's."""
+    """Return the names that a source calls, and that are not method's or module's."""
     return {node.func.id for node in nodes_of(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 

@@ -50,7 +50,7 @@ def read_checker(source: Any, *, where: str) -> str:
     """Return the source of a checker that defines `check(prompt, response)`.
 
     Raises:
-        BadReferenceError: it is no Python, has no such function, or uses what checkers may not.
+        BadReferenceError: it is not Python, has no such function, or uses what checkers may not.
     """
     if not isinstance(source, str) or len(source) > _LONGEST_SOURCE:
         raise BadReferenceError(f"{where} has the program {shown(source)}; give Python of at most {_LONGEST_SOURCE}")

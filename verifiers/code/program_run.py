@@ -110,7 +110,7 @@ _BY_TEXT = ("ValueError", "LookupError", "ArithmeticError", "AssertionError", "R
 def ask_checker(warm: WarmPython, source: str, texts: tuple[str, str, str]) -> bool | str:
     """Return what `check(stdin, expected, printed)` says; where it gives no verdict, what it raised, if a text can.
 
-    A checker that reads numbers raises ValueError for a text without any.  That is no verdict, but it is an answer,
+    A checker that reads numbers raises ValueError for a text without any.  That is not a verdict, but it is an answer,
     as a NameError is not, nor the end of the process, for which "" is returned.  Where the reference does not say what
     it expects, that is "".
     """
@@ -211,7 +211,7 @@ def _checked(warm: WarmPython, case: Case, printed: str, suite: Suite) -> bool:
     one that it finds fault with by an exception that texts bring about.
 
     Raises:
-        TestsBrokenError: it cannot, and so is no judge.
+        TestsBrokenError: it cannot, and so is not a judge.
     """
     expected = str(case.expected)
     verdict = ask_checker(warm, suite.checker, (case.stdin, expected, printed))

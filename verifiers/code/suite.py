@@ -159,7 +159,7 @@ class Suite:
         if not offered and "class" not in source and not names_any(source, self.own):
             return source
         if (tree := syntax_tree(source)) is None or not (lacking := missing(tree)):
-            return source  # where it is no Python, the run says so
+            return source  # where it is not Python, the run says so
         if offered is None and self.asks_for_class(tree):
             offered = CONTEST_IMPORTS
         lines = ["; ".join(f"from {module} import *; import {module}" for module in offered)] if offered else []

@@ -47,7 +47,7 @@ WRITTEN: Final = Kinds()
 
 
 def _counted(unit: str, worth_of: Callable[[str], int]) -> Callable[..., Observation]:
-    """Return a check of so many of a unit, of which the second function counts those that are no filler."""
+    """Return a check of so many of a unit, of which the second function counts those that are not filler."""
 
     def look(text: Text, limits: Limits) -> Observation:
         """So many of a unit."""
@@ -270,7 +270,7 @@ def _depth(text: str) -> int:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _levels(data: Any) -> int:

@@ -280,7 +280,7 @@ def _plain(text: str) -> str:
 
 
 def _csv(text: str, delimiter: str) -> list[list[str]]:
-    """Return the rows, none where it is no CSV."""
+    """Return the rows, none where it is not CSV."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:

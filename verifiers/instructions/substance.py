@@ -28,7 +28,7 @@ _COMMAS = re.compile(
 
 
 def worth(words: Iterable[str]) -> int:
-    """Return how many words there are that are no filler: numbers and single letters are half of them at most."""
+    """Return how many words there are that are not filler: numbers and single letters are half of them at most."""
     folded = [word.casefold() for word in words]
     real = [word for word in folded if _is_word(word)]
     different, runs = len(set(real)), len(set(zip(real, real[1:], real[2:], real[3:], strict=False)))

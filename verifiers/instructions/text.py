@@ -3,7 +3,7 @@
 Forbidden words in disguise: with letters that look alike, digits in their place, accents, signs or blanks between.
 
 A text is packed: letters alone, each as the plain one that it stands for.  Where a word lies in that, the text there
-is the word in disguise, unless it is several words of their own ("a part" is no "apart"; "bo mb" is "bomb").
+is the word in disguise, unless it is several words of their own ("a part" is not an "apart"; "bo mb" is "bomb").
 
 Not covered: units of single families of kinds (`text_units` counts as our own kinds do).
 """
@@ -45,7 +45,7 @@ _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
 
 
 class Packed:
-    """A text without all that is no letter, each letter with where it stands."""
+    """A text without all that is not a letter, each letter with where it stands."""
 
     def __init__(self, text: str) -> None:
         """Pack a text; linear in its length."""
@@ -91,7 +91,7 @@ class Packed:
             return False  # a word of a language that has such letters
         pieces = _LETTERS.findall(text)
         if text.isalpha() and not STOP_WORDS.isdisjoint(word.lower().split()[: len(word.split()) - 1]):
-            return False  # "the rapist" is no "therapist"
+            return False  # "the rapist" is not a "therapist"
         own = text.casefold().split() == word.casefold().split()
         return own or len(pieces) == 1 or sum(len(one) == 1 for one in pieces) > 1 or not all(map(is_common, pieces))
 

@@ -140,7 +140,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         return Score.scored(value, "" if value else verdict.first_reason() or "wrong", **verdict.evidence())
 
     def _call(self, asked: Prediction, arguments: Arguments) -> Verdict:
-        """Return whether the program gives its value for these arguments; `ValueError` if they are no plain data."""
+        """Return whether the program gives its value for these arguments; `ValueError` if they are not plain data."""
         args, kwargs = arguments
         case = {"args": list(args), "kwargs": dict(kwargs), "expected": asked.expected}
         suite = read_suite({"tests": [case], "entry_point": asked.entry_point})
@@ -175,7 +175,7 @@ def hedged(answer: str) -> bool:
     """Return whether a comment in an answer, which its value does not show, states another value."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(answer).readline))
-    except (tokenize.TokenError, SyntaxError):  # it is no literal either
+    except (tokenize.TokenError, SyntaxError):  # it is not a literal either
         return False
     return any(token.type == tokenize.COMMENT and _HEDGE.search(token.string) for token in tokens)
 
@@ -240,7 +240,7 @@ def _read(reference: Any) -> Prediction:
         expected = read_literal(reference["output"]) if "output" in reference else reference["returns"]
         gold = None if given is None else _arguments(given, entry_point, keywords=keywords)
     except LiteralError as error:
-        raise BadReferenceError(f"the gold input or output is no literal: {error}") from error
+        raise BadReferenceError(f"the gold input or output is not a literal: {error}") from error
     if not _plain(expected):
         raise BadReferenceError(f"the value {shown(expected)} has no literal")
     return Prediction(
@@ -268,5 +268,5 @@ def _arguments(given: Any, entry_point: str, *, keywords: bool) -> Arguments:
         return read_arguments(given, entry_point)
     named = read_literal(given) if isinstance(given, str) else given
     if not isinstance(named, Mapping) or not all(isinstance(key, str) for key in named):
-        raise LiteralError("unparsable_answer", "it is no mapping of keyword arguments")
+        raise LiteralError("unparsable_answer", "it is not a mapping of keyword arguments")
     return (), dict(named)

@@ -102,7 +102,7 @@ def _exact(node: ast.expr, used: list[int]) -> Fraction:
                 return _EXACT[type(sign)](_exact(left, used), _exact(right, used))
             except ZeroDivisionError as error:
                 raise LiteralError("unparsable_answer", "it divides by zero") from error
-    raise LiteralError("unparsable_answer", f"a {type(node).__name__} is no arithmetic of whole numbers")
+    raise LiteralError("unparsable_answer", f"a {type(node).__name__} is not arithmetic of whole numbers")
 
 
 def _size(node: ast.expr, names: frozenset[str]) -> float | None:

@@ -165,10 +165,10 @@ def vertex(value: Any) -> str:
 
 def _edge(edge: Any) -> tuple[str, str, Fraction]:
     if not isinstance(edge, list | tuple) or len(edge) not in (2, 3):
-        raise ReferenceFormError(f"the edge {shown(edge)} is no list of two ends")
+        raise ReferenceFormError(f"the edge {shown(edge)} is not a list of two ends")
     given = edge[2] if len(edge) == 3 else 1
     if isinstance(given, bool) or not isinstance(given, int | float | str) or not _WEIGHT.fullmatch(str(given)):
-        raise ReferenceFormError(f"the weight of {shown(edge)} is no number")
+        raise ReferenceFormError(f"the weight of {shown(edge)} is not a number")
     weight = Fraction(str(given))
     if weight < 0:
         raise BadReferenceError(f"the weight of {shown(edge)} is below 0")
@@ -196,7 +196,7 @@ _BARE: Final = re.compile(r"[^\W\d]\w*")
 class Question:
     """What is asked about a graph: the kind, the ends of a path, and how many things the answer may or must have.
 
-    `possible` says whether there is an answer other than "none"; None where nobody knows, and "none" is no answer.
+    `possible` says whether there is an answer other than "none"; None where nobody knows, and "none" is not an answer.
     """
 
     graph: Graph
@@ -243,7 +243,7 @@ def _named(answer: str) -> Any:
 def _edges(question: Question, answer: str) -> list[tuple[str, str]]:
     value = _named(answer)
     if not isinstance(value, list | tuple) or not all(isinstance(e, list | tuple) and len(e) == 2 for e in value):
-        raise LiteralError("unparsable_answer", "it is no list of edges")
+        raise LiteralError("unparsable_answer", "it is not a list of edges")
     edges = [(normal_item(str(start)), normal_item(str(end))) for start, end in value]
     if len({frozenset(edge) for edge in edges}) < len(edges):
         raise LiteralError("unparsable_answer", "an edge is there twice")
@@ -300,7 +300,7 @@ def _component(question: Question, answer: str) -> bool:
 def _components(question: Question, answer: str) -> bool:
     value = _named(answer)
     if not isinstance(value, list | tuple) or not all(isinstance(part, list | tuple | set) for part in value):
-        raise LiteralError("unparsable_answer", "it is no list of lists")
+        raise LiteralError("unparsable_answer", "it is not a list of lists")
     parts = [[normal_item(str(node)) for node in part] for part in value]
     once = sum(map(len, parts)) == len({node for part in parts for node in part})
     return once and frozenset(map(frozenset, parts)) == question.graph.components()
@@ -330,7 +330,7 @@ def _topological(question: Question, answer: str) -> bool:
 def _colouring(question: Question, answer: str) -> bool:
     value = _named(answer)
     if not isinstance(value, dict) or any(isinstance(c, bool) or not isinstance(c, str | int) for c in value.values()):
-        raise LiteralError("unparsable_answer", "it is no mapping of vertices to colours")
+        raise LiteralError("unparsable_answer", "it is not a mapping of vertices to colours")
     colours = {normal_item(str(node)): str(colour) for node, colour in value.items()}
     if len(colours) < len(value) or set(colours) != question.graph.nodes or len(set(colours.values())) > question.size:
         return False
@@ -412,7 +412,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
         ends = {field: vertex(reference[field]) for field in ("source", "target") if field in reference}
         for field, name in ends.items():
             if name not in graph.nodes:
-                raise BadReferenceError(f"the {field} {name[:40]!r} is no vertex of the graph")
+                raise BadReferenceError(f"the {field} {name[:40]!r} is not a vertex of the graph")
         size, possible = reference.get("size", 0), reference.get("possible")
         if type(size) is not int or size < 0 or (possible is not None and type(possible) is not bool):
             raise ReferenceFormError("size must be a whole number, and possible true or false")

@@ -5,7 +5,7 @@
             equal cells / cells of the gold     else, with credit="fraction"; 0 where the shapes differ
 
 A grid is written as nested lists, as a matrix in TeX, or as rows on lines of their own: cells apart by spaces, commas
-or "|", or single digits side by side.  Rules between the rows ("---+---") are no rows.
+or "|", or single digits side by side.  Rules between the rows ("---+---") are not rows.
 
 Not covered: several test grids in one answer, and grids in running text.
 """
@@ -58,7 +58,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
         try:
             return read_grid(given) if isinstance(given, str) else grid_of(given)
         except LiteralError as error:
-            raise BadReferenceError(f"the reference is no grid: {error}") from error
+            raise BadReferenceError(f"the reference is not a grid: {error}") from error
 
     def judge_text(self, answer: str, gold: Grid) -> Score:
         """Return what the answer is worth."""
@@ -104,7 +104,7 @@ def _nested(text: str) -> Any:
 def grid_of(rows: Any) -> Grid:
     """Return nested lists as a grid; `LiteralError` if they are none, or hold more than 10,000 cells."""
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
-        raise LiteralError("unparsable_answer", "it is no list of rows")
+        raise LiteralError("unparsable_answer", "it is not a list of rows")
     if len({len(row) for row in rows}) != 1 or not rows[0]:
         raise LiteralError("unparsable_answer", "its rows are not of one length")
     if len(rows) * len(rows[0]) > MAX_CELLS:

@@ -269,7 +269,7 @@ def _entry(family: str, written: str) -> GymEntry:
     known = tasks()
     entry = wire.decode(wire.loads(written))
     if not isinstance(entry, Mapping) or not set(entry) >= _PARTS or not isinstance(entry["metadata"], Mapping):
-        raise ReferenceFormError('the entry is no mapping with "question", "answer" and "metadata"')
+        raise ReferenceFormError('the entry is not a mapping with "question", "answer" and "metadata"')
     task = str(entry["metadata"].get("source_dataset")) if family == COMPOSITE else family
     if task not in known - {COMPOSITE}:
         raise ReferenceFormError(f"{installed()} has no task {shown(task)}")

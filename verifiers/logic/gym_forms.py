@@ -96,7 +96,7 @@ def _turns(answer: str, entry: Mapping[str, Any]) -> None:
     del entry
     words = answer.split()
     if len(words) > _MAX_TURNS or not all(_TURN.fullmatch(word) for word in words):
-        raise LiteralError("unparsable_answer", "it is no list of turns")
+        raise LiteralError("unparsable_answer", "it is not a list of turns")
 
 
 def _hanoi(answer: str, entry: Mapping[str, Any]) -> None:
@@ -104,7 +104,7 @@ def _hanoi(answer: str, entry: Mapping[str, Any]) -> None:
     for line in answer.splitlines():
         move = _HANOI.fullmatch(line)
         if line.strip() and not (move and 1 <= int(move[2]) <= pegs and 1 <= int(move[3]) <= pegs):
-            raise LiteralError("unparsable_answer", "a line is no move between pegs that there are")
+            raise LiteralError("unparsable_answer", "a line is not a move between pegs that there are")
 
 
 def _knights(answer: str, entry: Mapping[str, Any]) -> None:
@@ -119,9 +119,9 @@ def _boxes(answer: str, entry: Mapping[str, Any]) -> None:
     try:
         steps = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise LiteralError("unparsable_answer", "it is no JSON") from error
+        raise LiteralError("unparsable_answer", "it is not JSON") from error
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise LiteralError("unparsable_answer", "it is no list of steps")
+        raise LiteralError("unparsable_answer", "it is not a list of steps")
     for step in steps:
         for place, move in step.items():
             coordinates = re.findall(r"\d{1,4}(?:\.\d{1,4})?", place)
@@ -186,7 +186,7 @@ def _bits(node: ast.expr) -> None:
             _bits(left)
             _bits(right)
         case _:
-            raise LiteralError("unparsable_answer", f"a {type(node).__name__} is no arithmetic of bits")
+            raise LiteralError("unparsable_answer", f"a {type(node).__name__} is not arithmetic of bits")
 
 
 def _integrand(entry: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 Numbers, texts, bytes, booleans, None, lists, tuples, sets and mappings of them are values.  `true`, `false` and `null`
 are read as JSON means them.  Sizes are bounded: 100,000 characters, 100 open brackets, whole numbers of 4,300 digits.
 
-Not covered: arithmetic (`1 + 2`), calls (`set()`, `float("nan")`), names and f-strings; they are no literals.
+Not covered: arithmetic (`1 + 2`), calls (`set()`, `float("nan")`), names and f-strings; they are not literals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 class LiteralError(ValueError):
-    """A text that is no literal, with a reason of `adjudge.reasons`."""
+    """A text that is not a literal, with a reason of `adjudge.reasons`."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class LiteralError(ValueError):
 
 
 def read_literal(text: str) -> Any:
-    """Return the value that a text states; `LiteralError` if it is no literal, or beyond the sizes."""
+    """Return the value that a text states; `LiteralError` if it is not a literal, or beyond the sizes."""
     return _guarded(lambda: _value(parse_python(text.strip())))
 
 
@@ -80,7 +80,7 @@ def parse_python(text: str) -> ast.expr:
             warnings.simplefilter("ignore")  # of escapes such as "\d"
             return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise LiteralError("unparsable_answer", "it is no literal") from error
+        raise LiteralError("unparsable_answer", "it is not a literal") from error
     except (MemoryError, RecursionError) as error:  # the parser's own limits: 6,000 signs in a row, for example
         raise LiteralError("too_complex", "it is nested too deeply") from error
 
@@ -89,7 +89,7 @@ def _guarded(read: Callable[[], Read]) -> Read:
     try:
         return read()
     except (TypeError, OverflowError) as error:  # a list as the key of a mapping
-        raise LiteralError("unparsable_answer", f"it is no value: {error}") from error
+        raise LiteralError("unparsable_answer", f"it is not a value: {error}") from error
     except RecursionError as error:
         raise LiteralError("too_complex", "it is nested too deeply") from error
 
@@ -133,4 +133,4 @@ def _value(node: ast.expr) -> Any:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=ast.Constant(value=value)):
             if isinstance(value, int | float | complex) and not isinstance(value, bool):
                 return -value if isinstance(sign, ast.USub) else value
-    raise LiteralError("unparsable_answer", f"a {type(node).__name__} is no literal")
+    raise LiteralError("unparsable_answer", f"a {type(node).__name__} is not a literal")

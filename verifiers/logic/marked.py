@@ -1,7 +1,7 @@
 r"""What the verifiers of this folder have in common: an answer that the response marks, and a rule for the response.
 
 The answer is the last `<answer>` element, or else the last `\boxed{}`; never the whole text, unless `where` asks for
-it.  So an answer in the reasoning, a copy of the prompt, and a list of candidates are no answers.  Markdown's fence
+it.  So an answer in the reasoning, a copy of the prompt, and a list of candidates are not answers.  Markdown's fence
 around it is taken off.
 
 InternBootcamp's rule for the whole response is two options: `min_characters=100` and `thought=True`.

@@ -68,7 +68,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
 
 
 def read_items(text: str) -> list[str]:
-    """Return the items of a list, normalised; `LiteralError` for more than 1,000, or one that is no text or number."""
+    """Return the items of a list, normalised; `LiteralError` for more than 1,000, or one that is not text or number."""
     text = text.strip()
     if text[:1] in ("[", "("):
         try:
@@ -76,7 +76,7 @@ def read_items(text: str) -> list[str]:
         except LiteralError:
             value = _split(text[1:-1]) if text[-1:] in ("]", ")") else None
         if not isinstance(value, list | tuple) or not all(map(is_item, value)):
-            raise LiteralError("unparsable_answer", "it is no list of texts or numbers")
+            raise LiteralError("unparsable_answer", "it is not a list of texts or numbers")
         items = [str(item) for item in value]
     else:
         items = _split(text)

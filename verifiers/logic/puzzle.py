@@ -106,7 +106,7 @@ class Maze:
         if not isinstance(value, list | tuple) or not all(
             isinstance(cell, list | tuple) and len(cell) == 2 and all(type(at) is int for at in cell) for cell in value
         ):
-            raise LiteralError("unparsable_answer", "it is no list of cells")
+            raise LiteralError("unparsable_answer", "it is not a list of cells")
         way = [(row, column) for row, column in value]
         apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(way)]
         if not way or way[0] != self._start or any(step != 1 for step in apart):
@@ -140,7 +140,7 @@ class Sudoku:
         try:
             board = _sudoku_text(rows) if isinstance(rows, str) else grid_of(rows)
         except LiteralError as error:
-            raise BadReferenceError(f"the sudoku is no board: {error}") from error
+            raise BadReferenceError(f"the sudoku is not a board: {error}") from error
         size = len(board)
         shape = box if box is not None else _BOXES.get(size)
         if not isinstance(shape, list | tuple) or len(shape) != 2 or any(type(side) is not int for side in shape):
@@ -150,7 +150,7 @@ class Sudoku:
         self._given, self._rows, self._columns = board, shape[0], shape[1]
         self._values = {str(value) for value in range(1, size + 1)}
         if any(cell not in self._values | _EMPTY for row in board for cell in row) or not self._apart(board):
-            raise BadReferenceError("the givens are no numbers of the board, or contradict each other")
+            raise BadReferenceError("the givens are not numbers of the board, or contradict each other")
 
     def broken(self, answer: str) -> str:
         """Return why an answer is wrong; "" for a right one."""
@@ -273,7 +273,7 @@ class Zebra:
         self._values: dict[str, frozenset[str]] = {}
         for name, values in attributes.items():
             if not isinstance(values, list | tuple):
-                raise ReferenceFormError(f"the values of {shown(name)} are no list")
+                raise ReferenceFormError(f"the values of {shown(name)} are not a list")
             self._values[normal_item(str(name))] = frozenset(normal_item(str(value)) for value in values)
         sizes = {len(values) for values in self._values.values()}
         if len(self._values) < len(attributes):
@@ -407,7 +407,7 @@ def _in_steps(answer: str) -> tuple[Fraction, list[int]]:
     for line in filter(str.strip, answer.splitlines()):
         value, used = exact_value(line)
         if "=" not in line or value.denominator > 1:
-            raise LiteralError("unparsable_answer", "a line is no step")
+            raise LiteralError("unparsable_answer", "a line is not a step")
         again = Counter(used) & made
         begun += (Counter(used) - again).elements()
         made = made - again + Counter([int(value)])

@@ -3,8 +3,8 @@
     value = right cells / cells of the gold          with credit="fraction"
             1 if all of them are right, else 0       with credit="all"
 
-The first column names the row, and is no cell that counts.  A row is found by its name, and an answer that names a row
-or a column twice, or has one that is not in the gold, is worth 0: nobody knows which of them it means.
+The first column names the row, and is not a cell that counts.  A row is found by its name, and an answer that names a
+row or a column twice, or has one that is not in the gold, is worth 0: nobody knows which of them it means.
 
 Not covered: tables in running text, and empty cells as "unknown" (they are wrong).
 """
@@ -55,7 +55,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
         try:
             return table_of(reference)
         except LiteralError as error:
-            raise BadReferenceError(f"the reference is no table: {error}") from error
+            raise BadReferenceError(f"the reference is not a table: {error}") from error
 
     def judge_text(self, answer: str, gold: Table) -> Score:
         """Return what the answer is worth."""
@@ -74,7 +74,7 @@ def read_table(text: str) -> Table:
     if text.startswith("{"):
         mapping = _value(text)
         if not isinstance(mapping, Mapping):
-            raise LiteralError("unparsable_answer", "it is no mapping")
+            raise LiteralError("unparsable_answer", "it is not a mapping")
         return table_of(mapping)
     if text.startswith("["):
         return _from_records(text)
@@ -89,7 +89,7 @@ def _from_records(text: str) -> Table:
     """A list of mappings, in each of which the first key is of the row's name."""
     records = _value(text)
     if not isinstance(records, list) or not all(isinstance(record, Mapping) and record for record in records):
-        raise LiteralError("unparsable_answer", "it is no list of mappings")
+        raise LiteralError("unparsable_answer", "it is not a list of mappings")
     if len({_text(next(iter(record))) for record in records}) != 1:
         raise LiteralError("unparsable_answer", "the rows do not begin with the same column")
     cells = [(next(iter(record.values())), dict([*record.items()][1:])) for record in records]
@@ -134,7 +134,7 @@ def table_of(value: Mapping[Any, Any]) -> Table:
 
 def _from_rows(header: Any, rows: Any) -> list[tuple[tuple[str, str], str]]:
     if not isinstance(header, list | tuple) or not isinstance(rows, list | tuple) or len(header) < 2:
-        raise LiteralError("unparsable_answer", "header and rows are no lists")
+        raise LiteralError("unparsable_answer", "header and rows are not lists")
     names = [_text(name) for name in header]
     cells = []
     for row in rows:
@@ -149,7 +149,7 @@ def _from_mappings(value: Mapping[Any, Any]) -> list[tuple[tuple[str, str], str]
     cells = []
     for row, columns in value.items():
         if not isinstance(columns, Mapping):
-            raise LiteralError("unparsable_answer", "a row is no mapping")
+            raise LiteralError("unparsable_answer", "a row is not a mapping")
         name = _row_name(_text(row))
         cells += [((name, _text(column)), _text(cell)) for column, cell in columns.items()]
     return cells

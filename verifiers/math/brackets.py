@@ -210,7 +210,7 @@ class BracketParser(Cursor, ABC):
         if isinstance(node, Matrix):
             return Operation("det", (node,))
         if not is_expression(node):
-            raise NotMathError("the absolute value of something that is no expression")
+            raise NotMathError("the absolute value of something that is not an expression")
         return Operation("abs", (node,))
 
     def environment(self, name: str) -> Node:

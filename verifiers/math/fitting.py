@@ -1,8 +1,9 @@
 r"""Whether an answer that has the value of the gold also says that value, as far as the question lets us tell.
 
-Three things look like a value and are none: a number with a word that is no noun (`42\text{ rejected}`), a value that
-is only neared (`x \to 42` where 42 is exact), and an equation that is still to be solved (`x^2 = 25` where x is asked
-for).  Words of the gold or of the prompt are known to be meant; other nouns are taken where they are plainly counted.
+Three things look like a value and are none: a number with a word that is not a noun (`42\text{ rejected}`), a value
+that is only neared (`x \to 42` where 42 is exact), and an equation that is still to be solved (`x^2 = 25` where x is
+asked for).  Words of the gold or of the prompt are known to be meant; other nouns are taken where they are plainly
+counted.
 
 Not covered: nouns of other languages, which are taken unless the prompt or the rest of the answer speaks against it.
 """

@@ -143,7 +143,7 @@ class Regions:
         self.sizes = _constants(sides)
 
     def settled(self) -> bool:
-        """Whether agreement at all points is evidence, once they are drawn: what only the grid finds is no needle."""
+        """Whether agreement at all points is evidence, once they are drawn; what the grid finds is no needle."""
         if self.work <= 0:
             return False
         return self.exact or all(Fraction(1, EXTREME) <= size <= EXTREME for size in self.sizes)
@@ -167,7 +167,7 @@ class Regions:
                     yield base | {name: value}
 
     def drawn(self, name: str, scale: int) -> Fraction:
-        """Return a random value of a size, which is no integer: there (-1)^n has a value that says little."""
+        """Return a random value of a size, which is not an integer: there (-1)^n has a value that says little."""
         sign = self.source.choice((1, -1)) if name in self.free else 1
         return sign * Fraction(3 * self.source.randrange(81, 810) + 1, 243) * Fraction(10) ** scale
 

@@ -14,7 +14,7 @@ from typing import Literal
 from adjudge.verifiers.math.nodes import NotMathError
 from adjudge.verifiers.math.numerals import is_list
 
-MAX_TOKENS = 4000  # the longest gold of the public sets has about 700; a longer answer is no answer
+MAX_TOKENS = 4000  # the longest gold of the public sets has about 700; a longer answer is not an answer
 
 Kind = Literal["number", "name", "command", "text", "sign", "end"]
 

@@ -230,7 +230,7 @@ def as_vector(node: Node, other: Node) -> Node:
 
 
 def _without(term: Node) -> Node | None:
-    """Return what a term multiplies its unit vector by, or None where it is no multiple of one."""
+    """Return what a term multiplies its unit vector by, or None where it is not a multiple of one."""
     if term in _AXES:
         return ONE
     if not isinstance(term, Operation):

@@ -144,7 +144,7 @@ class OperandParser(BracketParser):
                 self.expect("}")
             if mark.value == "prime":
                 if not isinstance(base, Symbol):
-                    raise NotMathError("a prime on something that is no name")
+                    raise NotMathError("a prime on something that is not a name")
                 return Symbol(base.name + "'")
             return self.degrees(base)
         if mark.kind in ("text", "name") and mark.value.rpartition(":")[2].strip() in ("th", "st", "nd", "rd"):
@@ -284,7 +284,7 @@ class OperandParser(BracketParser):
         return Symbol(name)
 
     def at_number(self, word: str) -> bool:
-        """Whether a bracket holds what only a function takes: `R(0)` and `N(12)` are no products."""
+        """Whether a bracket holds what only a function takes: `R(0)` and `N(12)` are not products."""
         argument, closer = self.peek(1), self.peek(2)
         return argument.kind == "number" and closer.value == ")" and (word.isupper() or argument.value == "0")
 

@@ -348,7 +348,7 @@ class Parser(OperandParser):
                 return node
 
     def paid(self, amount: Node) -> Node:
-        r"""Read a currency sign behind an amount: `5\$`, but not `3\$5`, which is no product of 3 and 5.
+        r"""Read a currency sign behind an amount: `5\$`, but not `3\$5`, which is not a product of 3 and 5.
 
         Raises:
             NotMathError: an amount follows the sign.
@@ -413,7 +413,7 @@ def juxtapose(left: Node, right: Node) -> Node:
     """Return two bare numbers side by side, which only a slash to come can make a mixed number (`6 2/3`).
 
     Raises:
-        NotMathError: one of them is no whole number.
+        NotMathError: one of them is not a whole number.
     """
     if not (isinstance(left, Number) and isinstance(right, Number) and left.places <= 0 and right.places <= 0):
         raise NotMathError("two numbers side by side")

@@ -283,7 +283,7 @@ def _assigned(node: Relation, equal: Equal) -> list[Solution] | None:
 
 
 def entries_of(node: Node) -> list[Node] | None:
-    """Return the members, in order, of a tuple, of a bare list that is no choice, or of a single row or column."""
+    """Return the members, in order, of a tuple, of a bare list that is not a choice, or of a single row or column."""
     if isinstance(node, Collection):
         interval = node.brackets == "[]" and len(node.items) == 2
         return list(node.items) if is_tuple(node) and node.brackets != "or" and not interval else None

@@ -216,7 +216,7 @@ def _quantities_within(gold: Node, answer: Node, names: Sequence[str], rel_tol: 
 
 
 def is_whole(node: Node) -> bool:
-    """Whether a closed expression that is no fraction on its face has a whole number as its value (`log_2 8`)."""
+    """Whether a closed expression that is not a fraction on its face has a whole number as its value (`log_2 8`)."""
     value = exact(node)
     if value is not None:
         return value.denominator == 1

@@ -201,7 +201,7 @@ def without_remark(text: str) -> str:
 
 
 def wordy(text: str) -> bool:
-    """Whether a text holds words outside its formulas that are no mathematics."""
+    """Whether a text holds words outside its formulas that are not mathematics."""
     return any(word not in _MATH_WORDS for word in _WORD.findall(FORMULA.sub("", text)))
 
 

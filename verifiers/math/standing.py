@@ -161,7 +161,7 @@ def _before(tokens: list[_Token], text: str) -> int | None:
 
 
 def _clear_before(tokens: list[_Token], at: int, *, glued: bool, crossed: bool) -> bool:
-    """Whether the first token before a value that is no bracket leaves the value alone."""
+    """Whether the first token before a value that is not a bracket leaves the value alone."""
     token = tokens[at]
     previous = tokens[at - 1] if at else None
     if token.kind == "word":
@@ -209,7 +209,7 @@ def _after(tokens: list[_Token]) -> int | None:
 
 
 def _clear_after(tokens: list[_Token], *, glued: bool, crossed: bool) -> bool:
-    """Whether the first token after a value that is no bracket leaves the value alone."""
+    """Whether the first token after a value that is not a bracket leaves the value alone."""
     token, following = tokens[0], tokens[min(1, len(tokens) - 1)]
     near = not _spaced(following)
     if token.kind == "command":
@@ -274,7 +274,7 @@ def _label(tokens: list[_Token]) -> bool:
 
 
 def _remark(tokens: list[_Token]) -> bool:
-    """Whether tokens begin with a bracket that is no factor: `(since ...)`, `(B)`, a spaced `(1)`, `{cm}`."""
+    """Whether tokens begin with a bracket that is not a factor: `(since ...)`, `(B)`, a spaced `(1)`, `{cm}`."""
     inside = list(itertools.takewhile(lambda token: token.kind not in ("closer", "end"), tokens[1:]))
     if any(token.kind in ("word", "text") or token.text in ("\\mathrm", "\\pmod") for token in inside):
         return True

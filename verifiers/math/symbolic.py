@@ -61,7 +61,7 @@ def symbolic_verdict(gold: str, answer: str, limits: Limits) -> Verdict:
     if _too_complex(gold) or _too_complex(answer):
         return nothing
     if _DASH.search(gold) or _DASH.search(answer):
-        return nothing  # a range is no difference
+        return nothing  # a range is not a difference
     gold, answer = plain(gold), plain(answer)
     words = _COMMAND.sub(" ", gold) + " " + _COMMAND.sub(" ", answer)
     if _UNREAD.search(gold) or _UNREAD.search(answer) or re.search(r"[A-Za-z]{4,}|[^\x00-\x7f]", words):

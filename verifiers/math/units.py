@@ -96,7 +96,7 @@ def _table() -> dict[str, Factor]:
     add("mol mole moles", 1, mol=1)
     add("celsius", 1, celsius=1)
     add("fahrenheit", 1, fahrenheit=1)
-    add("degree degrees deg", 1)  # times pi/180, which is no rational: `values` multiplies it in
+    add("degree degrees deg", 1)  # times pi/180, which is not a rational: `values` multiplies it in
     add("radian radians rad rads", 1)
     add("unit units", 1)
     return table

@@ -305,7 +305,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
 
     @staticmethod
     def comma(gold: Reading, answer: Reading) -> Verdict | None:
-        """Compare with a comma on one side that is no separator, as it is read otherwise: `2,74`, `108,135,189`."""
+        """Compare with a comma on one side that is not a separator, as it is read otherwise: `2,74`, `108,135,189`."""
         for one, other in ((gold, answer), (answer, gold)):
             number = decimal_comma(one.text) or (grouped_number(one.text) if one is answer else None)
             if number is not None and other.number is not None and number.value == other.number.value:
@@ -333,7 +333,7 @@ def readings(reference: Any) -> tuple[Reading, ...]:
     """Return the readings of the accepted answers.
 
     Raises:
-        BadReferenceError: the reference is no answer, or an empty one.
+        BadReferenceError: the reference is not an answer, or an empty one.
     """
     golds = (read_gold(reference),) if type(reference) is str else tuple(map(read_gold, gold_texts(reference)))
     for gold in golds:

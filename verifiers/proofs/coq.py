@@ -141,7 +141,7 @@ class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]
 
     Attributes:
         block: which of several code blocks is the proof: "last", "first", "longest", or "only", with which several
-            different ones are no answer.
+            different ones are not an answer.
         axioms: full names of axioms that any proof may use.
         recheck: also have `coqchk`, a second kernel, check the response's module; takes about twice the time.
         seconds: seconds for each run of Coq.

@@ -42,7 +42,7 @@ _NOT_BLANK = re.compile(r"[^\s]")
 class Sentence:
     """A sentence of Coq.
 
-    It is without comments, with single blanks; it starts at a character that is no blank and ends one past its dot.
+    It is without comments, with single blanks; it starts at a character that is not a blank and ends one past its dot.
     """
 
     text: str

@@ -74,7 +74,7 @@ class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
             object.__setattr__(self, option, (given,) if isinstance(given, str) else tuple(given))
         for folder in (*self.folders, *self.lean_path):
             if not os.path.isabs(folder) or not os.path.isdir(folder):
-                raise ValueError(f"lean: {folder!r} is no folder; name folders by their full paths")
+                raise ValueError(f"lean: {folder!r} is not a folder; name folders by their full paths")
         if not self.command or shutil.which(self.command[0], path=SYSTEM_PATH) is None:
             raise ValueError(
                 f"lean: there is no program {' '.join(self.command[:1])!r}; set command to Lean's full path and "

@@ -210,7 +210,7 @@ class _Call:
         response = result.get("response")
         if not isinstance(response, Mapping) or "message" in response:
             said = response.get("message") if isinstance(response, Mapping) else response
-            raise _UnreadError("engine_error", f"Lean's answer is no list of messages: {said!r:.300}", told=True)
+            raise _UnreadError("engine_error", f"Lean's answer is not a list of messages: {said!r:.300}", told=True)
         try:
             return read_messages(response.get("messages"))
         except MessageError as error:

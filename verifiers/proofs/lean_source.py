@@ -236,7 +236,7 @@ _SEVERITIES: Final = {"error": "error", "warning": "warning", "info": "info", "i
 
 
 class MessageError(ValueError):
-    """An answer that is no list of Lean's messages."""
+    """An answer that is not a list of Lean's messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ def read_messages(given: Any) -> list[Message]:
         severity = _SEVERITIES.get(str(one.get("severity"))) if isinstance(one, Mapping) else None
         text = one.get("data") if isinstance(one, Mapping) else None
         if severity is None or not isinstance(text, str):
-            raise MessageError(f"{one!r:.120} is no message of Lean")
+            raise MessageError(f"{one!r:.120} is not a message of Lean")
         place = one.get("pos")
         line = place.get("line") if isinstance(place, Mapping) else None
         read.append(Message(severity, text, line if type(line) is int else None))
@@ -283,7 +283,7 @@ def read_json_lines(output: str) -> list[Message]:
         try:
             lines.append(json.loads(line))
         except (ValueError, RecursionError) as error:
-            raise MessageError(f"{line!r:.120} is no message of Lean") from error
+            raise MessageError(f"{line!r:.120} is not a message of Lean") from error
     return read_messages(lines)
 
 

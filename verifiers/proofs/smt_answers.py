@@ -159,7 +159,7 @@ def _value(term: Expression, fresh: Mapping[str, str], formula: Formula) -> Expr
     """Return a value with its parameters renamed.
 
     Raises:
-        AnswerError: something in it is no literal, parameter, constructor or total function.
+        AnswerError: something in it is not a literal, parameter, constructor or total function.
     """
     if isinstance(term, str):
         if term in fresh:
@@ -168,7 +168,7 @@ def _value(term: Expression, fresh: Mapping[str, str], formula: Formula) -> Expr
             return term
         if term.startswith("-") and is_literal(term[1:]):  # no solver takes it, and many people write it
             return ("-", term[1:])
-        raise AnswerError("unparsable_answer", f"a value names {term!r:.60}, which is no value")
+        raise AnswerError("unparsable_answer", f"a value names {term!r:.60}, which is not a value")
     match term:
         case ("/", above, str(below)) if below[0].isdigit() and is_literal(below) and below.strip("0."):
             return ("/", _real(_value(above, fresh, formula)), _real(below))
@@ -184,7 +184,7 @@ def _value(term: Expression, fresh: Mapping[str, str], formula: Formula) -> Expr
             return _let(pairs, body, fresh, formula)
         case (str(head), *parts) if parts and (head in _TOTAL or head in formula.constructors):
             return (head, *(_value(part, fresh, formula) for part in parts))
-    raise AnswerError("unparsable_answer", f"a value holds {printed(term):.60}, which is no value")
+    raise AnswerError("unparsable_answer", f"a value holds {printed(term):.60}, which is not a value")
 
 
 def _let(pairs: tuple[Expression, ...], body: Expression, fresh: Mapping[str, str], formula: Formula) -> Expression:
@@ -203,7 +203,7 @@ def _sort_only(sort: Expression, formula: Formula) -> None:
     known = {"Int", "Real", "Bool", "String", "Array", "BitVec", "_", *formula.symbols}
     for atom in atoms(sort):
         if atom not in known and not atom.isdigit():
-            raise AnswerError("unparsable_answer", f"{printed(sort):.60} is no sort of the formula")
+            raise AnswerError("unparsable_answer", f"{printed(sort):.60} is not a sort of the formula")
 
 
 def _real(value: Expression) -> Expression:

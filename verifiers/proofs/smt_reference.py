@@ -45,7 +45,7 @@ THEORY: Final = frozenset(f"Bool {_CORE} {_NUMBERS} {_ARRAYS} {_VECTORS} {_STRIN
 
 
 class TermError(ValueError):
-    """A text that is no list of S-expressions; `deep` says whether it is only nested too deeply."""
+    """A text that is not a list of S-expressions; `deep` says whether it is only nested too deeply."""
 
     def __init__(self, message: str, deep: bool = False) -> None:
         super().__init__(message)
@@ -234,7 +234,7 @@ def _formula(script: list[Expression], question: Any, term: Expression | None, e
     logic = "ALL"
     for command in script:
         if isinstance(command, str) or not command or not isinstance(command[0], str):
-            raise BadReferenceError(f"{printed(command):.80} is no command")
+            raise BadReferenceError(f"{printed(command):.80} is not a command")
         head = command[0]
         if head in _SILENT:
             continue

@@ -56,7 +56,7 @@ def key_of(reference: Any) -> str:
     """Return a reference as text, by which what was found of it is kept.
 
     Raises:
-        BadReferenceError: it is no plain data.
+        BadReferenceError: it is not plain data.
     """
     try:
         return wire.dumps(reference)

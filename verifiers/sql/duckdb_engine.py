@@ -35,7 +35,7 @@ class DuckdbEngine(Engine):
         memory_mb: MiB that DuckDB may hold.
 
     Raises:
-        EngineUnavailableError: the package is missing, or the file is no database that it can open.
+        EngineUnavailableError: the package is missing, or the file is not a database that it can open.
     """
 
     dialect: ClassVar[Dialect] = "duckdb"

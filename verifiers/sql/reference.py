@@ -123,7 +123,7 @@ def _database(value: Any, folder: str) -> Database:
         try:
             return Database(kind="synthetic", where=json.dumps(dict(value), sort_keys=True))
         except TypeError as error:
-            raise _mistake(f"the reference's schema is no plain data: {error}") from error
+            raise _mistake(f"the reference's schema is not plain data: {error}") from error
     if not isinstance(value, str) or not value:
         raise _mistake(
             f"the reference's 'database' is {value!r:.60}; give a file, a list of files, a DSN "

@@ -72,7 +72,7 @@ def may_read_clock(statement: Statement) -> bool:
 
 
 def _arguments(statement: Statement, at: int) -> int:
-    """Return how many arguments the call whose bracket stands at a token has; many when it is no call."""
+    """Return how many arguments the call whose bracket stands at a token has; many when it is not a call."""
     tokens = statement.tokens
     if at >= len(tokens) or tokens[at].text != "(":
         return 99
@@ -213,7 +213,7 @@ class SqliteEngine(Engine):
         """Return an engine on a file, which must not change while it is open.
 
         Raises:
-            EngineUnavailableError: there is no such file, it is no database, or it has changes in a write-ahead log.
+            EngineUnavailableError: there is no such file, it is not a database, or it has changes in a write-ahead log.
         """
         wal = Path(f"{path}-wal")
         if wal.exists() and wal.stat().st_size:

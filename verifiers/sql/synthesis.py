@@ -126,7 +126,7 @@ def _reached(
     comparator, ordered = Comparator(), Statement(queries[0], "sqlite").sorts
     for at, other in enumerate(wrong):
         table = engine.run(other, _FOR_MUTANTS)
-        # A mutant that does not run is no wrong answer that anybody would be paid for.
+        # A mutant that does not run is not a wrong answer that anybody would be paid for.
         if isinstance(table, Table) and comparator.difference(gold, table, ordered=ordered) is not None:
             reached.add(at)
     return frozenset(reached)

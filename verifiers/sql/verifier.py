@@ -287,13 +287,13 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
         statement = Statement(query, dialect)
         blank = Judgement(stage="refused", query=query, response=response)
         if statement.intruder:
-            return replace(blank, reason="tampering", evidence={"error": f"{statement.intruder} is no query"})
+            return replace(blank, reason="tampering", evidence={"error": f"{statement.intruder} is not a query"})
         if not statement.is_query:
             several = len(statement.parts) > 1
             return replace(
                 blank,
                 reason="several_answers" if several else "candidate_error",
-                evidence={"error": "several statements" if several else "the text is no query"},
+                evidence={"error": "several statements" if several else "the text is not a query"},
             )
         sql = prepared(query, dialect, target.comparator)
         tables = self._results(sql, target.databases, self.seconds)

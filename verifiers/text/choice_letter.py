@@ -2,7 +2,7 @@ r"""Which option an answer names.
 
 An answer names an option in three ways: it starts with the label ("C", "(C)", "C. Paris", "option C because ...",
 "故选C"), it is exactly the text of one option, or it holds a single label in brackets or after the word "option".
-A letter inside prose is no label: "A good start" and "Vitamin C" name nothing.  Several labels in one clause are no
+A letter inside prose is not a label: "A good start" and "Vitamin C" name nothing.  Several labels in one clause are no
 answer, and neither is a label that is denied ("not B", "(B) is wrong").
 
 Not covered: labels of more than one character, and answers that paraphrase an option.

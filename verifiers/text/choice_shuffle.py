@@ -78,7 +78,7 @@ def permute_choices(sample: Sample, order: Sequence[int], *, labels: str = LABEL
     reference: Mapping[str, Any] = sample.reference
     choices = list(reference["choices"])
     if sorted(order) != list(range(len(choices))):
-        raise ValueError(f"the order {tuple(order)} is no permutation of {len(choices)} options")
+        raise ValueError(f"the order {tuple(order)} is not a permutation of {len(choices)} options")
     if list(order) != sorted(order) and any(_names_labels(text, key.labels) for text in choices):
         raise ValueError("an option names options by their labels, so the options cannot be moved")
     answer = reference["answer"]

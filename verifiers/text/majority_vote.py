@@ -5,7 +5,7 @@ reference, one votes for the other.  In each round the most frequent text that h
 every response without a camp that the scorer finds right joins it; so a group costs one question for each response and
 camp.  An answer that the scorer does not accept as its own reference has no vote.
 
-Two camps of the same size are no majority, and neither is a group without an answer: all of it abstains
+Two camps of the same size are not a majority, and neither is a group without an answer: all of it abstains
 (`low_confidence`), which is not 0.  Where a vote could not be asked for, the group has failed.
 
 Sources: TTRL (arXiv 2504.16084) and ETTRL (arXiv 2508.11356), whose label is the same; from memory, where a tie goes to
@@ -35,7 +35,7 @@ from adjudge.runtime.contract import grouped, require_group
 from adjudge.scoring.compose.composite import Composite, Part
 from adjudge.scoring.verifier_base import graded_text
 
-_NO_REFERENCE = ("bad_sample", "gold_unparsable", "gold_timeout")  # the answer that was tried is no reference
+_NO_REFERENCE = ("bad_sample", "gold_unparsable", "gold_timeout")  # the answer that was tried is not a reference
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class MajorityVote(Composite):
             try:
                 text, fault = graded_text(samples[at], "strip")
             except ValueError:
-                continue  # the response is no text, and votes for nothing
+                continue  # the response is not text, and votes for nothing
             spans = [] if fault else find_spans(text, self.where)
             if spans and len(spans[0].texts) == 1:
                 answer = spans[0].texts[0].strip()

@@ -31,7 +31,7 @@ class FormatVerifier(Verifier):
         credit: "all" or nothing, or a "fraction": of the `2 * len(tags) + 3` checks (each opening and each closing
             tag written exactly once; right order; nothing outside; no empty element) the share that passed.  The last
             three count only when every tag is there once, so an empty response gets 0.  With `opened` the tag that
-            the prompt wrote is no check.
+            the prompt wrote is not a check.
     """
 
     name: ClassVar[str] = "format"

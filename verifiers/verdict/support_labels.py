@@ -8,9 +8,9 @@ when the labels are written as the prompt asked, in one of ten notations.  R is 
 nuggets, when the F1 is 0, or when reasoning is opened twice.
 
 Where the released code (linyue-ma/Search-Gen-V, search_gen_v.py @ df929de) and this differ: it evaluates the labels as
-Python, skips words that are no labels, and takes any text with a comma for CSV; here a list is one notation from end to
-end, or it is nothing.  It means to give a tenth for two openings, but returns 0 before.  Beyond the paper, a text that
-was cut off gets 0: its labels are not all there.
+Python, skips words that are not labels, and takes any text with a comma for CSV; here a list is one notation from end
+to end, or it is nothing.  It means to give a tenth for two openings, but returns 0 before.  Beyond the paper, a text
+that was cut off gets 0: its labels are not all there.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _XML_LABEL = re.compile(r"<label>\s*([a-z_]+)\s*</label>")
 
 
 def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...] | None:
-    """Return the labels that a text lists in a notation, or in any; None if it is no list of labels.
+    """Return the labels that a text lists in a notation, or in any; None if it is not a list of labels.
 
     One label alone is a list in every notation of separators.
     """

@@ -16,7 +16,7 @@ _SEGMENT = 200  # steps with the same rates of change
 
 
 class AigerError(ValueError):
-    """Bytes that are no binary AIGER file."""
+    """Bytes that are not a binary AIGER file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def read_aiger(data: bytes) -> Aiger:
         header, _, rest = data.partition(b"\n")
         kind, *counts = header.split()
         if kind != b"aig":
-            raise AigerError("this is no binary AIGER file")
+            raise AigerError("this is not a binary AIGER file")
         _, inputs, latches, outputs, gates = (int(count) for count in counts[:5])
         lines = rest.split(b"\n", latches + outputs)
         registers = [line.split() for line in lines[:latches]]

@@ -215,7 +215,7 @@ class Differential:
         resets = guessed.resets if self.reference.resets is None else self.reference.resets
         for name in (*clocks, *(name for name, _ in resets)):
             if name not in named or named[name].width != 1:
-                raise BadReferenceError(f"{name!r} is no one-bit input of the reference design")
+                raise BadReferenceError(f"{name!r} is not a one-bit input of the reference design")
         if any(port.direction == "inout" for port in guessed.ports):
             raise BadReferenceError("the reference design has inout ports; give a test bench")
         if not guessed.outputs:

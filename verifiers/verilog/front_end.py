@@ -23,7 +23,7 @@ _MAX_ERROR = 300  # characters of an error that travel in the evidence
 
 
 class SyntaxFaultError(ValueError):
-    """A source that is no Verilog; the message names the first error."""
+    """A source that is not Verilog; the message names the first error."""
 
 
 @cache
@@ -90,14 +90,14 @@ def parse(text: str) -> Parsed:
     """Return the syntax tree of a source.
 
     Raises:
-        SyntaxFaultError: the text is too long, or is no Verilog.
+        SyntaxFaultError: the text is too long, or is not Verilog.
     """
     if len(text) > MAX_SOURCE:
         raise SyntaxFaultError(f"the source has {len(text)} characters; the limit is {MAX_SOURCE}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SyntaxFaultError("the source is no text: it has lone surrogates") from error
+        raise SyntaxFaultError("the source is not text: it has lone surrogates") from error
     syntax, parsing = slang().syntax, slang().parsing
     options = parsing.PreprocessorOptions()
     options.maxIncludeDepth = 0

@@ -70,7 +70,7 @@ def read_ports(text: str, top: str) -> tuple[Port, ...]:
 
     Raises:
         InterfaceError: there is no such module, or a port is of a kind that is not covered.
-        SyntaxFaultError: the text is no Verilog.
+        SyntaxFaultError: the text is not Verilog.
     """
     held = _elaborated(parse(text), top)
     return _ports_of(held.tops[0].body, top)
@@ -93,7 +93,7 @@ def instance_interface(text: str, module: str) -> tuple[tuple[Port, ...], tuple[
 
     Raises:
         InterfaceError: there are instances with different ports, or none.
-        SyntaxFaultError: the text is no Verilog.
+        SyntaxFaultError: the text is not Verilog.
     """
     parsed = parse(text)
     tops = [

@@ -83,7 +83,7 @@ def parse_reference(source: str, what: str) -> Parsed:
     """Return the syntax tree of a reference's source.
 
     Raises:
-        BadReferenceError: it is no Verilog.
+        BadReferenceError: it is not Verilog.
     """
     try:
         return parse(source)

@@ -5,7 +5,7 @@ A system task or function must be on a list.  Printing is taken out, not punishe
 a path (`tb.dut.q`), forces a net, binds into another module, leaves Verilog (DPI) or reads a file is tampering.
 
 Icarus resolves a bare task name upwards through the instances, and takes a call of the escaped name `\$finish ` for
-the system task; both were tried with version 11.  So escaped names that are no plain names are refused here, and the
+the system task; both were tried with version 11.  So escaped names that are not plain names are refused here, and the
 scopes of a user's test bench get secret names (`adjudge.verifiers.verilog.rewriting`).
 
 A parsed design as plain text: macros expanded, no directives, comments, attributes or printing, modules renamed.

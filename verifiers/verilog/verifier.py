@@ -252,7 +252,7 @@ def _key(reference: Any) -> str:
     try:
         return wire.dumps(reference)
     except TypeError as error:
-        raise ReferenceFormError(f"the reference is no plain data: {error}") from error
+        raise ReferenceFormError(f"the reference is not plain data: {error}") from error
 
 
 @lru_cache(maxsize=8 * _CACHED)

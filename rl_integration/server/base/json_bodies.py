@@ -1,6 +1,6 @@
 """Bodies of requests, taken as JSON and strictly.
 
-Refused before anything looks at them: what is no JSON, and what Python's reader lets through although others do not or
+Refused before anything looks at them: what is not JSON, and what Python's reader lets through although others do not or
 read it otherwise: NaN, numbers beyond a double, objects that say a key twice, nesting without end, and other encodings
 than UTF-8.  A body of more than a million values is refused before it is read: they would take seconds and gigabytes;
 and so is an object of more than 100,000 fields, in the reading of which no other thread runs.
@@ -50,7 +50,7 @@ def samples_of(rows: Sequence[Any], most: int) -> list[Sample]:
     """Return the samples that JSON rows describe.
 
     Raises:
-        HttpError: 413, there are too many; 422, a row is no sample.
+        HttpError: 413, there are too many; 422, a row is not a sample.
     """
     samples = []
     for index, row in enumerate(within_limit(rows, most)):
@@ -143,7 +143,7 @@ def read_json(body: bytes) -> Any:
         data = json.loads(body.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:  # of the syntax, of bytes that are no UTF-8, of integers beyond 4300 digits
+    except ValueError as error:  # of the syntax, of bytes that are not UTF-8, of integers beyond 4300 digits
         raise HttpError(400, "not_json", f"the body is not JSON: {str(error)[:200]}") from error
     if body.count(b"[") + body.count(b"{") > _DEEPEST and _deeper(data, _DEEPEST):
         raise _too_deep()
@@ -193,7 +193,7 @@ def _check_headers(request: Request) -> None:
 
 
 def _no_number(text: str) -> Never:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a number in JSON")
 
 
 def _finite(text: str) -> float:

@@ -76,7 +76,7 @@ class WholeRun:
     def rows(self, since: int = 0) -> list[Row]:
         """Return slot, traffic, client, answered, scored, failed and sum of what changed after a look, by slot.
 
-        The sum is None where it is no finite number.
+        The sum is None where it is not a finite number.
         """
         keys = sorted(key for key, look in self._changed.items() if look > since)
         return [

@@ -118,7 +118,7 @@ def _listed(tests: list[Any] | str) -> list[Any]:
         listed = read_json(tests.encode("utf-8", "surrogatepass"))
     except HttpError as error:
         raise bad_request(
-            "tests is text that is no JSON; open-instruct's compressed tests are pickled and are not read here, "
+            "tests is text that is not JSON; open-instruct's compressed tests are pickled and are not read here, "
             "because unpickling runs what the sender likes. Send a list, or a list as JSON"
         ) from error
     if not isinstance(listed, list):

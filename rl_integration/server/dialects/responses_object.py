@@ -1,7 +1,7 @@
 """OpenAI's Responses objects as chat turns.
 
-What the model reasoned stands beside its next message (`reasoning_content`), and is no part of the text that is judged.
-Calls of tools become `tool_calls`, and their results turns of the tool.
+What the model reasoned stands beside its next message (`reasoning_content`), and is not part of the text that is
+judged. Calls of tools become `tool_calls`, and their results turns of the tool.
 
 Not covered: images and sounds, which are passed on as they are, and tools that the provider runs itself, whose items
 become turns of the tool.
@@ -79,7 +79,7 @@ def turns_of(items: Any, name: str) -> list[Turn]:
     """Return the turns that a list of items makes.
 
     Raises:
-        HttpError: 422, they are no list of objects.
+        HttpError: 422, they are not a list of objects.
     """
     if not isinstance(items, list):
         raise bad_request(f"{name} must be a list of items; it is {_kind(items)}")

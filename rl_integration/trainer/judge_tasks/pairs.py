@@ -144,7 +144,7 @@ def write_tasks(path: Path, tasks: Iterable[Task]) -> int:
     """Write a line of JSON for each task, with `id`, `prompt`, `reference`, `cohort` and its extra fields; count them.
 
     Raises:
-        ValueError: an extra field has the name of one of these columns, or a value is no plain data.
+        ValueError: an extra field has the name of one of these columns, or a value is not plain data.
     """
     lines = []
     for task in tasks:

@@ -135,7 +135,7 @@ def _digest(told: Sequence[Any]) -> str:
 
 
 def _kind(thing: Any) -> str:
-    """What stands for a thing that is no plain data: its kind, since its text may hold an address."""
+    """What stands for a thing that is not plain data: its kind, since its text may hold an address."""
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 

@@ -162,7 +162,7 @@ def _finished(config: RunFile, *, resume: bool) -> RunReport | None:
     """The report of a run that has ended before; None if there is something to do.
 
     Raises:
-        ValueError: the folder holds a run, and this is no resumption, or that run had other options.
+        ValueError: the folder holds a run, and this is not a resumption, or that run had other options.
     """
     folder = Path(config.output).expanduser()
     done = RunReport.read(folder)

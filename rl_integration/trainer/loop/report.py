@@ -194,7 +194,7 @@ class RunReport:
             return cls(**{name: value for name, value in record.items() if name != "what"})
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{str(path)!r} is no report of a run by rewards ({type(error).__name__}: {error}); name another output"
+                f"{str(path)!r} is not the report of a run ({type(error).__name__}: {error}); name another output"
             ) from error
 
     def write(self, folder: Path) -> None:

@@ -39,7 +39,7 @@ class Call:
 
 
 def broken_up(text: str, marks: Sequence[str]) -> str:
-    """Return a text with a dot within each mark, in capitals or not, and without characters that are no text."""
+    """Return a text with a dot within each mark, in capitals or not, and without characters that are not text."""
     known = sorted({mark for mark in marks if len(mark) > 1}, key=lambda mark: (-len(mark), mark))
     readable = _UNREADABLE.sub("\ufffd", text.replace("\r\n", "\n"))
     if not known:

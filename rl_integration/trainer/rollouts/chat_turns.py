@@ -199,7 +199,7 @@ def _call(block: re.Match[str]) -> Call:
     try:
         record = json.loads(block[1])
     except (ValueError, RecursionError) as error:
-        return Call(problem=f"the call is no JSON: {error}")
+        return Call(problem=f"the call is not JSON: {error}")
     if not isinstance(record, dict) or not isinstance(record.get("name"), str):
         return Call(problem='the call has no name; write {"name": "...", "arguments": {...}}')
     arguments = record.get("arguments", {})

@@ -88,7 +88,7 @@ class CohortOrder:
         """Return the next tasks, those of a cohort side by side.
 
         Raises:
-            ValueError: the count is no multiple of a cohort's size.
+            ValueError: the count is not a multiple of a cohort's size.
         """
         if count % self._size:
             raise ValueError(

@@ -15,7 +15,7 @@ from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 from adjudge.rl_integration.trainer.rollouts.user import UserChoice
 
 UNREADABLE = "\ufffd"
-"""What tokens are decoded to that are no character."""
+"""What tokens are decoded to that are not a character."""
 
 
 @dataclass(frozen=True, kw_only=True)

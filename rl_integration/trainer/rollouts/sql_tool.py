@@ -63,7 +63,7 @@ class SqlTool(Options, what="sql tool option"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not Path(self.database).is_file():
-            raise ValueError(f"the sql tool's database {self.database!r} is no file; give the path of a SQLite file")
+            raise ValueError(f"the sql tool's database {self.database!r} is not a file; give the path of a SQLite file")
         try:
             with closing(self._connected()) as connection:
                 self._confine(connection)

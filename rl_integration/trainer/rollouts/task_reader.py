@@ -287,7 +287,7 @@ def _begun(row: Row, files: TaskFiles) -> str:
     if begun is MISSING or begun is None:
         return ""
     if not isinstance(begun, str):
-        raise _Unusable("what was begun is no text", f"{files.begun!r} holds {type(begun).__name__}")
+        raise _Unusable("what was begun is not text", f"{files.begun!r} holds {type(begun).__name__}")
     return begun
 
 
@@ -314,7 +314,7 @@ def _written(prompt: str | Sequence[Message], files: TaskFiles) -> str | Sequenc
     try:
         json.dumps(texts, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise _Unusable("the prompt is no valid Unicode text") from error
+        raise _Unusable("the prompt is not a valid Unicode text") from error
     if isinstance(prompt, str):
         text = files.template.replace(PLACE, prompt)
         if not files.chat:

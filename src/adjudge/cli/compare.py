@@ -74,7 +74,7 @@ class CompareCommand(RowOptions):
         for name in (self.a, self.b):
             if not name.endswith(OUTPUTS):
                 raise ValueError(
-                    f"{name!r} is no file that `adjudge label` wrote ({', '.join(OUTPUTS)}); to compare two scorers, "
+                    f"{name!r} is not a file that `adjudge label` wrote ({', '.join(OUTPUTS)}); for two scorers, "
                     "name the file with the rows as well: adjudge compare A B FILE"
                 )
         return written_pairs(self.a, self.b)

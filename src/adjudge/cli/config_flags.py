@@ -166,7 +166,7 @@ def _shown_fields(config: Any, layout: Layout) -> list[tuple[str, Any, Any]]:
 
 
 def _annotated(hint: Any, *markers: Any) -> Any:
-    of_parts: Any = Annotated  # a variable as its first part is no type to a type checker
+    of_parts: Any = Annotated  # a variable as its first part is not a type to a type checker
     return of_parts[(hint, *markers)]
 
 

@@ -113,7 +113,7 @@ def parse_data(args: Sequence[str]) -> DataCommand:
 def layout_of(configs: Sequence[Any]) -> Layout:
     """Return where the fields of a configuration stand.
 
-    `input` and `output` are positional; of a configuration that is no job's, whatever has no default is.
+    `input` and `output` are positional; of a configuration that is not a job's, whatever has no default is.
     A job whose input has a default reads none, so it has no flags about one.
     """
     from adjudge.cli.config_flags import Layout, required

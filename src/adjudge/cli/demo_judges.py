@@ -1,7 +1,7 @@
 """`adjudge demo judge`: ten small answers, and what five scorers make of them that ask a model, SmolLM2, offline.
 
 All verdicts are taken, however little probability they have together: what a model of 135 million weights says shows
-how the scorers work, and is no judgement.
+how the scorers work, and is not a judgement.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Graded:
         rows: the rows to show, each with its score, or None where nothing scores it.
         tried: how many responses were scored.
         mean: of their values; None where none has one.
-        counts: how many of them got which value and reason, the most frequent first; where values are no grades, how
+        counts: how many of them got which value and reason, the most frequent first; where values are not grades, how
             many got which reason.
     """
 
@@ -93,7 +93,7 @@ def grade(rows: Rows, scorer: Scorer | None, *, seconds: float, budget: float | 
 
 
 def pair_check(preferences: Sequence[tuple[str, Preference]]) -> Check:
-    """Say how often the longer response is the better one; pairs of equal texts are no preferences, and fail."""
+    """Say how often the longer response is the better one; pairs of equal texts are not preferences, and fail."""
     pairs = longer = shorter = ties = 0
     same: list[Finding] = []
     for name, each in preferences:

@@ -125,7 +125,7 @@ def print_report(report: LabelReport) -> None:
             f"{report.whole_cost.prompt_tokens:,} prompt and {report.whole_cost.completion_tokens:,} completion tokens."
         )
     if report.out_of_scope:
-        print(f"{report.out_of_scope} samples are of a kind that the scorer does not judge; they are no failures.")
+        print(f"{report.out_of_scope} samples are of a kind that the scorer does not judge; they are not failures.")
     if report.samples and not report.scored:
         print(
             "Not one row was scored. What the references in the first rows are: "

@@ -20,7 +20,7 @@ PROBE: Final = "probe: "
 """How the names of probes begin."""
 
 _ROWS: Final = 10  # each makes about 50 responses
-_ROWS_TIMED: Final = 4  # of scorers that are no verifiers, which may be slow
+_ROWS_TIMED: Final = 4  # of scorers that are not verifiers, which may be slow
 _CHUNK_TIMED: Final = 32  # in one call of a scorer that only a deadline stops
 _SHOWN: Final = 1_000  # findings of one probe
 _NOTHING: Final = Check(name="probes", outcome="skipped", detail="there is no gold that could be tried")
@@ -127,8 +127,8 @@ class Preflight:
         rows: a sample for each row, with its prompt and reference; the response does not matter.
         right: the least value of a right answer.
         wrong: the largest value of a wrong one.
-        seconds: longest time that one call of a scorer which is no verifier may take; a verifier has limits of its own.
-        budget: seconds after which no further rows are tried in a trial that takes all of them; None takes all.
+        seconds: longest time that one call of a scorer which is not a verifier may take; a verifier has limits of its
+        own. budget: seconds after which no further rows are tried in a trial that takes all of them; None takes all.
         tell: called with the name of the running trial, samples done, and samples in all.
     """
 

@@ -152,7 +152,7 @@ class ServeCommand:
 
 @contextmanager
 def _telling(stats: Callable[[], Sequence[LaneStats]], pause: float = 10.0) -> Iterator[None]:
-    """Say on standard error how much was scored, where it is no terminal and something was scored since."""
+    """Say on standard error how much was scored, where it is not a terminal and something was scored since."""
     ended, lines = threading.Event(), Lines()
 
     def tell() -> None:

@@ -19,7 +19,7 @@ _LATER: Final = 60.0  # the same from the second minute on
 
 
 class Lines:
-    """Lines on standard error where it is no terminal, as in a log: every ten seconds, and later every minute."""
+    """Lines on standard error where it is not a terminal, as in a log: every ten seconds, and later every minute."""
 
     def __init__(self) -> None:
         self._shown = not sys.stderr.isatty()

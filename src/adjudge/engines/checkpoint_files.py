@@ -131,7 +131,7 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
                 raise ValueError(f"its head would have {length} bytes")
             table = json.loads(file.read(length))
     except (OSError, ValueError, struct.error) as error:
-        raise ValueError(f"{str(path)!r} is no safetensors file that can be read: {error}") from error
+        raise ValueError(f"{str(path)!r} is not a safetensors file that can be read: {error}") from error
     table.pop("__metadata__", None)
     return dict(sorted(table.items(), key=lambda item: item[1]["data_offsets"])), 8 + length
 
@@ -144,7 +144,7 @@ def _index(folder: Path) -> dict[str, str]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))["weight_map"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{str(path)!r} is no index of tensors: {error!r}") from error
+        raise ValueError(f"{str(path)!r} is not an index of tensors: {error!r}") from error
 
 
 def _downloaded(model: str, revision: str, *, weights: bool) -> Path:
@@ -153,7 +153,7 @@ def _downloaded(model: str, revision: str, *, weights: bool) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise ValueError(
-            f"{model!r} is no folder here, and fetching it from the hub needs huggingface_hub ({error}); "
+            f"{model!r} is not a folder here, and fetching it from the hub needs huggingface_hub ({error}); "
             f"install it with: {install_hint('models')}"
         ) from error
     try:
@@ -161,4 +161,6 @@ def _downloaded(model: str, revision: str, *, weights: bool) -> Path:
         return Path(huggingface_hub.snapshot_download(model, revision=revision or None, allow_patterns=wanted))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         problem = str(error).strip().partition("\n")[0][:200]
-        raise ValueError(f"the model {model!r} is no folder here and cannot be had from the hub: {problem}") from error
+        raise ValueError(
+            f"the model {model!r} is not a folder here and cannot be had from the hub: {problem}"
+        ) from error

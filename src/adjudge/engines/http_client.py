@@ -373,9 +373,9 @@ class JsonClient:
         try:
             body = json.loads(raw, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
-            return self._fault("engine_error", f"the answer is no JSON ({error}): {_excerpt(raw)}")
+            return self._fault("engine_error", f"the answer is not JSON ({error}): {_excerpt(raw)}")
         if not isinstance(body, dict):
-            return self._fault("engine_error", f"the answer is no JSON object: {_excerpt(raw)}")
+            return self._fault("engine_error", f"the answer is not a JSON object: {_excerpt(raw)}")
         return body
 
     def _again(self, reason: str, detail: str, asked: float | None = None) -> _Again:
@@ -416,4 +416,4 @@ def _excerpt(raw: bytes) -> str:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

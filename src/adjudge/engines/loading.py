@@ -143,7 +143,7 @@ def engine_of(spec: Any) -> Engine:
     ):
         return cast("Engine", spec)
     else:
-        raise ValueError(f"{spec!r} is no engine; give text or a mapping, {_EXAMPLE}")
+        raise ValueError(f"{spec!r} is not an engine; give text or a mapping, {_EXAMPLE}")
     return _shelf.engine(kind, _configured(kind, options))
 
 

@@ -1,4 +1,4 @@
-"""What the answers of an OpenAI-compatible server say, read strictly: a field that is missing is no result.
+"""What the answers of an OpenAI-compatible server say, read strictly: a field that is missing is not a result.
 
 Each reader raises `BadAnswer` with what is wrong; the engine makes it a fault.  Numbers that no model can have given
 (a log-probability above 0, NaN, the wrong count) are refused as well.
@@ -38,7 +38,7 @@ class TopTokens:
 
 
 def field_of(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> Any:
-    """Return a field of a record; booleans are no numbers here."""
+    """Return a field of a record; booleans are not numbers here."""
     if not isinstance(record, Mapping) or name not in record:
         raise BadAnswer(f"{where} has no {name!r}")
     value = record[name]
@@ -122,7 +122,7 @@ def _completion(choice: Mapping[str, Any], chat: bool, usage: Any) -> Completion
 def _text(message: Mapping[str, Any], name: str) -> str:
     value = message.get(name)
     if value is not None and not isinstance(value, str):
-        raise BadAnswer(f"a message has {name}={str(value)[:80]!r}, which is no text")
+        raise BadAnswer(f"a message has {name}={str(value)[:80]!r}, which is not text")
     return value or ""
 
 
@@ -224,9 +224,9 @@ def echoed_of(choice: Mapping[str, Any], prompt: str, text: str) -> list[tuple[s
 def numbers_of(values: Any, where: str) -> tuple[float, ...]:
     """Return a list of finite numbers, at least one."""
     if not isinstance(values, list) or not values:
-        raise BadAnswer(f"{where} is no list of numbers")
+        raise BadAnswer(f"{where} is not a list of numbers")
     if not all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values):
-        raise BadAnswer(f"{where} holds something that is no finite number")
+        raise BadAnswer(f"{where} holds something that is not a finite number")
     return tuple(float(x) for x in values)
 
 
@@ -234,5 +234,5 @@ def token_ids_of(body: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the tokens of an answer of `/tokenize`."""
     tokens = field_of(body, "tokens", list, "the answer")
     if not all(isinstance(token, int) and not isinstance(token, bool) and token >= 0 for token in tokens):
-        raise BadAnswer("the answer's tokens are no token ids")
+        raise BadAnswer("the answer's tokens are not a token ids")
     return tuple(tokens)

@@ -104,7 +104,7 @@ class OpenAIConfig:
             raise ValueError("engine option model=''; give the name under which the server serves the model")
         if self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env):
             raise ValueError(
-                "engine option api_key_env is no name of an environment variable; if it is the key itself, put it into "
+                "engine option api_key_env is not a name of an environment variable; put the key itself into "
                 "a variable and give the name of that"
             )
         self._check_address()
@@ -117,7 +117,7 @@ class OpenAIConfig:
             _ = parts.port
         except ValueError as error:
             raise ValueError(
-                f"engine option base_url is no address ({error}); give one like http://localhost:8000/v1"
+                f"engine option base_url is not an address ({error}); give one like http://localhost:8000/v1"
             ) from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(

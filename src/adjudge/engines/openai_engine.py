@@ -172,7 +172,7 @@ class OpenAIEngine:
         """Return a sequence classifier's raw outputs; chats are rendered as they stand, with nothing to continue.
 
         Raises:
-            ValueError: the server is no vLLM server, or serves no classifier.
+            ValueError: the server is not a vLLM server, or serves no classifier.
         """
         return await self._each(prompts, lambda session, at: session.classify(prompts[at]), _need_vllm)
 
@@ -180,7 +180,7 @@ class OpenAIEngine:
         """Return a token classifier's raw outputs; chats are rendered as they stand, with nothing to continue.
 
         Raises:
-            ValueError: the server is no vLLM server, or serves no token classifier.
+            ValueError: the server is not a vLLM server, or serves no token classifier.
         """
         return await self._each(prompts, lambda session, at: session.classify_tokens(prompts[at]), _need_vllm)
 

@@ -6,7 +6,7 @@ random numbers, or ignore the half of it that they do not know.
 
 **plain**: one linear layer named `score`, read at the last token.  Skywork-Reward (v0.1, v0.2, V2; Llama, Gemma and
 Qwen), FsfairX, RM-Mistral and most others.  Engines read them as they are.  transformers would ignore a gate beside
-`score` and go on; here that is no plain classifier.
+`score` and go on; here that is not a plain classifier.
 
 **armorm**: attributes of the answer, weighted by a gate that reads the prompt (arXiv 2406.12845).
 

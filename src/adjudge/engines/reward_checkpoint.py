@@ -53,7 +53,7 @@ def load(folder: str | os.PathLike[str], **options: Any) -> tuple[Any, HeadNetwo
         files = CheckpointFiles.of(str(home))
         family = published_family(files)
         if family is None or family.head is None:
-            raise ValueError(f"{str(home)!r} has no {FILE}; it is no reward model that adjudge has saved")
+            raise ValueError(f"{str(home)!r} has no {FILE}; it is not a reward model that adjudge has saved")
         published = family.head(files)
         options["trust_remote_code"] = False
     try:

@@ -163,7 +163,7 @@ def _thinking(probe: _Probe) -> Iterator[Finding]:
         yield Finding(code="thinking_inserted", severity="warning", text=told)
     if prompted and re.search(r"<think>\s*$", prompted):
         told = (
-            "the generation prompt opens a thinking block, so the next token is no label; leave room for the "
+            "the generation prompt opens a thinking block, so the next token is not a label; leave room for the "
             "reasoning, or switch it off with chat_template_kwargs {enable_thinking: false}"
         )
         yield Finding(code="thinking_forced", severity="warning", text=told)

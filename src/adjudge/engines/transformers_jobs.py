@@ -242,7 +242,7 @@ class Jobs:
         import torch
 
         if not isinstance(job, Job):
-            raise TypeError(f"{job!r} is no job")
+            raise TypeError(f"{job!r} is not a job")
         network = self.network(job.task)
         given: Any = rows
         start = time.perf_counter()

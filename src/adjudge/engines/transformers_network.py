@@ -6,8 +6,8 @@ all labels that may follow.  Levels are padded on the left, so that every row's 
 read in one go are padded on the right and need no mask, because nothing before the padding ever sees it.  Positions are
 counted without padding.
 
-Not covered: which rows share what (`adjudge.engines.shared_prefixes`), and models whose memory is no list of keys and
-values (sliding windows, state spaces) beyond reading rows in one go.
+Not covered: which rows share what (`adjudge.engines.shared_prefixes`), and models whose memory is not a list of keys
+and values (sliding windows, state spaces) beyond reading rows in one go.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ On a CPU a piece is a call of PyTorch's attention; on a GPU all pieces are one c
 precision only).  `usable` compares with the plain way before anything is packed.
 
 Not covered: models whose attention is more than causal with or without a sliding window (soft caps, sinks, chunks), and
-layers that are no attention; these are read in padded rows.
+layers that are not attention; these are read in padded rows.
 """
 
 from __future__ import annotations

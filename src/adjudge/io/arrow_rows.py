@@ -157,7 +157,7 @@ class HubDataset(Part):
         self, name: str, *, subset: str = "", split: str = "", revision: str = "", usual_split: str = ""
     ) -> None:
         self.path = name
-        datasets = need("datasets", f"{name} is no file or folder here, and reading it from the hub")
+        datasets = need("datasets", f"{name} is not a file or folder here, and reading it from the hub")
         try:
             builder = datasets.load_dataset_builder(name, subset or None, revision=revision or None)
             loaded = builder.as_streaming_dataset(split=split or None)
@@ -242,7 +242,7 @@ def _read_json(data: dict[str, Any], read: Mapping[str, Callable[[Any], Any]]) -
         except RecursionError:
             return f"the column {name!r} is {TOO_DEEP}"
         except ValueError as error:
-            return f"the column {name!r} is no JSON: {error}"
+            return f"the column {name!r} is not JSON: {error}"
         if nested_too_deeply(data[name]):
             return f"the column {name!r} is {TOO_DEEP}"
     return ""

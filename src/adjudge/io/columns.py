@@ -443,7 +443,7 @@ def _there_are(known: Sequence[str]) -> str:
 
 
 def _is_object(value: Any) -> bool:
-    """Whether a value is an object that is no response: no turn, and no completion."""
+    """Whether a value is an object that is not a response: no turn, and no completion."""
     return isinstance(value, Mapping) and not is_chat([value]) and not {"message", "text"} & set(value)
 
 

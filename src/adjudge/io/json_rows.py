@@ -1,6 +1,6 @@
 """Rows from JSON Lines, one object per line, and from a small file that holds one JSON list.
 
-Source: RFC 8259 and jsonlines.org.  Blank lines are no rows.  Not covered: pretty-printed objects one after
+Source: RFC 8259 and jsonlines.org.  Blank lines are not rows.  Not covered: pretty-printed objects one after
 another, and lists too large for memory; turn those into JSON Lines first.
 """
 

@@ -125,7 +125,7 @@ def _document(line: str, where: str) -> tuple[str, str]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where} is no JSON: {error}") from error
+        raise ValueError(f"{where} is not JSON: {error}") from error
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise ValueError(f'{where} has no text; write an object such as {{"text": "...", "title": "..."}}')
     title = record.get("title")

@@ -91,7 +91,7 @@ class Source:
         self._sizes = [path.stat().st_size for path in files]
 
     def file_of(self, part: int) -> str:
-        """Return the name, without its folder, of the file that a part's rows come from; "" where it is no file."""
+        """Return the name, without its folder, of the file that a part's rows come from; "" where it is not a file."""
         path = self._parts[part].path
         return path.name if isinstance(path, Path) and path.is_file() else ""
 
@@ -255,7 +255,7 @@ def _data_files(folder: Path) -> list[Path]:
         and not any(part.startswith((".", "_")) or part.endswith(".partial") for part in file.relative_to(folder).parts)
     ]
     if not files:
-        raise ValueError(f"the folder {folder} holds no data files ({_SUFFIXES}) and is no datasets folder")
+        raise ValueError(f"the folder {folder} holds no data files ({_SUFFIXES}) and is not a datasets folder")
     kinds = {_data_suffix(file) for file in files}
     if len(kinds) > 1:
         raise ValueError(

@@ -90,7 +90,7 @@ def trivial(baselines: Mapping[str, float | None], better: str) -> str:
 
 
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
-_NEAREST = 1e-280  # to 0; steps between smaller numbers are no floats
+_NEAREST = 1e-280  # to 0; steps between smaller numbers are not floats
 _FARTHEST = 1e150  # the difference of two such numbers is still a number
 
 

@@ -285,7 +285,7 @@ def json_value(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -> Jso
 def json_object(text: str, keys: Mapping[str, type | tuple[type, ...]]) -> dict[str, Json] | None:
     """Return the last JSON object of the text if it has exactly the declared keys with values of these types, or None.
 
-    `bool` is no number here: where `int` or `float` is declared, true and false are refused.
+    `bool` is not a number here: where `int` or `float` is declared, true and false are refused.
     """
     value = json_value(text, dict)
     if value is None or set(value) != set(keys):

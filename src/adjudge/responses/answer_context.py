@@ -183,7 +183,7 @@ def _led(sentence: str) -> str:
 
 
 def taken_back(span: Span, markers: re.Pattern[str], agrees: Agrees) -> str:
-    """Return the reason why a box or an element is no answer for what stands around it, or "".
+    """Return the reason why a box or an element is not an answer for what stands around it, or "".
 
     `agrees` tells whether a text states the same answer, None for a text that states none; its second argument is
     whether the text must be an answer and nothing else.

@@ -4,7 +4,7 @@ r"""Where in a response the answer stands.
 marked answers the last one counts, so writing down more of them never helps; boxes or tags that stand side by side,
 with nothing but "or", "and" or a comma between them, are one offer of several answers.
 
-Every rule reads the text once.  A box that is not closed within `MAX_BOX` characters is no answer, and neither is
+Every rule reads the text once.  A box that is not closed within `MAX_BOX` characters is not an answer, and neither is
 anything before it: nobody knows what the last answer was going to be.
 """
 

@@ -112,7 +112,7 @@ def _link_text(match: re.Match[str]) -> str:
 
 
 def _joined(parts: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    """Yield the parts with those side by side that are no code as one."""
+    """Yield the parts with those side by side that are not code as one."""
     plain: list[str] = []
     for part, code in parts:
         if code:

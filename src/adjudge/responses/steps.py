@@ -79,7 +79,7 @@ def split_steps(text: str, how: Splitting = "blank_line", *, most: int = 1_000) 
 def given_steps(text: str, texts: Sequence[str]) -> tuple[Step, ...] | None:
     """Return steps that are given as texts, with their places; None unless they are the whole text, in this order.
 
-    A given text without anything to see is no step.
+    A given text without anything to see is not a step.
     """
     steps, at = [], 0
     for given in texts:

@@ -20,7 +20,7 @@ _HIDDEN: Final = (
     r"\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-"""What Unicode calls ignorable by default, and control characters that are no white space."""
+"""What Unicode calls ignorable by default, and control characters that are not white space."""
 
 _BLANK: Final = r"\u2800\u3164\uffa0"  # letters and signs that look like a blank
 _JOINER: Final = r"\u200b-\u200d"

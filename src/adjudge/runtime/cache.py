@@ -8,7 +8,7 @@ The file is in WAL mode: readers never wait, writers wait for one another.  A pr
 readable file behind.  SQLite must not carry an open database through `fork`, so the connection is closed just
 before a fork and opened again by whoever needs it, in the parent and in the child.
 
-A file that is damaged, is of another schema version, or is no cache at all raises `ValueError` saying so; nothing
+A file that is damaged, is of another schema version, or is not a cache at all raises `ValueError` saying so; nothing
 is ever deleted to make room for a cache.  A single unreadable entry counts as a miss and is written anew.  What goes
 wrong once a scorer uses it, such as a full disk, costs no score: it is logged, and the scorer goes on without.
 
@@ -76,7 +76,7 @@ class ScoreCache:
             entries that were used longest ago go first; a single score above an eighth of it is not kept.
 
     Raises:
-        ValueError: the file is no score cache, is damaged, or is of another version; or an option is out of range.
+        ValueError: the file is not a score cache, is damaged, or is of another version; or an option is out of range.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> None:

@@ -117,7 +117,7 @@ class FunctionVerifier(Verifier):
 
 
 def _plain(value: Any) -> Any:
-    """A value as data that is the same in every process; of what is no plain data, the type."""
+    """A value as data that is the same in every process; of what is not plain data, the type."""
     try:
         wire.encode(value)
     except TypeError:

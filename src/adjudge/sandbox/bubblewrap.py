@@ -171,7 +171,7 @@ class Layout:
         """Show folders of the host, at their own places.
 
         Raises:
-            ValueError: one is no absolute path of a folder or file that exists.
+            ValueError: one is not an absolute path of a folder or file that exists.
         """
         for folder in folders:
             if not os.path.isabs(folder) or not os.path.exists(folder):

@@ -351,7 +351,7 @@ def _named(name: str, fields: tuple[str, ...]) -> Any:
     _charge(500 + 20 * len(fields), "kinds of named tuples")
     for word in (name, *fields):
         if not word.isidentifier() or keyword.iskeyword(word):
-            raise CodecError(f"{word!r:.40} is no name")
+            raise CodecError(f"{word!r:.40} is not a name")
     return collections.namedtuple(name, fields)
 
 

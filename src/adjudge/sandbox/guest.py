@@ -95,7 +95,7 @@ def load(source: str, name: str, filename: str) -> tuple[types.ModuleType, types
     """Return an empty module and the code that fills it.
 
     Raises:
-        SyntaxError: the source is no program.
+        SyntaxError: the source is not a program.
     """
     code = compile(source, filename, "exec", dont_inherit=True)
     module = types.ModuleType(name)
@@ -187,7 +187,7 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
 
     The kinds are "exception", whose value lists the names of its classes and where they are ("module:name"), and
     "object".  Wanted are names, and with "*" all others but large data, such as a table of primes; the peer keeps what
-    is no data.
+    is not data.
     """
     described: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):

@@ -187,7 +187,7 @@ class Session:
             setattr(builtins, name, self._names[name])
         with open(_FILE, "w", encoding="utf-8") as file:
             file.write("\n".join(self._job["tests"]))
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the host's plugins are no part of the tests
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the host's plugins are not part of the tests
         recorder = _Recorder(self, self._job["start"])
         options = ["-q", "-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "--assert=plain"]
         started = time.monotonic()

@@ -149,7 +149,7 @@ class _RareError(ValueError):
 
 
 def parts_of_table(value: Any) -> list[Any] | None:
-    """Return what a table is made of, as lists, arrays and plain values; None for what is no table, or a rare one."""
+    """Return what a table is made of, as lists, arrays and plain values; None for what is not a table."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(value, pandas.DataFrame | pandas.Series | pandas.Index):
         return None
@@ -206,7 +206,7 @@ def table(parts: Any) -> Any:
         column, index, name = rest
         return pandas.Series(_pandas_array(pandas, column), index=table(index), name=name)
     if kind != "frame":
-        raise ValueError(f"{kind!r:.20} is no kind of table")
+        raise ValueError(f"{kind!r:.20} is not a kind of table")
     columns, index, labels = rest
     frame = pandas.DataFrame(
         {at: _pandas_array(pandas, column) for at, column in enumerate(columns)}, index=table(index)

@@ -272,7 +272,7 @@ class Peer:
         _, call, operation, target, arguments, keywords = message
         try:
             if type(target) is not codec.Handle or target.number not in self._objects:
-                raise TypeError("an operation on what is no object of this end")
+                raise TypeError("an operation on what is not an object of this end")
             thing = self._objects[target.number]
             if not self._serves(operation, thing, arguments):
                 raise TypeError(f"{operation} is not allowed here")

@@ -5,7 +5,7 @@ loaded there, or a built-in one.  No name that arrives is imported or asked for 
 namespace, and a library's class is not called.
 
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: tracebacks, groups,
-and attributes that are no plain data.
+and attributes that are not plain data.
 """
 
 from __future__ import annotations

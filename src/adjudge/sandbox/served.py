@@ -7,7 +7,7 @@ of an operation listed here.  What may be done depends on the object:
 - a function, method or class that the tests define: call it, and read its name, its docstring, and a class's public
   attributes;
 - an instance of a class that the tests define, a `SimpleNamespace`: what its class defines, and its public attributes;
-  only what is no method may be replaced;
+  only what is not a method may be replaced;
 - a mock: what the code under test does with one, but nothing that asks or configures the mock itself;
 - a few types of the standard library: the methods of `_METHODS`.
 

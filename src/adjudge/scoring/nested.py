@@ -22,7 +22,7 @@ def options_of(cls: type[Any], body: Any, loader: Any, inner: Sequence[str]) -> 
     """Return the options of a spec for a dataclass, with scorers in the place of nested specs.
 
     Raises:
-        ValueError: the body is no mapping, or names an option that there is not.
+        ValueError: the body is not a mapping, or names an option that there is not.
     """
     known = {item.name: item for item in dataclasses.fields(cls) if item.init}
     required = [

@@ -85,7 +85,7 @@ def __getattr__(name: str) -> type[Any]:
 def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
     """What makes a class read its part of a spec into that of another scorer."""
     places = tuple(dict.fromkeys(_places(given)))
-    closed = bool(places) or isinstance(given, list)  # the parts of a composite are no options
+    closed = bool(places) or isinstance(given, list)  # the parts of a composite are not options
     usual: Mapping[str, Any] = given if isinstance(given, Mapping) and not closed else {}
 
     def from_spec(cls: type, body: Any, loader: Any) -> Any:
@@ -111,7 +111,7 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
             if item.default_factory is not dataclasses.MISSING
         }
         defaults = {each.name: each.default for each in own} | made
-        known = set(usual) <= set(defaults)  # the parts of a composite are no options
+        known = set(usual) <= set(defaults)  # the parts of a composite are not options
         parameters = [each.replace(default={**defaults, **usual}[each.name]) for each in own if known]
     signature = inspect.Signature(parameters)
     reads = {"from_spec": classmethod(from_spec), "__new__": new, "spec_form": ""}

@@ -135,7 +135,7 @@ def as_scorer(thing: Any, options: Mapping[str, Any] | None = None, *, called: s
         return _verifier_scorer(thing, what)
     if lacking := lacking_of(thing):
         raise ValueError(
-            f"{what} gave a {type(thing).__name__}, which is no scorer (it lacks {', '.join(lacking)}); derive from "
+            f"{what} gave a {type(thing).__name__}, which is not a scorer (it lacks {', '.join(lacking)}); derive from "
             "adjudge.Verifier, or write a class with `name`, `fingerprint` and `async def score(self, samples)`"
         )
     scorer: Scorer = thing  # pyright: ignore[reportAssignmentType]  # nothing is lacking
@@ -189,8 +189,8 @@ class _SpecLoader:
             return self._from_mapping(spec)
         if spec is None or isinstance(spec, list | tuple | int | float | bytes):
             raise ValueError(
-                f"{spec!r} is no scorer spec; give a name ({', '.join(names()[:3])}, ...), a mapping with one key such "
-                "as {weighted: {math: 1.0, format: 0.1}}, or a file that ends in .yaml or .json"
+                f"{spec!r} is not a scorer spec; give a name ({', '.join(names()[:3])}, ...), a mapping with a key "
+                "such as {weighted: {math: 1.0, format: 0.1}}, or a file that ends in .yaml or .json"
             )
         return as_scorer(spec)
 

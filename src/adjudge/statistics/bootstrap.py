@@ -72,7 +72,7 @@ def cluster_bootstrap(
 
 
 def weighted_bootstrap(clusters: Sequence[str], statistic: Callable[[Floats], Floats], draws: Draws) -> list[Interval]:
-    """Return numbers that are no functions of sums (ranks, areas under curves), with their bounds.
+    """Return numbers that are not functions of sums (ranks, areas under curves), with their bounds.
 
     Args:
         clusters: the cluster of each row.

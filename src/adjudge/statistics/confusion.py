@@ -1,7 +1,7 @@
 """Measures of a table of gold against verdicts, for one table or for thousands of resampled ones at once.
 
 A table is an array (..., k, m): a row for each of k classes of gold, a column for each class of verdict in the same
-order, and then columns for what is no verdict (abstained, failed).  So m >= k.  A case without a verdict is never
+order, and then columns for what is not a verdict (abstained, failed).  So m >= k.  A case without a verdict is never
 right: it counts in the row, as a miss, and in no class's precision.  All measures take tables with any leading axes
 and give NaN where there is nothing to divide by.
 
@@ -23,7 +23,7 @@ def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence
     """Return the number of the cell of each case in a table (k, k + 1), whose last column is cases without a verdict.
 
     Raises:
-        ValueError: the lists do not fit, or hold something that is no class.
+        ValueError: the lists do not fit, or hold something that is not a class.
     """
     place = {name: at for at, name in enumerate(classes)}
     if len(gold) != len(verdicts) or len(place) != len(classes):

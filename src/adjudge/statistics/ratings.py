@@ -144,7 +144,7 @@ class Strengths:
     def ratings(self, *, anchor: str, at: float = 1000.0, base: float = 10.0, scale: float = 400.0) -> dict[str, float]:
         """Return ratings: `at` for the anchor, and `scale` more for each factor `base` in the odds against it."""
         if anchor not in self.values:
-            raise ValueError(f"the anchor {anchor!r} is no player; the players are {', '.join(self.values)}")
+            raise ValueError(f"the anchor {anchor!r} is not a player; the players are {', '.join(self.values)}")
         unit = scale / math.log(base)
         return {name: at + unit * (value - self.values[anchor]) for name, value in self.values.items()}
 

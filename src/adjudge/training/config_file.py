@@ -187,4 +187,4 @@ def _parsed(text: str, where: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(f"{where} is no YAML: {' '.join(str(error).split())[:300]}") from error
+        raise ValueError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from error

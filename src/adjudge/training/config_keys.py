@@ -189,7 +189,7 @@ class Key:
 
     @property
     def any_names(self) -> bool:
-        """Whether the value is a mapping whose keys are no fields."""
+        """Whether the value is a mapping whose keys are not fields."""
         return get_origin(self.hint) is Mapping
 
     @property

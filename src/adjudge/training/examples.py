@@ -56,7 +56,7 @@ class Pair:
         _check(self.prompt, self.weight)
         for side in ("chosen", "rejected"):
             if not isinstance(getattr(self, side), str):
-                raise ValueError(f"{side} is no text")
+                raise ValueError(f"{side} is not text")
         if not self.chosen.strip() and not self.rejected.strip():
             raise ValueError("both responses are empty")
         if self.chosen == self.rejected:
@@ -117,7 +117,7 @@ class Ranking:
         if len(self.responses) < 2 or len(self.responses) != len(self.ranks):
             raise ValueError(f"{len(self.responses)} responses and {len(self.ranks)} ranks; give two or more, as many")
         if not all(isinstance(text, str) for text in self.responses):
-            raise ValueError("a response is no text")
+            raise ValueError("a response is not text")
         if not all(isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in self.ranks):
             raise ValueError(f"the ranks are {self.ranks!r}; they must be whole numbers, 0 for the best")
         if len(set(self.ranks)) < 2:
@@ -148,7 +148,7 @@ class Rating:
     def __post_init__(self) -> None:
         _check(self.prompt, self.weight)
         if not isinstance(self.response, str):
-            raise ValueError("the response is no text")
+            raise ValueError("the response is not text")
         if all(value is None for value in self.values):
             raise ValueError("the response has no rating")
         if not all(value is None or math.isfinite(value) for value in self.values):
@@ -267,7 +267,7 @@ def _number(row: Mapping[str, Any], reading: Reading, name: str, default: Any) -
     if value is None:
         return default
     if not _is_number(value):
-        raise ValueError(f"{name} is no finite number")
+        raise ValueError(f"{name} is not a finite number")
     return float(value)
 
 

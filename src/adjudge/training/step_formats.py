@@ -126,7 +126,7 @@ def omega_flat(row: Row, options: StepOptions) -> list[StepExample]:
     shares: dict[str, list[float]] = {}
     for item in list_of(row, "reasoning_steps"):
         if not isinstance(item, Mapping):
-            raise ValueError("an item of reasoning_steps is no object")
+            raise ValueError("an item of reasoning_steps is not an object")
         shares.setdefault(text_of(item, "solution_prefix"), []).append(_share(item))
     # The search met some prefixes twice, with other rollouts each time.
     values = {prefix: math.fsum(several) / len(several) for prefix, several in shares.items()}
@@ -153,7 +153,7 @@ def _tree(item: Mapping[str, Any], depth: int) -> _Node:
     children = list_of(item, "children")
     for child in children:
         if not isinstance(child, Mapping):
-            raise ValueError("a child is no object")
+            raise ValueError("a child is not an object")
     return _Node(text_of(item, "text").strip(), _share(item), [_tree(child, depth + 1) for child in children])
 
 
@@ -286,13 +286,13 @@ def prm800k(row: Row, options: StepOptions) -> list[StepExample]:
 def _full(step: Any) -> dict[str, Any]:
     """A step of PRM800K without the fields that are null."""
     if not isinstance(step, Mapping):
-        raise ValueError("a step is no object")
+        raise ValueError("a step is not an object")
     return {name: value for name, value in step.items() if value is not None}
 
 
 def _rated(item: Any, at: int, options: StepOptions) -> _Rated:
     if not isinstance(item, Mapping):
-        raise ValueError(f"a completion of step {at} is no object")
+        raise ValueError(f"a completion of step {at} is not an object")
     rating = item.get("rating")
     if rating not in (-1, 0, 1, None):
         raise ValueError(f"a completion of step {at} is rated {rating!r}; ratings are -1, 0 and 1")
@@ -380,7 +380,7 @@ def rlhflow(row: Row, options: StepOptions) -> list[StepExample]:
 
 def _turn(turn: Any) -> tuple[str, str]:
     if not isinstance(turn, Mapping):
-        raise ValueError("a turn is no object")
+        raise ValueError("a turn is not an object")
     role = {"human": "user", "gpt": "assistant"}.get(str(turn.get("from")), turn.get("role"))
     return str(role), text_of(turn, "content", "value")
 

@@ -126,7 +126,7 @@ def test_useless_items_seldom_pass() -> None:
         verdicts = [float(draw.random() < 0.5) for _ in range(16)]
         trial = Trial(good=wilson(sum(verdicts[:8]), 8), bad=wilson(sum(verdicts[8:]), 8), verdicts=tuple(verdicts))
         passed += RULE.why_not(trial) == ""
-    assert passed <= 50  # 2.5 % are expected of an interval of 95 %, and it is no exact one
+    assert passed <= 50  # 2.5 % are expected of an interval of 95 %, and it is not an exact one
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Rows become tasks: columns are found or asked for, chats are read, and what is no task is counted and told."""
+"""Rows become tasks: columns are found or asked for, chats are read, and what is not a task is counted and told."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_rows_that_are_no_cases_are_counted_and_named(tmp_path: Path) -> None:
     result = run(write(tmp_path / "in.jsonl", lines), scorer=READER)
     assert (result.counts.cases, result.counts.unreadable, result.source["rows"]) == (2, 5, 8)
     skipped, unreadable = result.notes[:2]
-    assert skipped == "1 rows are no part of the benchmark"
+    assert skipped == "1 rows are not part of the benchmark"
     for said in ("row 1 (line 2)", "row 2 (line 3): better is 'first'", "row 3 (line 4): KeyError", "row 4", "row 6"):
         assert said in unreadable
 

@@ -63,7 +63,7 @@ def test_a_second_score_is_found_before_the_first_one_is_asked_for(tmp_path: Pat
             lambda some: [*some, {"id": "who", "value": 1}],
             r"holds 1 scores of samples that the benchmark does not have",
         ),
-        (lambda some: [{"value": 1}], r"row 0 of .* is no score: it has no `id`; its fields are value"),
+        (lambda some: [{"value": 1}], r"row 0 of .* is not a score: it has no `id`; its fields are value"),
         (lambda some: [{"id": "0/0"}], r"it has no `value`"),
         (lambda some: [{"id": "0/0", "value": "high"}], r"`value` is 'high'; it must be a number"),
         (lambda some: [{"id": "0/0", "value": True}], r"`value` is True"),

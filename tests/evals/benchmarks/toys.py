@@ -168,7 +168,7 @@ class Wild(Against):
     name = "wild"
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return what is no share."""
+        """Return what is not a share."""
         return [Score(value=3.0) for _ in samples]
 
 

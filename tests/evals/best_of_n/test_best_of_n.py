@@ -215,7 +215,7 @@ def test_one_element_lists_are_numbers_and_steps_are_aggregated(tmp_path: Path) 
     assert measured(evaluated(path, aggregate="max"), "gold of best-of-n", "n=2").interval.value == 0
     assert measured(evaluated(path, proxy="column:one"), "gold of best-of-n", "n=2").interval.value == 1
     with pytest.raises(ValueError, match="2 x proxy: steps without an aggregate"):
-        evaluated(path)  # a list of steps is no number before somebody says how
+        evaluated(path)  # a list of steps is not a number before somebody says how
 
 
 def test_a_file_of_scores_is_read_by_id(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_file_of_scores_is_read_by_id(tmp_path: Path) -> None:
     assert result.counts.reasons == {"proxy: no score": 1, "proxy: refused": 1}
     with pytest.raises(ValueError, match="two scores with the id 'q/1'"):
         evaluated(path, proxy=written(tmp_path, [scores[0], scores[0]], "t.jsonl"))
-    with pytest.raises(ValueError, match="is no score"):
+    with pytest.raises(ValueError, match="is not a score"):
         evaluated(path, proxy=written(tmp_path, [{"a": 1}], "u.jsonl"))
     twice = written(tmp_path, [{"id": "q", "prompt": "p", "response": x, "gold": 1} for x in "ab"], "v.jsonl")
     with pytest.raises(ValueError, match="unique ids"):
@@ -353,9 +353,9 @@ def test_a_choice_that_loses_nothing_but_rounding_is_not_shown(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"id": "0", "value": "much"}, "row 0 of .* is no score: `value` is 'much'"),
+        ({"id": "0", "value": "much"}, "row 0 of .* is not a score: `value` is 'much'"),
         ({"id": "0", "value": 1.0, "status": "failed"}, "`status` is 'failed' with the value 1.0"),
-        ({"id": "0", "value": 1.0, "evidence": "{"}, "is no score"),
+        ({"id": "0", "value": 1.0, "evidence": "{"}, "is not a score"),
     ],
 )
 def test_a_file_of_scores_that_holds_something_else_is_refused(tmp_path: Path, row: dict[str, Any], why: str) -> None:

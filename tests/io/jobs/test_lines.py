@@ -60,7 +60,7 @@ UNFIT = [
     ("chat", {"role": "user"}, "a dict"),
     ("chat", ["hi"], "no chat turn with a role"),
     ("chat", [{"role": "user", "content": 3}], "neither text nor parts"),
-    ("any", {1: 2}, "an object with the key 1, which is no text"),
+    ("any", {1: 2}, "an object with the key 1, which is not text"),
     ("any", {"a": [math.nan]}, "which is not finite"),
     ("any", {"a": {1, 2}}, "a builtins.set"),
     ("any", Decimal(1), "a decimal.Decimal"),

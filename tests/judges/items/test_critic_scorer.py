@@ -1,4 +1,4 @@
-"""The critic: verdicts on steps with their places, votes, and answers that are no critique."""
+"""The critic: verdicts on steps with their places, votes, and answers that are not a critique."""
 
 from __future__ import annotations
 

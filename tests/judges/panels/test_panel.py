@@ -74,7 +74,7 @@ STACKED = Stacking(weights={"a": 2.0, "b": 1.0, "c": -1.0}, intercept=-1.0)
         "mean",
         "more yes",
         "more no",
-        "the threshold is no vote",
+        "the threshold is not a vote",
         "another scale",
         "worth more than two",
         "one vote",

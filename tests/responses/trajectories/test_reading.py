@@ -134,7 +134,7 @@ def test_calls_are_read_in_both_forms_and_faults_are_named() -> None:
     (llama,) = flat('<tool_call>{"name": "f", "parameters": {"b": 2}}</tool_call>').calls()
     assert (llama.arguments, llama.fault) == ({"b": 2}, "")
     assert "stands twice" in read.calls()[2].fault
-    assert read.calls()[3].fault == "it is no JSON object"
+    assert read.calls()[3].fault == "it is not a JSON object"
     assert [result.name for result in results_of(read)] == ["", "f"]
     assert [(search.query, search.answered) for search in searches_of(read, FORM)] == [("q", True)]
 

@@ -119,4 +119,4 @@ def test_gen_prm_runs_its_programs_in_a_sandbox(monkeypatch: pytest.MonkeyPatch)
     assert "Error" in turn_of(engine.asked[-1])
     sandbox = sys.modules.pop("gen_prm_sandboxed").SandboxedPython(seconds=0.3)
     assert sandbox.run("while True: pass") == "(it was stopped: timeout)"
-    assert sandbox.run("2 +").startswith("(it is no Python: ")
+    assert sandbox.run("2 +").startswith("(it is not Python: ")

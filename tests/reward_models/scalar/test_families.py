@@ -338,5 +338,5 @@ def test_a_name_that_is_nowhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError("no route to host")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    with pytest.raises(ValueError, match=r"'nobody/model' is no folder here .* no route to host"):
+    with pytest.raises(ValueError, match=r"'nobody/model' is not a folder here .* no route to host"):
         RewardModelScorer(model="nobody/model").check()

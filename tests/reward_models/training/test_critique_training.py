@@ -200,8 +200,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a critique is missing": ({"chosen_critique": None}, "a critique is missing"),
     "a critique that is blank": ({"rejected_critique": " \n"}, "a critique is missing"),
     "a soft label": ({"probability": 0.2}, "a soft label, which is not learnt from with critiques"),
-    "a critique that is no text": ({"rejected_critique": 3}, "rejected_critique is no text"),
-    "a rating": ({"chosen": None, "rejected": None, "response": "a", "score": 1}, "the row is no pair"),
+    "a critique that is not text": ({"rejected_critique": 3}, "rejected_critique is not text"),
+    "a rating": ({"chosen": None, "rejected": None, "response": "a", "score": 1}, "the row is not a pair"),
 }
 
 

@@ -114,19 +114,19 @@ def test_ratings() -> None:
         ({"prompt": None, "chosen": [ANSWER], "rejected": [OTHER]}, "the two conversations have no common beginning"),
         ({"prompt": None}, "the two texts have no common beginning, and there is no prompt"),
         ({"chosen": [USER], "rejected": [OTHER]}, "the response is a whole chat, and it does not begin with"),
-        ({"margin": "big"}, "margin is no finite number"),
-        ({"margin": float("nan")}, "margin is no finite number"),
-        ({"weight": 10**400}, "weight is no finite number"),
+        ({"margin": "big"}, "margin is not a finite number"),
+        ({"margin": float("nan")}, "margin is not a finite number"),
+        ({"weight": 10**400}, "weight is not a finite number"),
         ({"probability": 1.5}, "the probability is *; it must be in [*, *]"),
         ({"weight": -1}, "the weight is *; it must be finite, and * or more"),
         ({"tie": "yes"}, "tie is neither true nor false"),
-        (None, "the row is no JSON"),
+        (None, "the row is not JSON"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_rows_are_counted_and_named(changed: dict[str, Any] | None, why: str) -> None:
     good = {"prompt": "q", "chosen": "a", "rejected": "b"}
-    row = ValueError("the row is no JSON") if changed is None else {**good, **changed}
+    row = ValueError("the row is not JSON") if changed is None else {**good, **changed}
     data = parse_preferences([good, row, good, row], format="preference")
     assert len(data.examples) == 2
     assert data.rows == 4

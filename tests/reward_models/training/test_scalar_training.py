@@ -280,7 +280,11 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
         ([{**row, "tie": True} for row in planted(4)], {}, "4 pairs are ties, which the loss 'bt' cannot learn from"),
         ([{**row, "probability": 0.7} for row in planted(4)], {}, "4 pairs have soft labels"),
         (planted(4), {"loss": "margin"}, "4 pairs have no margin.*set loss.margin"),
-        ([{**row, "margin": -1} for row in planted(4)], {"loss": "scaled"}, "a margin below 0, which is no strength"),
+        (
+            [{**row, "margin": -1} for row in planted(4)],
+            {"loss": "scaled"},
+            "a margin below 0, which is not a strength",
+        ),
         (planted(4), {"loss": "bce"}, "learns from ratings, and the data hold preferences"),
         ([{"prompt": f"{at}", "response": "a", "score": at} for at in range(4)], {}, "set loss to one of bce"),
         ([{"prompt": f"{at}", "response": "a", "score": at} for at in range(4)], {"loss": "bce"}, "labels in .0, 1."),

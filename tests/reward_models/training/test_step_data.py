@@ -174,7 +174,7 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "more labels than steps": ("trl", {"prompt": "p", "completions": ["a"], "labels": [True, True]}, "1 steps and 2"),
     "a label that is text": ("trl", {"prompt": "p", "completions": ["a"], "labels": ["+"]}, "label 0 is '+'"),
     "a label above 1": ("plain", {"prompt": "p", "steps": ["a"], "labels": [1.5]}, "label 0 is 1.5"),
-    "a label that is no number": ("plain", {"prompt": "p", "steps": ["a"], "labels": [float("nan")]}, "label 0"),
+    "a label that is not a number": ("plain", {"prompt": "p", "steps": ["a"], "labels": [float("nan")]}, "label 0"),
     "a label that no float holds": ("plain", {"prompt": "p", "steps": ["a"], "labels": [10**400]}, "label 0"),
     "a blank step": ("plain", {"prompt": "p", "steps": ["a", " \n"], "labels": [1, 1]}, "step 1 holds no text"),
     "no steps": ("plain", {"prompt": "p", "steps": [], "labels": []}, "has no steps"),
@@ -240,7 +240,7 @@ BAD: dict[str, tuple[str, Any, str]] = {
         "'+' or '-'",
     ),
     "an error behind the last step": ("processbench", {"problem": "p", "steps": ["a"], "label": 1}, "at step 1"),
-    "an error that is no place": ("processbench", {"problem": "p", "steps": ["a"], "label": True}, "whole number"),
+    "an error that is not a place": ("processbench", {"problem": "p", "steps": ["a"], "label": True}, "whole number"),
     "an error step 0": (
         "prmbench",
         {"original_question": "o", "modified_question": "m", "modified_process": ["a"], "error_steps": [0]},

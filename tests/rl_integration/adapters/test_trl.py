@@ -88,7 +88,7 @@ def test_a_real_trainer_takes_rewards_from_here_and_from_a_server(model: str, tm
         assert line["rewards/math/mean"] == 0.0, "a random model does not add"
         assert line["odd/failed"] == line["odd/out_of_scope"] == 1 / 8
         assert line["math/failed"] == line["remote/failed"] == 0.0
-        assert line["rewards/odd/mean"] > 0, "what has no number is left out, and is no zero"
+        assert line["rewards/odd/mean"] > 0, "what has no number is left out, and is not a zero"
     assert [*Counter(sample.group for sample in odd.seen[:8]).values()] == [4, 4]
     assert odd.seen[0].prompt in CHATS
     assert odd.seen[0].response[0]["role"] == "assistant"  # type: ignore[index]

@@ -90,7 +90,7 @@ def test_a_number_and_always_the_same_keys() -> None:
     assert [declined["reward_abstained"], judged["reward_valid"], failed["reward_failed"]] == [1.0, 1.0, 1.0]
     assert [sum(answer[key] for key in KEYS - {"score", "acc"}) for answer in answers] == [1.0] * 3
     assert judged["part_taste"] == 0.5
-    assert math.isnan(judged["part_style"]), "what is unknown is no number"
+    assert math.isnan(judged["part_style"]), "what is unknown is not a number"
     assert math.isnan(failed["part_taste"])
 
 

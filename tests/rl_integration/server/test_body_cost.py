@@ -60,7 +60,7 @@ def test_an_object_of_too_many_fields_is_refused_before_it_is_read(monkeypatch: 
         with pytest.raises(HttpError, match=r"an object has 1000[1-9] fields, and at most 10000 are read") as refused:
             read_json(json.dumps(body).encode())
         assert (refused.value.status, refused.value.code) == (413, "too_many_values")
-    turns = {"turns": [{"role": "user", "content": "a: {b"}] * 10_001}  # the fields of many objects are no fault
+    turns = {"turns": [{"role": "user", "content": "a: {b"}] * 10_001}  # the fields of many objects are not a fault
     assert read_json(json.dumps(turns).encode()) == turns
 
 

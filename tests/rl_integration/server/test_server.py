@@ -205,7 +205,7 @@ def test_tokens_are_asked_for_and_name_the_client(serve: Callable[..., httpx.Cli
     ("text", "mode", "message"),
     [
         (f"run1 {TOKEN}", 0o644, "chmod 600"),
-        ("run1 short", 0o600, "line 1 of .* is no token"),
+        ("run1 short", 0o600, "line 1 of .* is not a token"),
         ("# nothing", 0o600, "there is no token in"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_body_of_too_many_values_is_refused_before_it_is_read(serve: Callable[
     body = f'{{"samples":[{",".join([value] * 1_000_001)}]}}'
     headers = {"content-type": "application/json"}
     assert told(client.post("/v1/score", content=body, headers=headers)) == (413, "too_many_values")
-    text = ("[{" * 10 + ',\\"' * 10) * 50_000  # what stands in a string is no value
+    text = ("[{" * 10 + ',\\"' * 10) * 50_000  # what stands in a string is not a value
     assert values(client.post("/v1/score", json={"sample": row(text)})) == [float(len(text))]
 
 

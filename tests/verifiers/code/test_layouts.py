@@ -265,17 +265,17 @@ PACKED = base64.b64encode(zlib.compress(b"\x80\x04cos\nsystem\n")).decode()
         ({"inputs": ["1"], "outputs": ["1"], "fn_nmae": "f"}, "'fn_nmae'"),
         ({"inputs": [1], "outputs": ["1"]}, "the input of test 0 is 1;"),
         ({"inputs": ["1"], "outputs": [None]}, '"stdout"'),
-        ({"inputs": ["x"], "outputs": ["1"], "fn_name": "f"}, "the input of test 0, one argument a line, is no JSON"),
-        ({"inputs": ["1"], "outputs": ["x"], "fn_name": "f"}, "the output of test 0 is no JSON"),
+        ({"inputs": ["x"], "outputs": ["1"], "fn_name": "f"}, "the input of test 0, one argument a line, is not JSON"),
+        ({"inputs": ["1"], "outputs": ["x"], "fn_name": "f"}, "the output of test 0 is not JSON"),
         ({"inputs": ["1"], "outputs": ["1"], "fn_name": 5}, "name is 5;"),
         ({"inputs": ["1"], "outputs": ["1"], "fn_name": "f", "entry_point": "g"}, "'f', and the entry point is 'g'"),
         ({"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f(1)"]}, "beside inputs"),
         ({"input_output": ""}, '"input_output" of the code reference is empty'),
-        ({"input_output": '{"inputs": ["1'}, '"input_output" of the code reference is no JSON'),
+        ({"input_output": '{"inputs": ["1'}, '"input_output" of the code reference is not JSON'),
         ({"input_output": "{}"}, "it has nothing"),
-        ('{"tests": [', "is no JSON"),
+        ('{"tests": [', "is not JSON"),
         ('{"inputs": ["1"], "inputs": ["2"], "outputs": ["1"]}', "a key twice"),
-        ("[" * 100_000, "is no JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("3", "must be a mapping"),
         ({"tests": '["assert f(1'}, "neither JSON nor Python"),
         ({"tests": {"tests": {"tests": {"tests": {"tests": [1]}}}}}, "tests in tests"),
@@ -294,7 +294,7 @@ PACKED = base64.b64encode(zlib.compress(b"\x80\x04cos\nsystem\n")).decode()
         ({"langauge": "c", "test_cases": PAIRS}, "'langauge'"),
         ({"langauge": "c", "test_cases": json.dumps(PAIRS)}, "'langauge'"),
         ({"verification_info": {"test_cases": {"type": "stdin", "input": ["1"], "output": ["1"]}}}, "it has input, "),
-        ({"verification_info": "{'test_cases': [f(1)]}"}, "is no JSON"),
+        ({"verification_info": "{'test_cases': [f(1)]}"}, "is not JSON"),
         ({"public_tests": {"input": ["1"], "output": ["1"], "fn_name": "f"}}, "'fn_name', which has no meaning"),
         ({**CONTESTS, "public_tests": None, "generated_tests": {"input": [], "output": []}}, "holds no test"),
         ({**CONTESTS, "public_tests": {"input": ["1"], "output": []}}, "public_tests has 1 inputs and 0 outputs"),
@@ -445,7 +445,7 @@ def test_huge_and_deep_references_are_read_or_refused() -> None:
 
 @pytest.mark.skipif("ADJUDGE_DATA" not in os.environ, reason="ADJUDGE_DATA is not set")
 def test_rows_of_humaneval_are_references_as_they_are() -> None:
-    """The helpers that three tasks' tests call are in the row, though the prompt of a chat is no Python."""
+    """The helpers that three tasks' tests call are in the row, though the prompt of a chat is not Python."""
     with gzip.open(DATA / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     assert len(rows) == 164

@@ -30,7 +30,7 @@ DATA = os.environ.get("ADJUDGE_DATA")
 LOOSE = InstructionVerifier(mode="loose")
 
 DRAWN_LETTER = {1122, 1129}
-"""Prompts whose "letter" is no letter."""
+"""Prompts whose "letter" is not a letter."""
 
 DRAWN_LANGUAGE = {
     ("loose", "Qwen__Qwen2.5-7B-Instruct-GPTQ-Int4", 3617),  # names of firms: "vi" 30 times of 30, one form "en" 24

@@ -42,7 +42,7 @@ FOUND = [
     (r"\boxed{3} or perhaps \boxed{4}", "3, 4", "boxed"),
     (r"\boxed{3} and \boxed{3}", "3", "boxed"),
     (r"\boxed{x=1}\quad\boxed{y=2}", "x=1, y=2", "boxed"),
-    # a change of mind is no list
+    # a change of mind is not a list
     (r"\boxed{3}? No, rather \boxed{4}", "4", "boxed"),
     (r"\boxed{3} and wait, no, \boxed{4}", "4", "boxed"),
     # a "final answer" after the box

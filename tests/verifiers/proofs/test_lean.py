@@ -399,7 +399,7 @@ def test_a_reference_that_the_toolchain_refuses_is_no_verdict(
 def test_a_host_without_lean_is_told_how_to_name_one() -> None:
     with pytest.raises(ValueError, match="lean: there is no program '/no/such/lean'"):
         LeanVerifier(command=("/no/such/lean",))
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="is not a folder"):
         LeanVerifier(folders=("toolchain",))
 
 

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[str, Any], bool]] = {
     "one empty": (AB, [], SET, False),
     "the other empty": ([], AB, SET, False),
     "case counts": ([("a",)], [("A",)], BAG, False),
-    "bytes are no text": ([(b"a",)], [("a",)], BAG, False),
+    "bytes are not text": ([(b"a",)], [("a",)], BAG, False),
 }
 
 

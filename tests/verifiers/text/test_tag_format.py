@@ -58,7 +58,7 @@ def test_partial_credit_counts_checks() -> None:
     # 2 tags: 4 tag checks + order + outside + content = 7.
     assert verdict("<think>a</think>", credit="fraction") == pytest.approx(2 / 7)
     assert verdict("<think>a</think>x<answer></answer>", credit="fraction") == pytest.approx(5 / 7)
-    # The prompt's own tag is no check: 3 + 3 = 6, of which </think> is there.
+    # The prompt's own tag is not a check: 3 + 3 = 6, of which </think> is there.
     assert verdict("a</think>", credit="fraction", opened=True) == pytest.approx(1 / 6)
     assert verdict("<think>a</think>", credit="fraction", opened=True) == pytest.approx(1 / 6)
     assert verdict("", credit="fraction") == verdict("", credit="fraction", opened=True) == 0.0

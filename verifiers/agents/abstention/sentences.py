@@ -73,7 +73,7 @@ class Sentences:
         forms = {}
         for text in texts:
             if not isinstance(text, str) or not (form := normal(text)):
-                raise ValueError(f"{text!r} is no sentence; give texts with letters")
+                raise ValueError(f"{text!r} is not a sentence; give texts with letters")
             forms[form] = text
         return cls(
             known=frozenset(forms),

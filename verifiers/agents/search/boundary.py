@@ -276,7 +276,7 @@ def _has_thought(trajectory: Trajectory, form: TrajectoryForm) -> bool:
 def _unread(turn: Turn, form: TrajectoryForm, tools: Sequence[str]) -> int:
     """How many searches a turn may have made that cannot be read as such.
 
-    They are calls of tools that nobody named, or that are no JSON; and, in a turn without a search, one for results
+    They are calls of tools that nobody named, or that are not JSON; and, in a turn without a search, one for results
     that nothing asked for: what ran the agent read a search inside a thought, or in a tag that was never closed.
     """
     strange = sum(call.name not in (*form.search_tools, *tools) for call in turn.calls)

@@ -2,7 +2,7 @@
 
     value = (1 - a) * outcome + a * mean of the turns, good +1 and bad -1; a = 0.25
 
-One call for each trajectory.  A count of labels other than the count of turns is no verdict (`judge_unparsable`);
+One call for each trajectory.  A count of labels other than the count of turns is not a verdict (`judge_unparsable`);
 nothing stands in for a label that is missing.  The critic sees who wrote each line, so that no text passes for
 another's or opens a turn.
 

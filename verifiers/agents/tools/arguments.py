@@ -4,7 +4,7 @@ An expected value is data, or a choice: `{"any_of": [..]}`, any one of these, an
 a key that may be left out.  Choices may stand at any depth.
 
 A tool is `{"name": .., "parameters": {..}}`, or the OpenAI form with that under "function".  Types are strict: `true`
-is no number, and 5.0 no "integer"; any number is a "number".  Arguments that the schema does not name are refused,
+is not a number, and 5.0 no "integer"; any number is a "number".  Arguments that the schema does not name are refused,
 unless its "additionalProperties" says otherwise.  BFCL's names of types ("dict", "float", "tuple", "any") are
 understood.  Schemas are checked by `jsonschema` (the extra `tasks`), which fetches nothing here: a `$ref` must stand in
 the schema.
@@ -152,7 +152,7 @@ def data(value: Any, depth: int = 0) -> Any:
         if not all(isinstance(name, str) for name in value):
             raise NotDataError("the keys of a mapping must be texts")
         return {name: data(item, depth + 1) for name, item in value.items()}
-    raise NotDataError(f"a {type(value).__name__} is no JSON data")
+    raise NotDataError(f"a {type(value).__name__} is not JSON data")
 
 
 def check_choices(expected: Any) -> None:
@@ -231,7 +231,7 @@ def _read(text: str) -> Tools:
             raise ReferenceFormError(f"two tools are named {name!r}; names tell them apart")
         schema = function.get("parameters") or {"type": "object", "properties": {}}
         if not isinstance(schema, dict):
-            raise ReferenceFormError(f"the parameters of {name!r} are no JSON schema")
+            raise ReferenceFormError(f"the parameters of {name!r} are not JSON schema")
         schema = {"additionalProperties": False, **_standard(schema)}
         try:
             validators[name] = make(schema)

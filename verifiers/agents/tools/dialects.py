@@ -84,7 +84,7 @@ def _lines_of_calls(text: str) -> list[ast.expr]:
 
 def _read(node: ast.expr, source: str, start: int, end: int) -> Call:
     if not isinstance(node, ast.Call):
-        return Call(name="", arguments=source, start=start, end=end, fault="it is no call")
+        return Call(name="", arguments=source, start=start, end=end, fault="it is not a call")
     name = _name(node.func)
     try:
         if not name or _has_look_alike(source):
@@ -211,14 +211,14 @@ def json_call(item: Any, start: int, end: int) -> Call:
     """Return the call that JSON data is."""
     parts = named_call(item)
     if parts is None:
-        return Call(name="", arguments="", start=start, end=end, fault="it is no call")
+        return Call(name="", arguments="", start=start, end=end, fault="it is not a call")
     name, arguments = parts
     fault = "" if isinstance(name, str) and name else "it has no name"
     if isinstance(arguments, str):
         arguments, wrong = read_json(arguments)
         fault = fault or wrong
     if not fault and not isinstance(arguments, dict):
-        fault = "its arguments are no JSON object"
+        fault = "its arguments are not a JSON object"
     return Call(name="" if fault else name, arguments=arguments, start=start, end=end, fault=fault)
 
 

@@ -154,7 +154,7 @@ def read_calls(
         if calls and takes_back(rest):
             calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
         recorded = {call.name for call in _recorded(turn, form)}
-        told = made | recorded if recorded or not calls else set()  # a report of calls is no attempt at more
+        told = made | recorded if recorded or not calls else set()  # a report of calls is not an attempt at more
         tried = [call for call in attempted_calls(rest, turn.start, names) if call.name not in told]
         by_turn.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
         made.update(call.name for call in calls)
@@ -207,7 +207,7 @@ def _in_tag(call: Call, block: Block) -> list[Call]:
     calls, end = bare_calls(text, 0)
     if calls and end == len(text):
         return [replace(inner, start=block.start, end=block.end) for inner in calls]
-    return [call if call.fault else replace(call, name="", arguments=block.text, fault="it is no call, or several")]
+    return [call if call.fault else replace(call, name="", arguments=block.text, fault="it is not a call, or several")]
 
 
 def _rest(turn: Turn, form: TrajectoryForm, calls: Sequence[Call]) -> str:

@@ -84,7 +84,7 @@ def unpacked(reference: Any) -> Any:
         return json.loads(reference)
     except (ValueError, RecursionError) as error:
         raise ReferenceFormError(
-            f"the reference is the text {shorten(reference, 60)}, which is no JSON: {str(error)[:80]}"
+            f"the reference is the text {shorten(reference, 60)}, which is not JSON: {str(error)[:80]}"
         ) from error
 
 
@@ -179,7 +179,7 @@ def bfcl_reference(functions: Sequence[Mapping[str, Any]], ground_truth: Sequenc
             raise ReferenceFormError(f"a call is {shorten(call, 60)}; give one name with arguments")
         ((name, arguments),) = call.items()
         if name not in known or not isinstance(arguments, Mapping):
-            raise ReferenceFormError(f"{name!r} is no function of the row, or has no arguments")
+            raise ReferenceFormError(f"{name!r} is not a function of the row, or has no arguments")
         calls.append({"name": name, "arguments": _mapping(arguments, known[name])})
     return {"calls": calls, "tools": [dict(function) for function in functions], "order": "any"}
 
@@ -286,7 +286,7 @@ def _with_gold(made: ExecutionReference, turns: Sequence[Sequence[Any]]) -> Exec
         for at, call in enumerate(calls):
             wanted = read_wanted(call, f"call {at} of turn {turn}")
             if wanted.name not in made.toolbox.names:
-                raise ReferenceFormError(f"a gold call is of {wanted.name!r}, which is no tool")
+                raise ReferenceFormError(f"a gold call is of {wanted.name!r}, which is not a tool")
             gold.append(Call(name=wanted.name, arguments=wanted.arguments, start=0, end=0))
     return replace(made, gold=tuple(gold), turns=tuple(map(len, turns)))
 
@@ -305,5 +305,5 @@ def _plain(value: Any) -> Any:
     try:
         codec.dumps(value)
     except codec.CodecError as error:
-        raise ReferenceFormError(f"an expected value is no data: {error}") from error
+        raise ReferenceFormError(f"an expected value is not data: {error}") from error
     return value

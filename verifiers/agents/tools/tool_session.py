@@ -173,7 +173,7 @@ class _Session:
     def _handle(self, name: str) -> codec.Handle:
         handle = self._loaded.names.get(name, ("", None))[1]
         if type(handle) is not codec.Handle:
-            raise BadReferenceError(f"{name!r} is no function once the tools are loaded")
+            raise BadReferenceError(f"{name!r} is not a function once the tools are loaded")
         return handle
 
 

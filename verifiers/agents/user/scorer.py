@@ -2,7 +2,7 @@
 
 A model is asked after each turn of the assistant's by how much the user's feeling changes; `dialogue.Emotion` does the
 rest.  The calls of one dialogue come one after the other, since each needs the feeling before it; the dialogues of a
-batch go side by side.  A change that cannot be read is no change that is known: the whole has no number.
+batch go side by side.  A change that cannot be read is not a change that is known: the whole has no number.
 
 `UserSession` is for rollouts of several turns: it says what they feel, and writes what they say, while a dialogue goes
 on.  The finished dialogue, scored afterwards, has the same changes and the same reward.
@@ -169,7 +169,7 @@ class Course:
         return {"emotion": self.emotion.value, "end": end, "turns": [felt.evidence() for felt in self.felt]}
 
 
-_FARTHEST: Final = 1000  # a change beyond it is no change but noise
+_FARTHEST: Final = 1000  # a change beyond it is not a change but noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,7 @@ class SimulatedUserScorer(ModelScorer):
         return (load_template(_CHANGE),)
 
     def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if nobody can be made of the reference, or the prompt is no dialogue."""
+        """Raise `ValueError` if nobody can be made of the reference, or the prompt is not a dialogue."""
         read_person(sample.reference)
         turns_of(replace(sample, response=""), self.reasoning)
 

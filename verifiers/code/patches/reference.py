@@ -104,7 +104,7 @@ def _hunk(lines: list[str], at: int, part: _FileDiff) -> int:
     """Read one hunk; return the number of the line behind it."""
     head = _HUNK.match(lines[at])
     if head is None:
-        raise BadDiffError(f"line {at + 1} of the patch is no hunk header: {lines[at][:60]!r}")
+        raise BadDiffError(f"line {at + 1} of the patch is not a hunk header: {lines[at][:60]!r}")
     start, count_old, _, count_new = (1 if number is None else int(number) for number in head.groups())
     old: list[str] = []
     new: list[str] = []

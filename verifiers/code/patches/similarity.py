@@ -187,7 +187,7 @@ _CONTEXT = 3
 def unified_hunks(before: str, after: str) -> str:
     """Return the lines of `difflib.unified_diff` behind its two header lines, joined by newlines; "" for no change.
 
-    Lines are those of `str.splitlines`, as released: a changed newline at the end of a file is no change.
+    Lines are those of `str.splitlines`, as released: a changed newline at the end of a file is not a change.
 
     Raises:
         TooMuchWorkError: the comparison takes more than its limit.

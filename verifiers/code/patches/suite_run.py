@@ -124,7 +124,7 @@ def _setup(task: Task, tests: tuple[str, ...], modules: Modules, folders: Sequen
 
 
 def _base(path: str, files: Mapping[str, str]) -> str:
-    """Return the first folder above a test that is no package, which pytest puts on the path."""
+    """Return the first folder above a test that is not a package, which pytest puts on the path."""
     folder = PurePosixPath(path).parent
     while str(folder) != "." and f"{folder}/__init__.py" in files:
         folder = folder.parent

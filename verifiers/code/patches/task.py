@@ -90,7 +90,7 @@ def imported_names(source: str, path: str) -> set[str]:
     """Return every dotted name that a source imports, or may: of `from a import b` both "a" and "a.b".
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: it is not Python.
     """
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -113,7 +113,7 @@ def reach(starts: Iterable[str], sources: Mapping[str, str], own: Modules) -> tu
     Sources are text by path of all files on the tests' side, and `own` their modules.
 
     Raises:
-        SyntaxError: one of the test files is no Python.
+        SyntaxError: one of the test files is not Python.
     """
     names: set[str] = set()
     bound: set[str] = set()

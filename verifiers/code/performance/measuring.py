@@ -130,7 +130,7 @@ def area(recalls: Sequence[float], seconds: Sequence[float], least: float, most:
 
 
 class NoListError(ValueError):
-    """A result that is no list of found items."""
+    """A result that is not a list of found items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class Gate:
         """Return whether the results of all cases are good enough.
 
         Raises:
-            NoListError: an expected result is no list, and recall is asked for.
+            NoListError: an expected result is not a list, and recall is asked for.
         """
         if self.recall is None:
             return all(same_value(one, other, self.rules) for one, other in zip(expected, got, strict=True))
@@ -172,13 +172,13 @@ def mean_recall(expected: Sequence[Any], results: Sequence[Any]) -> float:
     first k counted, each once: a longer list buys nothing.  An answer of another shape finds nothing.
 
     Raises:
-        NoListError: an expected result is no list, or an empty one.
+        NoListError: an expected result is not a list, or an empty one.
     """
     shares: list[float] = []
     for right, given in zip(expected, results, strict=True):
         rows = _rows(right)
         if rows is None or not all(rows):
-            raise NoListError("recall is asked for, and the right result of a case is no list of items to find")
+            raise NoListError("recall is asked for, and the right result of a case is not a list of items to find")
         answers = _rows(given)
         if answers is None or len(answers) != len(rows):
             answers = [[] for _ in rows]
@@ -282,7 +282,7 @@ def made_cases(conditions: Conditions, task: Task, seed: int) -> tuple[bytes, ..
 
     Raises:
         ReferenceFaultError: the generator failed.
-        BadReferenceError: what it made are no cases.
+        BadReferenceError: what it made are not cases.
     """
     if task.generator is None:
         return task.cases

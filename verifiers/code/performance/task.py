@@ -103,7 +103,7 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
         try:
             cases.append(packed(args, kwargs))
         except codec.CodecError as error:
-            raise BadReferenceError(f"a case is no plain data: {error}") from error
+            raise BadReferenceError(f"a case is not plain data: {error}") from error
     if sum(map(len, cases)) > _MAX_BYTES:
         raise BadReferenceError(f"the cases have {sum(map(len, cases))} bytes; {_MAX_BYTES} are the most")
     return tuple(cases)

@@ -7,7 +7,7 @@
 Both run in turns in fresh sandboxed processes that a clock outside of them times (`timed_run`).  Inputs come from a
 generator that runs apart, seeded by the program, the reference and an option, so nobody can have seen them before.
 
-Time is no pure function.  The grain and the clipping make most scores repeat; where the noise reaches from one value
+Time is not a pure function.  The grain and the clipping make most scores repeat; where the noise reaches from one value
 to the next, more rounds are run, and then the option `undecided` says what happens.
 
 Not covered: memory as a goal, programs that read standard input, languages other than Python, and other work on the

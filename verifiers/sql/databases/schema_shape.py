@@ -49,7 +49,7 @@ class ColumnShape:
         kind: "integer", "real", "boolean", "text", "date", "moment" or "blob", by its declared type.
         key: whether it is the primary key, or a part of it.
         optional: whether it may be NULL.
-        parent: the table and column it points to, None when it is no foreign key.
+        parent: the table and column it points to, None when it is not a foreign key.
         samples: values it has in the real database.
     """
 

@@ -302,5 +302,5 @@ def _texts(given: Any, what: str) -> tuple[str, ...]:
     if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= _MAX_ANSWERS:
         raise BadReferenceError(f"{what} is {shown(given)}; give a list of 1 to {_MAX_ANSWERS} answers")
     if not all(isinstance(text, str) for text in given):
-        raise BadReferenceError(f"{what} holds something that is no text")
+        raise BadReferenceError(f"{what} holds something that is not text")
     return tuple(given)

@@ -4,7 +4,7 @@ Which model is the user's choice: `semantic` is any scorer that judges samples b
 translations in the right form alone, with the source as the prompt, the translation as the response, and the accepted
 translations as the reference, so metrics without references (COMETKiwi) and with them (COMET) are used alike.
 
-Not covered: COMET's own checkpoints, which are no models of transformers; wrap the `comet` package in a scorer of your
+Not covered: COMET's own checkpoints, which are not models of transformers; wrap the `comet` package in a scorer of your
 own (docs/text_verifiers.md).
 """
 

@@ -234,7 +234,7 @@ class Capo(Options):
         """Return (n, t) advantages of tokens; see `credit.CreditRule`.  The outcome's advantages are not read.
 
         Raises:
-            ValueError: the value of a step is no share.
+            ValueError: the value of a step is not a share.
         """
         rewards = np.zeros(answers.own.shape)
         taken = groups.counted(2)

@@ -88,7 +88,7 @@ class AdaptiveHintsRule(Options):
         """Return what helps.
 
         Raises:
-            ValueError: no task has a solution, one is no text, or the chat template refuses a hinted prompt.
+            ValueError: no task has a solution, one is not text, or the chat template refuses a hinted prompt.
         """
         HintsRule(column=self.column, lead=self.lead).made(policy, tasks)
         return AdaptiveHints(self, policy)

@@ -151,7 +151,7 @@ class Record:
                 for name, record in data["sources"].items()
             }
         except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"this is no record of prompts: {error!r}; start a new one") from None
+            raise ValueError(f"this is not a record of prompts: {error!r}; start a new one") from None
         return made
 
 

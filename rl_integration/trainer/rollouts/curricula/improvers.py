@@ -322,11 +322,11 @@ class HintsRule(Options):
         """Return what helps.
 
         Raises:
-            ValueError: no task has any help, a task's help is no text, or the chat template refuses a hinted prompt.
+            ValueError: no task has any help, a task's help is not text, or the chat template refuses a hinted prompt.
         """
         for task in tasks:
             if not isinstance(task.extra.get(self.column, ""), str):
-                raise ValueError(f"the task {task.id!r} has help that is no text: {task.extra[self.column]!r:.80}")
+                raise ValueError(f"the task {task.id!r} has help that is not text: {task.extra[self.column]!r:.80}")
         if not any(task.extra.get(self.column) or (self.written and gold_text(task) is not None) for task in tasks):
             raise ValueError(
                 f"no task can be helped: none has an extra field {self.column!r}; name the one that holds the help "
@@ -441,12 +441,12 @@ class DemonstrationsRule(Options):
         """Return what joins demonstrations to groups.
 
         Raises:
-            ValueError: no task has one, or one is no text.
+            ValueError: no task has one, or one is not text.
         """
         for task in tasks:
             if not isinstance(task.extra.get(self.column, ""), str):
                 raise ValueError(
-                    f"the task {task.id!r} has a demonstration that is no text: {task.extra[self.column]!r:.80}"
+                    f"the task {task.id!r} has a demonstration that is not text: {task.extra[self.column]!r:.80}"
                 )
         if not any(task.extra.get(self.column) for task in tasks):
             raise ValueError(

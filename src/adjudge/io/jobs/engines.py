@@ -62,7 +62,7 @@ def engine_named(text: str, flag: str = "--engine") -> Engine:
         try:
             spec = yaml.safe_load(spec)
         except (yaml.YAMLError, RecursionError) as error:
-            raise ValueError(f"{flag} is no YAML: {error}") from error
+            raise ValueError(f"{flag} is not YAML: {error}") from error
     try:
         return engine_of(spec)
     except ValueError as error:

@@ -64,7 +64,7 @@ def run_job(
         JobError: the job could not go on; the message says how it can.
         JobStopped: Ctrl-C; the same call goes on.
     """
-    maker = cast("Maker", maker)  # a class variable is no property, says the typing specification
+    maker = cast("Maker", maker)  # a class variable is not a property, says the typing specification
     with _closing(maker) as closer:
         plan = make_plan(config, maker, group_column, source)
         with contextlib.closing(

@@ -66,7 +66,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None:
-            raise Unfit(f"an object with the key {wrong!r}, which is no text")
+            raise Unfit(f"an object with the key {wrong!r}, which is not text")
         return {key: plain(item, depth + 1) for key, item in value.items()}
     raise Unfit(f"a {type(value).__module__}.{type(value).__qualname__}")
 
@@ -171,7 +171,7 @@ def _chat(value: Any) -> Any:
         raise Unfit(shown(value))
     for turn in turns:
         if not isinstance(turn, dict) or not isinstance(turn.get("role"), str):
-            raise Unfit("a list of which an item is no chat turn with a role")
+            raise Unfit("a list of which an item is not a chat turn with a role")
         if not isinstance(turn.get("content"), str | list | None):
             raise Unfit("a chat turn whose content is neither text nor parts")
     return turns
@@ -296,7 +296,7 @@ class LineWriter:
 
     def _kept(self, unit: Unit, name: object, value: Any) -> Any:
         if not isinstance(name, str):
-            raise self._fault(unit, f"made a row with the field {name!r}, which is no text")
+            raise self._fault(unit, f"made a row with the field {name!r}, which is not text")
         try:
             return wire.encode(value, name)
         except (TypeError, RecursionError) as error:

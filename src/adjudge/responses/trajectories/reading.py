@@ -5,8 +5,8 @@ tags: what stands in those spans is a tool's, all the rest is the assistant's.
 
 Blocks are found in one scan from left to right.  Tags are written just so (`<search>`, `</search>`) and never nest: a
 block ends at the first closing tag of its name, and an opening tag that is never closed opens nothing.  Thoughts are
-the exception, for a plan is no act: one that is never closed reaches to the end of the turn, and a closing tag without
-an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
+the exception, for a plan is not an act: one that is never closed reaches to the end of the turn, and a closing tag
+without an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
 
 A call is `{"name": .., "arguments": {..}}`, in `tool_calls` of a chat turn or as JSON in a tag; the arguments may be
 JSON text themselves, as the OpenAI form has them, and may be called `parameters`.  JSON is read strictly: beyond what
@@ -57,7 +57,7 @@ def read_json(text: str) -> tuple[Any, str]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _number(text: str) -> float:
@@ -83,7 +83,7 @@ def call_in(block: Block) -> Call:
     """Return the call that a block holds."""
     data, fault = read_json(block.text)
     if not fault and not isinstance(data, dict):
-        fault = "it is no JSON object"
+        fault = "it is not a JSON object"
     if fault:
         return Call(name="", arguments=block.text, start=block.start, end=block.end, fault=fault)
     name = data.get("name")
@@ -128,13 +128,13 @@ def _arguments(written: Any) -> tuple[Any, str]:
     if isinstance(written, Mapping):
         return dict(written), ""
     if not isinstance(written, str):
-        return written, "its arguments are no JSON object"
+        return written, "its arguments are not a JSON object"
     if not written.strip():
         return {}, ""
     data, fault = read_json(written)
     if fault:
         return written, f"its arguments: {fault}"
-    return (data, "") if isinstance(data, dict) else (written, "its arguments are no JSON object")
+    return (data, "") if isinstance(data, dict) else (written, "its arguments are not a JSON object")
 
 
 def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block]:

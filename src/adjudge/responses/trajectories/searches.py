@@ -4,8 +4,8 @@ A search is a block of the form's search tag, or a call of one of its search too
 result belongs to the call whose id it names, or else the first without a result whose tool it names; the results that
 name neither are dealt out in order, one to each search or call of the turn that has none, and what is left over belongs
 to the last.  If they are too few, calls of other tools come first and empty searches last.  Where calls have ids, a
-result with the id of no call of the turn belongs to none.  So what another tool printed is no search's result: an agent
-could let it print anything.
+result with the id of no call of the turn belongs to none.  So what another tool printed is not a search's result: an
+agent could let it print anything.
 
 The answer stands in one block of the answer tag, outside thoughts.  The same answer several times is one answer;
 different ones are none, or the right one among them would be picked.
@@ -104,7 +104,7 @@ def _in_turn(turn: Turn, at: int, form: TrajectoryForm) -> list[Search]:
         else:
             unnamed.append(result)
     free = [act for act in acts if not act.results]
-    if len(unnamed) < len(free):  # somebody was not heard; what may be another tool's is no search's
+    if len(unnamed) < len(free):  # somebody was not heard; what may be another tool's is not a search's
         free.sort(key=lambda act: (act.query is not None, act.query == ""))
     for number, result in enumerate(unnamed if acts else []):
         (free[number] if number < len(free) else acts[-1]).results.append(result)

@@ -158,7 +158,7 @@ class Turn:
         blocks: the tagged blocks outside thoughts, and the thoughts themselves, in order.
         calls: its tool calls outside thoughts, in order.
         results: what tools returned, in order.
-        forged: blocks with the tag of tool results that the assistant itself wrote; they are no results.
+        forged: blocks with the tag of tool results that the assistant itself wrote; they are not results.
         replies: what a user said, in order.
     """
 

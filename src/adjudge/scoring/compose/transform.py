@@ -188,7 +188,7 @@ def step_of(entry: Any) -> Step:
     kind = STEPS.get(name) if isinstance(name, str) else None
     if kind is None:
         near = suggestion(name, list(STEPS)) if isinstance(name, str) else ""
-        raise ValueError(f"{entry!r} is no step of a transform; the steps are {', '.join(STEPS)}{near}")
+        raise ValueError(f"{entry!r} is not a step of a transform; the steps are {', '.join(STEPS)}{near}")
     known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     return kind(**options_of({} if options is None else options, known, inside=f"the step {name!r}"))
 

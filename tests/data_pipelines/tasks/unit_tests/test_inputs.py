@@ -31,7 +31,7 @@ VALUES = st.recursive(
         "def check(candidate):\n    assert candidate([1, 2], k=3) == 4\n    assert candidate((1,)) == [5]\n",
         ["assert f([1, 2], k=3) == 4", "assert f((1,)) == [5]"],
         [{"tests": ["assert f([1, 2], k=3) == 4"]}, {"tests": ["assert set(f((1,))) == {5}"]}],
-        "assert f([1, 2], k=3) == 4\nthis is no Python\nassert f((1,)) == 5",
+        "assert f([1, 2], k=3) == 4\nthis is not Python\nassert f((1,)) == 5",
     ],
 )
 def test_calls_are_read_from_every_form_of_tests(tests: Any) -> None:

@@ -84,7 +84,7 @@ def test_length_controlled_win_rates_follow_from_the_stored_weights(corpora: Any
     assert {name for name, gap in gaps.items() if gap > 0.05} == {"dbrx-instruct", "NullModel"}
     assert sum(gap > 0.005 for gap in gaps.values()) <= 5
     without = [abs(100 / (1 + math.exp(-models[name][0].theta)) - models[name][1]) for name in names]
-    assert statistics.median(without) > 3, "difficulty is no detail"
+    assert statistics.median(without) > 3, "difficulty is not a detail"
 
 
 def test_the_printed_row_of_alpaca_7b(corpora: Any) -> None:

@@ -159,7 +159,7 @@ def test_judgments_are_joined_whichever_model_is_named_first(tmp_path: Path) -> 
     assert found["agreement S1", ""] == pytest.approx(2 / 4)  # question 3 has no judgment, and agrees with nobody
     assert found["agreement S2", ""] == pytest.approx(2 / 3)
     assert found["no verdict", ""] == pytest.approx(1 / 4)
-    assert "1 rows are no part" in result.notes[0]
+    assert "1 rows are not part" in result.notes[0]
     everybody = numbers(run(MtBench(judgments=judgments, people="all"), str(tmp_path / "h.json")).measures)
     assert everybody["agreement S1", "turn 2"] == 0.0
     with pytest.raises(ValueError, match="second one for"):

@@ -29,7 +29,7 @@ from adjudge.statistics.intervals import NO_DRAWS
     ],
 )
 def test_published_numbers(corpora: Any, judge: str, options: dict[str, Any], published: tuple[float, ...]) -> None:
-    """The last one is no published number: the judge's word for a tie is read, and its garbage is wrong."""
+    """The last one is not a published number: the judge's word for a tie is read, and its garbage is wrong."""
     folder = corpora.root / "pandalm"
     benchmark = PandaLm(answers=str(folder / f"{judge}-testset-v1.json"), **options)
     result = run(benchmark, folder / "testset-v1.json")

@@ -1,4 +1,4 @@
-"""The benchmarks inside a run: stored scores, a scorer, rows that are no cases, and rows without texts."""
+"""The benchmarks inside a run: stored scores, a scorer, rows that are not cases, and rows without texts."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_ratings_of_any_columns_and_their_mean(tmp_path: Path) -> None:
     benchmark = Ratings(prompt_column="q", response_column="r", score_column="said", part_column="", same_scale=True)
     result = run(benchmark, written(tmp_path / "in.json", rows))
     assert (result.counts.cases, result.counts.failed) == (3, 1)
-    assert any("1 rows are no part" in note for note in result.notes)
+    assert any("1 rows are not part" in note for note in result.notes)
     assert [case.gold["rating"] for case in cases(benchmark, rows)] == [1.5, 4.0, 5.0]
     found = numbers(result.measures)
     assert (found["MSE", ""], found["pairs in order", ""]) == pytest.approx(((0.25 + 1) / 2, 1.0))

@@ -57,7 +57,7 @@ def test_rows_without_a_label_are_left_out_and_rows_without_the_column_are_wrong
     for benchmark in (Labels(), Labels(label_column="is_correct")):
         result = run(benchmark, written(tmp_path / "in.json", rows), "math")
         assert result.counts.cases == 4
-        assert any("1 rows are no part" in note for note in result.notes)
+        assert any("1 rows are not part" in note for note in result.notes)
     with pytest.raises(ValueError, match=r"the column 'verdict' is missing"):
         run(Labels(label_column="verdict"), written(tmp_path / "in.json", rows), "math")
     with pytest.raises(ValueError, match=r"no column of a label; name it with --label-column. The row has 'question'"):

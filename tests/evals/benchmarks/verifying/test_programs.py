@@ -190,7 +190,11 @@ def test_what_is_missing_for_queries_is_said(tmp_path: Path, shop: Path) -> None
     with pytest.raises(ValueError, match="there is no such folder"):
         Bird(db_root=str(shop / "none"))
     file = tmp_path / "bad.json"
-    for text, said in (("[1]", "are no JSON object"), ('{"0": 1}', "are no JSON object"), ("{", "cannot be read")):
+    for text, said in (
+        ("[1]", "are not a JSON object"),
+        ('{"0": 1}', "are not a JSON object"),
+        ("{", "cannot be read"),
+    ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(ValueError, match=said):
             Bird(predictions=str(file))

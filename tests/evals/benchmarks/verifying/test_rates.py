@@ -66,7 +66,7 @@ def test_mistakes_and_missing_verdicts_are_counted_apart() -> None:
     found = numbers(rate_measures(rows, TWO, NO_DRAWS))
     assert found["accuracy", ""] == pytest.approx(3 / 9)
     assert found["false accepts", ""] == pytest.approx(1 / 5)
-    assert found["false rejects", ""] == pytest.approx(1 / 4), "no verdict is no reject"
+    assert found["false rejects", ""] == pytest.approx(1 / 4), "no verdict is not a reject"
     assert found["recall", ""] == pytest.approx(2 / 4)
     assert (found["failed", ""], found["abstained", ""]) == pytest.approx((3 / 9, 1 / 9))
     assert found["accuracy where judged", ""] == pytest.approx(3 / 5)

@@ -100,7 +100,7 @@ def test_texts_join_without_their_spaces() -> None:
 
 
 class Near:
-    """Numbers are equal if they differ by at most 1; what is no number has no score, and 13 not even equals itself."""
+    """Numbers are equal if they differ by at most 1; what is not a number has no score, 13 no equal."""
 
     name = "near"
     fingerprint = "near:1"

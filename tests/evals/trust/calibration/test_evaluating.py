@@ -155,7 +155,7 @@ def test_raw_scores_are_mapped_without_their_own_groups_and_it_is_said(tmp_path:
             metrics.roc_auc_score([row["gold"] for row in rows], [row["value"] for row in rows])
         )
         assert any("fitted on the rows of other groups" in note for note in result.notes)
-    with pytest.raises(ValueError, match="which is no probability"):
+    with pytest.raises(ValueError, match="which is not a probability"):
         run_calibration(CalibrationConfig(input=path, map="none"))
 
 

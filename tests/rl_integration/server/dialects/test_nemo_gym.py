@@ -1,4 +1,4 @@
-"""NeMo Gym's resources server: what it sends, what it takes, and what becomes of scores that are no numbers."""
+"""NeMo Gym's resources server: what it sends, what it takes, and what becomes of scores that are not numbers."""
 
 from __future__ import annotations
 

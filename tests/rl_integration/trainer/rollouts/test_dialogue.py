@@ -293,7 +293,7 @@ def test_several_calls_of_a_turn_have_an_answer_each(chat: Policy) -> None:
     tools = [turn for turn in one.turns if turn["role"] == "tool"]
     assert [turn["ok"] for turn in tools] == [True, True, False, False]
     assert [turn["content"] for turn in tools[:2]] == ["17", "28"]
-    assert tools[2]["content"].startswith("error: the call is no JSON")
+    assert tools[2]["content"].startswith("error: the call is not JSON")
     assert tools[3]["content"] == "error: the call is not closed by its tag"
     told = chat.tokenizer.decode([token for token, own in zip(one.ids, one.own, strict=True) if not own])
     assert told.startswith("\n<|im_start|>user\n<tool_response>\n17\n</tool_response>\n<tool_response>\n28\n")

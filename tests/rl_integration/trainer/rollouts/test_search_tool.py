@@ -90,10 +90,10 @@ def test_a_long_query_is_looked_at_as_far_as_it_counts(documents: str) -> None:
     ("lines", "words"),
     [
         ([], "hold nothing"),
-        (['{"text": "a"}', "{"], "jsonl:2 is no JSON"),
+        (['{"text": "a"}', "{"], "jsonl:2 is not JSON"),
         (['{"title": "a"}'], "jsonl:1 has no text"),
         (['{"text": 3}'], "jsonl:1 has no text"),
-        (["[" * 100_000], "jsonl:1 is no JSON"),
+        (["[" * 100_000], "jsonl:1 is not JSON"),
         (["[]"], "jsonl:1 has no text"),
     ],
 )

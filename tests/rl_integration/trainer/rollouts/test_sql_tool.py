@@ -143,7 +143,7 @@ def test_mistakes_of_the_configuration_are_told_before_any_work(database: Path, 
     text.write_text("no database at all, but long enough to look like one" * 100)
     with pytest.raises(ValueError, match="cannot be read: file is not a database"):
         SqlTool(database=str(text))
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="is not a file"):
         SqlTool(database=str(tmp_path / "none.sqlite"))
     with pytest.raises(ValueError, match="seconds=0"):
         SqlTool(database=str(database), seconds=0)

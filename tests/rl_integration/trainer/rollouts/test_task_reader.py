@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_counted_by_reason(tmp_path: Path) -> None:
         "the row cannot be read": 1,
         "the prompt is empty": 1,
         "the row has no prompt": 3,
-        "the prompt is no valid Unicode text": 1,
+        "the prompt is not a valid Unicode text": 1,
         "the prompt ends with a turn of the assistant, which is the policy's to write": 1,
         "the prompt and reference of an earlier row": 1,
     }

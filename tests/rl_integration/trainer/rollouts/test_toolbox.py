@@ -27,14 +27,14 @@ def test_calls_are_answered_in_order() -> None:
     found = answers(
         Call(tool="add", arguments={"a": 2, "b": 3}),
         Call(tool="look", arguments={"key": "ab"}),
-        Call(problem="the call is no JSON"),
+        Call(problem="the call is not JSON"),
         Call(tool="rm"),
         Call(tool="add", arguments={"a": 2}),
     )
     assert found == [
         ToolAnswer(text="5"),
         ToolAnswer(text="17"),
-        ToolAnswer(text="error: the call is no JSON", ok=False),
+        ToolAnswer(text="error: the call is not JSON", ok=False),
         ToolAnswer(text="error: there is no tool 'rm'; there is look, add", ok=False),
         ToolAnswer(text="error: the argument 'b' is missing; it takes a, b", ok=False),
     ]

@@ -1,4 +1,4 @@
-"""The critic of turns: one label for each, what it is shown, and answers that are no labels."""
+"""The critic of turns: one label for each, what it is shown, and answers that are not labels."""
 
 from __future__ import annotations
 

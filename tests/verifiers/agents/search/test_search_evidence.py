@@ -1,4 +1,4 @@
-"""R-Search's evidence: what somebody else finds in it, and what is no evidence."""
+"""R-Search's evidence: what somebody else finds in it, and what is not evidence."""
 
 from __future__ import annotations
 

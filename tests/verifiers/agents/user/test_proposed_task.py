@@ -78,7 +78,7 @@ def test_a_task_that_cannot_be_solved_with_what_was_found_pays_nothing() -> None
     assert (useless.value, useless.reason) == (0.0, "wrong")
     assert paid(TASK, reader, documents=True).reason == "bad_format"
     claimed = searched(f"two and two is four {TASK}")
-    assert paid(claimed, reader, documents=True).value == 0, "its own words are no result"
+    assert paid(claimed, reader, documents=True).value == 0, "its own words are not a result"
     known = paid(found, solver("4"), documents=True)
     assert (known.value, known.reason) == (0.0, ""), "confirmed, and too easy"
 

@@ -205,7 +205,7 @@ def test_attacks_are_worth_nothing_and_honest_responses_everything(case: AttackC
         ({"program": CHECKER}, "good is None"),
         ({"program": CHECKER, "good": GOOD, "bad": "no"}, "bad is 'no'"),
         ({"program": CHECKER, "good": GOOD, "bad": []}, r"bad is \[\]; give a list of 1 to 200 answers"),
-        ({"program": CHECKER, "good": GOOD, "bad": [7]}, "bad holds something that is no text"),
+        ({"program": CHECKER, "good": GOOD, "bad": [7]}, "bad holds something that is not text"),
         ({"program": CHECKER, "good": ["a"] * 201, "bad": BAD}, "good is"),
         ({"program": CHECKER, "good": GOOD, "bad": BAD, "keys": []}, "keys"),
         ({"program": "import os", "good": GOOD, "bad": BAD}, "without a function"),

@@ -86,7 +86,7 @@ def test_spans_are_the_offsets_of_the_tokenizer_where_the_text_comes_back(text: 
 @settings(max_examples=60)
 @given(data=st.data())
 def test_spans_say_what_every_beginning_of_the_tokens_says(name: str, data: st.DataObject) -> None:
-    """For any tokens at all: bytes that are no characters, special tokens in between, a text that is only a part."""
+    """For any tokens at all: bytes that are not characters, special tokens in between, a text that is only a part."""
     decode = DECODERS[name]
     size = TOKENIZERS[name].get_vocab_size()
     usual = TOKENIZERS[name].encode(WORDS).ids

@@ -263,7 +263,7 @@ def test_special_tokens_in_quotations_are_spelled_apart(policy: Policy) -> None:
         ({"name": "critique_grpo"}, [Task(id="a", prompt="p")], "the task 'a' has no right answer"),
         ({"name": "critique_grpo"}, [Task(id="a", prompt="p", reference="1", cohort="c")], "scored together"),
         ({"name": "ghpo"}, [Task(id="a", prompt="p")], "no task can be helped: none has an extra field 'solution'"),
-        ({"name": "ghpo"}, [Task(id="a", prompt="p", extra={"solution": 3})], "help that is no text: 3"),
+        ({"name": "ghpo"}, [Task(id="a", prompt="p", extra={"solution": 3})], "help that is not text: 3"),
         ({"name": "ghpo", "set": {"shares": []}}, [], "shares is empty"),
         ({"name": "ghpo", "set": {"shares": [1.5]}}, [], "shares=1.5"),
         ({"name": "nurl", "set": {"learnt_with": "both"}}, [], "both"),
