@@ -272,15 +272,15 @@ class Score:
 
 
 @functools.cache
-def _names(cls: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of all fields, and of those that have no default."""
+def _names(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all fields of a dataclass, and of those that have no default."""
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
     bare = [item for item in fields if item.default is item.default_factory is dataclasses.MISSING]
     return tuple(item.name for item in fields), tuple(item.name for item in bare)
 
 
 def _to_dict(record: Any) -> dict[str, Any]:
-    kind = type(record)
+    kind: Any = type(record)
     return {
         name: value if type(value := getattr(record, name)) is str else wire.encode(value, f"{kind.__name__}.{name}")
         for name in _names(kind)[0]
