@@ -335,6 +335,11 @@ def test_only_assistant_text_is_graded() -> None:
             response_text(replace(sample, response=broken))
 
 
+def test_what_a_model_thought_is_not_graded() -> None:
+    thought = [{"type": "reasoning", "text": "maybe 4"}, {"type": "thinking", "thinking": "or 5"}]
+    assert content_text([*thought, {"type": "text", "text": "6"}]) == "6"
+
+
 @pytest.mark.parametrize(
     ("response", "expected"),
     [

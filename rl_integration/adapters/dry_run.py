@@ -19,6 +19,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import NotScored, is_out_of_scope, number
 
 _ROW_BYTES = 16 << 20
+_ALONE = frozenset({"group_too_small", "cohort_incomplete"})  # what a scorer of groups says of one answer
 _HEAD = ("row", "scorer", "reference", "status")
 
 
@@ -63,6 +64,8 @@ class DryRun:
                 f"another scorer, or look at more rows with n=NUMBER:\n{self}"
             )
         for place, score in enumerate(self.scores):
+            if score.reason in _ALONE:
+                continue
             if score.status == "failed":
                 raise ValueError(
                     f"row {place} cannot be judged ({score.reason}): {_why(score)}. Correct the row or leave it out, "

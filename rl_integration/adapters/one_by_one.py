@@ -14,6 +14,7 @@ from typing import Any
 
 from adjudge.protocol import MissingReferenceError, Sample, Score
 from adjudge.rl_integration.adapters.failures import RecentFailures, checked_fallback, number
+from adjudge.rl_integration.adapters.row import named
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, names_at
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
@@ -122,7 +123,7 @@ class OneByOne:
         self._framework = framework
         self._fallback = checked_fallback(fallback)
         made = partial(Source, server=server, max_failed=max_failed)
-        self._sources = {name: made(spec) for name, spec in (scorers or {}).items()}
+        self._sources = {named(name): made(spec) for name, spec in (scorers or {}).items()}
         self._others = made(scorer) if scorer is not None or not self._sources else None
 
     def __reduce__(self) -> tuple[Any, ...]:

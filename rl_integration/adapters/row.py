@@ -5,13 +5,13 @@ Cells are read as everywhere in adjudge (`adjudge.io.values`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from adjudge import wire
 from adjudge.io.columns import MISSING, Column
-from adjudge.io.values import Text, plain, reference_of, text_or_chat, without_absent
+from adjudge.io.values import Text, is_empty, plain, reference_of, text_or_chat, without_absent
 from adjudge.protocol import Message
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
@@ -57,8 +57,31 @@ def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -
     Raises:
         ValueError: the row has no such column.
     """
-    value = value_in(row, place, option, framework)
-    return "" if value is None else str(value)
+    return named(value_in(row, place, option, framework))
+
+
+def named(cell: Any) -> str:
+    """Return the text of a cell that names something; "" where it is empty, for which pandas has NaN.
+
+    Numbers that pandas made floats of, since another cell was empty, are whole numbers again.
+    """
+    value = plain(cell)
+    if is_empty(value):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def token_ids(option: str, given: Any) -> frozenset[int]:
+    """Return the ids of tokens that were given: one, or several.
+
+    Raises:
+        ValueError: they are something else, such as texts, of which no token is one.
+    """
+    several = given if isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping) else [given]
+    ids = plain(list(several))
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in ids):
+        raise ValueError(f"{option}={given!r}; give the ids of tokens, such as tokenizer.eos_token_id, not their texts")
+    return frozenset(ids)
 
 
 def value_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from adjudge.io.values import plain
 from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.adapters.row import read_reference
+from adjudge.rl_integration.adapters.row import named, read_reference
 from adjudge.rl_integration.adapters.verl_scores import check_turns, extra_of, verl_options, verl_scores
 
 _Base: Any = import_module("verl.experimental.reward_loop.reward_manager.base").RewardManagerBase
@@ -81,7 +81,7 @@ class AdjudgeRewardManager(_Base):  # type: ignore[misc]
             prompt=plain(columns["raw_prompt"]) if "raw_prompt" in columns else self._text(prompt_ids),
             response=self._response(ids, written),
             reference=read_reference(truth.get("ground_truth")),
-            group=str(columns.get("uid", "")),
+            group=named(columns.get("uid")),
             finish_reason=self._end(ids),
             extra=extra_of(str(columns["data_source"]), columns.get("extra_info"), self._options),
         )

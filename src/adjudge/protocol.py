@@ -434,8 +434,14 @@ THINK_END: tuple[str, ...] = ("</think>", "</thinking>", "</thought>", "</reason
 THINK_START: tuple[str, ...] = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 
 
+_THOUGHTS = ("reasoning", "thinking")
+
+
 def content_text(content: Any) -> str:
-    """Return the text of a message's `content`: a string, None, or a list of `{"type": "text", "text": ...}` parts."""
+    """Return the text of a message's `content`: a string, None, or a list of `{"type": "text", "text": ...}` parts.
+
+    Parts that hold what a model thought are left out, as its `reasoning_content` is.
+    """
     if isinstance(content, str):
         return content
     if content is None:
@@ -446,7 +452,8 @@ def content_text(content: Any) -> str:
                 raise ValueError(
                     f"a part of a message's content is a {type(part).__name__}; it must be text or a mapping"
                 )
-        texts = [part if isinstance(part, str) else part.get("text", "") for part in content]
+        said = [part for part in content if isinstance(part, str) or part.get("type") not in _THOUGHTS]
+        texts = [part if isinstance(part, str) else part.get("text", "") for part in said]
         return "".join(text for text in texts if isinstance(text, str))
     raise ValueError(f"a message's content is a {type(content).__name__}; it must be text or a list of parts")
 

@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row import Place, token_ids
 from adjudge.rl_integration.adapters.row_reward import RowReward
 
 LARGEST = 65504.0
@@ -44,13 +44,14 @@ class RollReward(RowReward):
 
     framework = "ROLL"
     reference: Place = "ground_truth"
-    end_tokens: Collection[int] = ()
+    end_tokens: int | Collection[int] = ()
     out_of_range: Literal["raise", "clip"] = "raise"
 
     def __post_init__(self) -> None:
         """Load the scorers, and reject what cannot be meant."""
         if self.out_of_range not in ("raise", "clip"):
             raise ValueError(f'out_of_range={self.out_of_range!r}; it must be "raise" or "clip"')
+        self._ends = token_ids("end_tokens", self.end_tokens)
         super().__post_init__()
 
     def rewards(self, data: Any, tokenizer: Any) -> Any:
@@ -126,10 +127,10 @@ class RollReward(RowReward):
         ]
 
     def _end(self, ids: Any) -> str | None:
-        if not self.end_tokens:
+        if not self._ends:
             return None
         tokens: Sequence[int] = ids.tolist()
-        return "length" if frozenset(self.end_tokens).isdisjoint(tokens) else "stop"
+        return "length" if self._ends.isdisjoint(tokens) else "stop"
 
     def _fitting(self, value: float) -> float:
         if abs(value) <= LARGEST:

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, overload
 
 from adjudge.io.values import plain
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import is_out_of_scope
+from adjudge.rl_integration.adapters.row import named, token_ids
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 from adjudge.runtime.loop import run_blocking
 
@@ -41,10 +43,11 @@ class Reward(RowReward):
         num_generations: TRL's: completions of one prompt.  With it, each run of so many is a group, also where two rows
             are equal.  A scorer that compares them needs it in a run on several processes, where TRL divides a group
             if a process takes less than a whole one; such a batch is refused.
+        num_generations_eval: TRL's, where evaluations have another number.
         fallback: the number that stands for a completion that could not be judged; None to tell TRL so.
         name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
-        end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
-            cut off; TRL does not say so itself.
+        end_token: the id of the token that ends a completion, or several.  With it, completions that end in none are
+            scored as cut off; TRL does not say so itself.
         trainer_state: whether samples have the columns `step` and `progress`, from TRL's object of that name; columns
             of the data set go before them.
 
@@ -56,15 +59,22 @@ class Reward(RowReward):
     remedy = ""
     num_generations: int | None = None
     name: str = ""
-    end_token: int | None = None
+    num_generations_eval: int | None = None
+    end_token: int | Collection[int] | None = None
     trainer_state: bool = False
 
     def __post_init__(self) -> None:
         """Load the scorers, and reject what cannot be meant."""
         super().__post_init__()
-        number = self.num_generations
-        if number is not None and (type(number) is not int or number < 2):
-            raise ValueError(f"num_generations={number!r}; it must be 2 or more, as in TRL's configuration")
+        for option, least in (("num_generations", 2), ("num_generations_eval", 1)):
+            number = getattr(self, option)
+            if number is not None and (type(number) is not int or number < least):
+                raise ValueError(f"{option}={number!r}; it must be {least} or more, as in TRL's configuration")
+        if self.num_generations is None and self.num_generations_eval is not None:
+            raise ValueError("num_generations_eval is for evaluation beside num_generations; set that, too")
+        if self.num_generations is not None and self.group != "":
+            raise ValueError("group and num_generations both say which completions are a group; leave one of them out")
+        self._ends = frozenset() if self.end_token is None else token_ids("end_token", self.end_token)
         self.__name__ = metric_name(self.scorer, self.name)
         # TRL asks `func.__call__` whether it may await, and then calls `func`, which Python looks up in the class.
         self.__dict__["__call__"] = self._awaited
@@ -87,7 +97,7 @@ class Reward(RowReward):
             TooManyFailures: too many completions could not be judged; raised when it is awaited or read.
         """
         count = len(completions)
-        told = {name: cells for name, cells in columns.items() if isinstance(cells, list) and len(cells) == count}
+        told = {name: list(cells) for name, cells in columns.items() if _is_column(cells, count)}
         known = _state(columns.get("trainer_state")) if self.trainer_state else {}
         rows = [{**known, **{name: cells[place] for name, cells in told.items()}} for place in range(count)]
         ends = [self._end(ids) for ids in completion_ids] if completion_ids is not None else [None] * count
@@ -95,7 +105,7 @@ class Reward(RowReward):
             prompts = [_asked(row.pop("messages", None)) for row in rows]
             ends = [row.pop("finish_reason", None) for row in rows]
         samples = [
-            self.made_sample(row, prompt, completion, group=str(row.get("prompt_id") or ""), finish_reason=end)
+            self.made_sample(row, prompt, completion, group=self._prompt_id(row), finish_reason=end)
             for row, prompt, completion, end in zip(rows, prompts, completions, ends, strict=True)
         ]
         names = [_name(row, prompt, sample) for row, prompt, sample in zip(rows, prompts, samples, strict=True)]
@@ -123,7 +133,7 @@ class Reward(RowReward):
     ) -> list[float | None]:
         scores = await self.scores(rows, samples)
         if log_metric is not None:
-            for name, value in _metrics(scores).items():
+            for name, value in _metrics(scores, parts=_names_are_gathered()).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if log_extra is not None:
             log_extra(f"{self.__name__}_reason", [f"{score.status} {score.reason}".rstrip() for score in scores])
@@ -133,22 +143,31 @@ class Reward(RowReward):
 
     def _numbered(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         """Return names that tell equal prompts apart; raise `ValueError` if this process has a part of a group."""
-        number = self.num_generations or 1
-        for first in range(0, len(names), number):
-            run = names[first : first + number]
-            if len(run) < number or len(set(run)) > 1:
-                raise ValueError(
-                    f"num_generations={number}, and from completion {first} on {run.count(run[0])} of "
-                    f"{str(samples[first].prompt)[:60]!r} came: this process has a part of a group. Make "
-                    f"per_device_train_batch_size times gradient_accumulation_steps a multiple of {number}, or leave "
-                    "the option out and let a reward server gather them (`cohort`)"
-                )
-        return [f"{name} {place // number}" for place, name in enumerate(names)]
+        broken: list[tuple[int, int]] = []
+        for number in filter(None, (self.num_generations, self.num_generations_eval)):
+            runs = {first: names[first : first + number] for first in range(0, len(names), number)}
+            first = next((at for at, run in runs.items() if len(run) < number or len(set(run)) > 1), None)
+            if first is None:
+                return [f"{name} {place // number}" for place, name in enumerate(names)]
+            broken.append((number, first))
+        number, first = broken[0]
+        came = names[first : first + number].count(names[first])
+        raise ValueError(
+            f"num_generations={number}, and from completion {first} on {came} of "
+            f"{str(samples[first].prompt)[:60]!r} came: this process has a part of a group. Make "
+            f"per_device_train_batch_size times steps_per_generation a multiple of {number}, or leave the option out "
+            "and let a reward server gather them (`cohort`). If this is an evaluation with another number, set "
+            "num_generations_eval"
+        )
+
+    def _prompt_id(self, row: Mapping[str, Any]) -> str:
+        """ms-swift's name for the completions of a prompt; TRL's own number says it better."""
+        return "" if self.num_generations is not None else named(row.get("prompt_id"))
 
     def _end(self, ids: Sequence[int]) -> str | None:
-        if self.end_token is None or not len(ids):
+        if not self._ends or not len(ids):
             return None
-        return "stop" if int(ids[-1]) == self.end_token else "length"
+        return "stop" if int(ids[-1]) in self._ends else "length"
 
 
 TrlReward = Reward
@@ -186,22 +205,48 @@ class Rewards(Sequence[float | None]):
     def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
         return self._values[place]
 
+    def __eq__(self, other: object) -> bool:
+        return self._values == list(other) if isinstance(other, list | tuple | Rewards) else NotImplemented
+
+    __hash__ = object.__hash__  # asyncio wants it of what is awaited
+
     def __repr__(self) -> str:
         return repr(self._values)
 
 
-def _metrics(scores: Sequence[Score]) -> dict[str, float]:
+def _is_column(cells: Any, count: int) -> bool:
+    """Whether something has a cell for each completion: a list, or a data set's own kind of column."""
+    if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Collection):
+        return False
+    return getattr(cells, "shape", None) != () and len(cells) == count
+
+
+def _names_are_gathered() -> bool:
+    """Whether processes may log metrics of different names.
+
+    Before 1.16, TRL gathers the metrics that it has by name, and waits for ever for those that another process lacks.
+    """
+    if int(os.environ.get("WORLD_SIZE") or 1) == 1:
+        return True
+    try:
+        major, minor = version("trl").split(".")[:2]
+    except PackageNotFoundError:  # somebody else's trainer
+        return False
+    return (int(major), int(minor)) >= (1, 16)
+
+
+def _metrics(scores: Sequence[Score], *, parts: bool) -> dict[str, float]:
     """The shares of what has no number, and the means of the parts of what has one."""
     foreign = sum(map(is_out_of_scope, scores))
     counts = {status: sum(score.status == status for score in scores) for status in ("failed", "abstained")}
     counts["abstained"] -= foreign
     shares = {name: count / max(1, len(scores)) for name, count in {**counts, "out_of_scope": foreign}.items()}
-    parts: dict[str, list[float]] = {}
-    for score in scores:
+    values: dict[str, list[float]] = {}
+    for score in scores if parts else ():
         for name, part in score.parts.items():
             if part.value is not None:
-                parts.setdefault(f"part_{name}", []).append(part.value)
-    return {**shares, **{name: sum(values) / len(values) for name, values in parts.items()}}
+                values.setdefault(f"part_{name}", []).append(part.value)
+    return {**shares, **{name: sum(known) / len(known) for name, known in values.items()}}
 
 
 def _state(state: Any) -> dict[str, float]:

@@ -20,7 +20,7 @@ from typing import Any
 from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
-from adjudge.rl_integration.adapters.row import name_in, read_reference, reference_in
+from adjudge.rl_integration.adapters.row import name_in, named, read_reference, reference_in
 from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
@@ -162,7 +162,7 @@ def _sample(
         prompt=prompt_of("" if told.get(prompt) is None else told[prompt]),
         response=text,
         reference=read_reference(truth),
-        group=str(told.get(group, "")),
+        group=named(told.get(group)),
         finish_reason=ended if isinstance(ended, str) else None,
         extra=extra_of(source, info, options),
     )

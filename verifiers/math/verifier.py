@@ -26,6 +26,7 @@ from adjudge.options import Range
 from adjudge.protocol import Limits, Message, Sample, Score, content_text, response_text, split_reasoning
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.reference_fields import check_no_list
 from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Extraction, extract
@@ -108,7 +109,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -349,6 +350,7 @@ def gold_texts(reference: Any) -> list[str]:
         BadReferenceError: the reference is something else.
     """
     if isinstance(reference, str):
+        check_no_list(reference)
         return [reference]
     if isinstance(reference, int) and not isinstance(reference, bool) and abs(reference) < 10**MAX_DIGITS:
         return [str(reference)]
@@ -359,7 +361,7 @@ def gold_texts(reference: Any) -> list[str]:
             return [str(int(reference))]
         return list(dict.fromkeys([repr(float(reference)), f"{reference:.15g}"]))
     if isinstance(reference, Sequence) and not isinstance(reference, bytes) and reference:
-        return [text for item in reference for text in gold_texts(item)]
+        return [text for item in reference for text in ([item] if isinstance(item, str) else gold_texts(item))]
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         return gold_texts(reference["answer"])
     raise BadReferenceError(

@@ -6,7 +6,6 @@ wrong (stopped inside its reasoning, cut off at the token limit, no answer) is a
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from adjudge.responses.answer_context import taken_back
 from adjudge.responses.answer_span import ANSWER_MARKERS, Span, Where, find_spans
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.reference_fields import check_no_list
 from adjudge.scoring.verifier_base import Gold, TextVerifier
 
 # Behind an answer that may be any text, "This answer is well known" states nothing.
@@ -73,17 +73,6 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
         return find_spans(self.shown(text, gold), self.where, self.markers) or Score.scored(0.0, "no_answer")
 
 
-def _is_list_of_texts(text: str) -> bool:
-    """Whether a text is JSON's for a list of texts, as a column of accepted answers may hold it."""
-    if text.lstrip()[:1] != "[":
-        return False
-    try:
-        items = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(items, list) and bool(items) and all(isinstance(item, str) for item in items)
-
-
 def alternatives(reference: Any, kinds: str) -> list[Any]:
     """Return the accepted alternatives of a reference: one value, or a list of them that is not empty.
 
@@ -94,11 +83,7 @@ def alternatives(reference: Any, kinds: str) -> list[Any]:
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         reference = reference["answer"]
     if not isinstance(reference, list | tuple):
-        if isinstance(reference, str) and _is_list_of_texts(reference):
-            raise ReferenceFormError(
-                f"the reference is the JSON text of a list, {reference!r:.60}; give the list itself, or, if the "
-                "text is the answer, a list with this text alone"
-            )
+        check_no_list(reference)
         return [reference]
     if not reference:
         raise ReferenceFormError(f"the reference is an empty list; give {kinds}")

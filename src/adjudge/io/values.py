@@ -14,6 +14,7 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, Never, TypeAlias
 
 from adjudge.protocol import Message, content_text
@@ -41,11 +42,13 @@ def plain(value: Any) -> Any:
     """Return a copy of plain data in which arrays, array scalars and configuration nodes are Python's own types.
 
     Args:
-        value: what a data set's column or a configuration file holds: NumPy arrays and scalars, tensors, OmegaConf
-            nodes, and any nesting of them.
+        value: what a data set's column or a configuration file holds: NumPy arrays and scalars, tensors, decimals
+            (which become text), OmegaConf nodes, and any nesting of them.
     """
     if isinstance(value, str | bytes):
         return value
+    if isinstance(value, Decimal):  # of Arrow's decimal columns; as text it keeps its digits
+        return format(value, "f")
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -107,12 +110,12 @@ def reference_of(value: Any) -> Any:
     reference = _as_written(_parsed(plain(value)))
     if isinstance(reference, Mapping) and len(reference) != 1:
         reference = {key: item for key, item in reference.items() if item is not None} or None
-    empty = (
-        reference is MISSING
-        or (isinstance(reference, str) and reference in _EMPTY)
-        or (isinstance(reference, float) and reference != reference)
-    )
-    return None if empty else reference
+    return None if is_empty(reference) else reference
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether plain data says that a cell is empty: None, "", and what pandas writes for a missing one."""
+    return value is None or value is MISSING or (isinstance(value, str | float) and str(value) in _EMPTY)
 
 
 def _as_written(value: Any) -> Any:

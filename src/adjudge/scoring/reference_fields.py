@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -71,6 +72,25 @@ def fields_of(reference: Any, needed: Sequence[str], optional: Sequence[str] = (
     if not isinstance(reference, Mapping) or not {*needed} <= set(reference) <= {*needed, *optional}:
         raise wrong_form(reference, give)
     return reference
+
+
+def check_no_list(reference: Any) -> None:
+    """Make sure that a reference is not JSON text of a list of texts, as a column of accepted answers may hold it.
+
+    Raises:
+        ReferenceFormError: it is, and whoever compared it as one text would find no answer right.
+    """
+    if not isinstance(reference, str) or reference.lstrip()[:1] != "[":
+        return
+    try:
+        items = json.loads(reference)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(items, list) and items and all(isinstance(item, str) for item in items):
+        raise ReferenceFormError(
+            f"the reference is the JSON text of a list, {reference!r:.60}; give the list itself, or, if the "
+            "text is the answer, a list with this text alone"
+        )
 
 
 def wrong_form(reference: Any, give: str) -> ReferenceFormError:

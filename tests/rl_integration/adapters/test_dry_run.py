@@ -34,6 +34,13 @@ def row(truth: Any, source: str = "gsm8k") -> dict[str, Any]:
     }
 
 
+def test_a_scorer_of_groups_is_not_refused_for_what_it_says_of_one_answer() -> None:
+    ranked = {"transform": {"scorer": "math", "steps": ["rank"]}}
+    found = dry(ranked, [row("6"), row("7")])
+    assert [score.reason for score in found.scores] == ["group_too_small"] * 2
+    assert "cannot be judged (gold_unparsable)" in message(lambda: dry("math", [row(BROKEN)]))
+
+
 def dry(scorer: Any, rows: Any, **options: Any) -> DryRun:
     return Reward(scorer, reference="reward_model.ground_truth").dry_run(rows, **options)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import pickle
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
@@ -221,6 +223,26 @@ def test_a_group_is_found_as_a_reference_is_and_is_text() -> None:
     assert name_in(ROW, "", "group", "Framework") == name_in(ROW, "nothing", "group", "Framework") == ""
     with pytest.raises(ValueError, match=r"no 'uid' with the group.*group=COLUMN"):
         name_in(ROW, "uid", "group", "Framework")
+
+
+def test_a_decimal_keeps_its_digits() -> None:
+    assert reference_in({"a": Decimal("0.10")}, "a", "TRL") == "0.10"
+    assert reference_in({"a": {"answer": Decimal("1E+2")}}, "a", "TRL") == {"answer": "100"}
+
+
+@pytest.mark.parametrize("empty", [None, math.nan, np.float64("nan"), "nan", "<NA>", ""], ids=repr)
+def test_an_empty_cell_names_no_group(empty: Any) -> None:
+    assert name_in({"g": empty}, "g", "group", "TRL") == ""
+
+
+def test_names_of_data_sources_may_be_numbers() -> None:
+    asked = OneByOne("it", scorer="exact", scorers={1: "math"}, server=None, fallback=None, max_failed=1.0)  # type: ignore[dict-item]
+    sources = [name_in({"source": source}, "source", "data_source", "it") for source in (1, np.int64(1), 1.0, "1", 2)]
+    rows = [Sample(prompt="?", response="\\boxed{x+1}", reference="1+x")] * 5
+    assert [score.value for score in asked.scores_blocking(rows, sources)] == [1, 1, 1, 1, 0]
+    only = OneByOne("it", scorer=None, scorers={1: "math"}, server=None, fallback=None, max_failed=1.0)  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="data_source '2' has no scorer; `scorers` names 1"):
+        only.scores_blocking(rows[:1], ["2"])
 
 
 def test_what_arrow_fills_in_is_no_part_of_a_reference() -> None:

@@ -212,6 +212,9 @@ def test_a_tokenizer_of_transformers_decodes_the_tensors() -> None:
 
 
 def test_mistakes_are_told_before_the_run() -> None:
+    for tokens_given in (["<|im_end|>"], "<|im_end|>", [True]):
+        with pytest.raises(ValueError, match=r"end_tokens=.*give the ids of tokens"):
+            RollReward("math", end_tokens=tokens_given)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="out_of_range='wrap'"):
         RollReward(scorer="math", out_of_range="wrap")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ROLL gives them one by one"):

@@ -215,6 +215,66 @@ def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest
         TrlReward(Scripted(), num_generations=1)
 
 
+def test_an_evaluation_may_have_groups_of_another_size() -> None:
+    def groups(*asked: str, **options: Any) -> list[str]:
+        scorer = Scripted(groupwise=True)
+        TrlReward(scorer, num_generations=4, **options)(["1"] * len(asked), list(asked))[0]
+        return [sample.group for sample in scorer.seen]
+
+    with pytest.raises(ValueError, match="If this is an evaluation with another number, set num_generations_eval"):
+        groups("p", "p", "q", "q")
+    first, second, third, fourth = groups("p", "p", "q", "q", num_generations_eval=2)
+    assert first == second != third == fourth
+    assert len(set(groups("p", "p", "p", "p", num_generations_eval=2))) == 1, "of training"
+    for wrong in ({"num_generations_eval": 2}, {"num_generations": 2, "group": "gold"}):
+        with pytest.raises(ValueError, match="num_generations"):
+            TrlReward(Scripted(), **wrong)  # type: ignore[arg-type]
+
+
+def test_a_column_of_the_data_set_divides_no_group_of_trls_own() -> None:
+    scorer = Scripted(groupwise=True)
+    TrlReward(scorer, num_generations=2)(["1"] * 4, ["p", "p", "q", "q"], prompt_id=["x"] * 4)[0]
+    assert len({sample.group for sample in scorer.seen}) == 2
+
+
+@pytest.mark.parametrize("end", [7, [7, 8], (8, 7), np.array([7]), np.int64(7)], ids=repr)
+def test_end_tokens_are_ids(end: Any) -> None:
+    reward = TrlReward("math", reference="gold", end_token=end)
+    ids = [[5, 7], [5, 6]]
+    assert list(reward(["\\boxed{2}"] * 2, ["1+1?"] * 2, gold=["2"] * 2, completion_ids=ids)) == [1.0, 0.0]
+    for wrong in ("<|im_end|>", ["<|im_end|>"], True, [7, "7"], 7.0):
+        with pytest.raises(ValueError, match=r"give the ids of tokens, such as tokenizer.eos_token_id"):
+            TrlReward("math", reference="gold", end_token=wrong)  # type: ignore[arg-type]
+
+
+def test_a_data_sets_own_columns_are_read() -> None:
+    from datasets import Dataset
+
+    rows = Dataset.from_list([{"gold": "2", "kind": "a"}, {"gold": "3", "kind": "b"}])
+    scorer = {"by_kind": {"a": "math", "b": "numeric"}}
+    for gold in (rows["gold"], ("2", "3"), np.array(["2", "3"])):
+        rewards = TrlReward(scorer, reference="gold")(["\\boxed{2}"] * 2, ["?"] * 2, gold=gold, kind=rows["kind"])
+        assert rewards == [1.0, 0.0]
+        assert rewards != [1.0, 1.0]
+
+
+def test_several_processes_log_the_same_metrics_where_trl_would_wait_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def logged() -> set[str]:
+        names: list[str] = []
+        reward = TrlReward({"weighted": {"math": 1, "numeric": 1}}, reference="gold", name="r")
+        list(reward(["\\boxed{2}"], ["?"], gold=["2"], log_metric=lambda name, _: names.append(name)))
+        return set(names)
+
+    shares = {"r/failed", "r/abstained", "r/out_of_scope"}
+    assert logged() == {*shares, "r/part_math", "r/part_numeric"}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert logged() == {*shares, "r/part_math", "r/part_numeric"}
+    monkeypatch.setattr("adjudge.trl.version", lambda _: "1.15.2")
+    assert logged() == shares
+
+
 def test_an_image_in_a_prompt_does_not_keep_it_from_a_server() -> None:
     asked = [{"role": "user", "content": [{"type": "image", "image": object()}, {"type": "text", "text": "1+1?"}]}]
     with served({"math": "math"}, ServerConfig(port=0)) as address:
