@@ -130,7 +130,7 @@ def test_what_is_no_label_output_is_told(adjudge: Adjudge, rows: str, outputs: t
     assert (ran.code, ran.err) == (exits.USER, "adjudge: there is no file or folder missing.jsonl; check the path\n")
     ran = adjudge("compare", outputs[0], rows)
     assert ran.code == exits.USER
-    assert "no score that `adjudge label` wrote" in ran.err
+    assert "not a score that `adjudge label` wrote" in ran.err
 
 
 def test_tolerance(adjudge: Adjudge, toys: str, rows: str) -> None:

@@ -79,7 +79,7 @@ def test_a_circuit_opens_after_failures_and_time_and_closes_at_a_sign_of_life() 
     [
         ({"model": ""}, "model=''"),
         ({"api_key": KEY}, "environment only"),
-        ({"api_key_env": KEY}, "no name of an environment variable"),
+        ({"api_key_env": KEY}, "not a name of an environment variable"),
         ({"base_url": "localhost:8000"}, "must begin with http"),
         ({"base_url": "ftp://host/v1"}, "must begin with http"),
         ({"base_url": "http://host:port/v1"}, "is not an address"),

@@ -262,7 +262,7 @@ def test_lists_become_the_tuples_that_frozen_options_are(plugins: Path) -> None:
         ({"cascade": ["shout"], "gate": {}}, "has one key"),
         ({"ensemble": {"parts": ["shout"], "rule": "max"}}, "rule='max'"),
         ({"ensemble": {"parts": {"shout": 2.0}}}, "does not weigh"),
-        ({"transform": {"scorer": "shout", "steps": ["zscor"]}}, "no step of a transform; .*did you mean 'zscore'"),
+        ({"transform": {"scorer": "shout", "steps": ["zscor"]}}, "not a step of a transform; .*did you mean 'zscore'"),
         ({"transform": {"scorer": "shout", "steps": "rank"}}, "give a list"),
         ({"transform": {"scorer": "shout", "steps": []}}, "has no steps"),
         ({"transform": {"scorer": "shout", "steps": [{"clip": {"lo": 1}}]}}, "no option 'lo'; .*did you mean 'low'"),

@@ -217,7 +217,7 @@ def test_a_mistake_in_the_call_is_named(tmp_path: Path, options: dict[str, Any],
 
 def test_an_engine_must_be_named(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"prompt": "q", "passages": "p"}\n', encoding="utf-8")
-    for engine, message in (("", "--engine is empty"), ("{openai: [", "no YAML"), ("gpt", "--engine: unknown kind")):
+    for engine, message in (("", "--engine is empty"), ("{openai: [", "not YAML"), ("gpt", "--engine: unknown kind")):
         config = NuggetsConfig(input=str(tmp_path / "in.jsonl"), output=str(tmp_path / "o.jsonl"), engine=engine)
         with pytest.raises(ValueError, match=message):
             make_nuggets(config)

@@ -55,7 +55,7 @@ def test_options_have_the_types_of_their_fields() -> None:
         ("{both_orders: {tie: .inf}}", "finite"),
         ("{duoguard: {threshold: 1}}", "above 0 and below 1"),
         ("{first_bad_step: {rest: 3}}", "true or false"),
-        ("{pass_fail: [", "no YAML"),
+        ("{pass_fail: [", "not YAML"),
     ],
 )
 def test_a_mistake_is_named_with_its_remedy(spec: str, says: str) -> None:

@@ -162,7 +162,7 @@ def test_the_rows_become_step_data_pairs_and_rows_for_fine_tuning(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"splitting": "sentence"}, "--splitting is sentence"), ({"ends": "("}, "no regular expression")],
+    [({"splitting": "sentence"}, "--splitting is sentence"), ({"ends": "("}, "not a regular expression")],
 )
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -66,7 +66,7 @@ def test_a_turn_gets_what_its_factors_explain_of_other_tasks_rewards(tmp_path: P
     ("program", "problem"),
     [
         ("def factors(prompt, turns):\n    return [[1.0]]", "for each of 2 turns"),
-        ("def factors(prompt, turns):\n    return [[float('nan')] for turn in turns]", "no finite number"),
+        ("def factors(prompt, turns):\n    return [[float('nan')] for turn in turns]", "not a finite number"),
         ("def factors(prompt, turns):\n    return turns[5]", "raised IndexError"),
         ("def rewards(prompt, turns):\n    return []", "no function 'factors'"),
     ],

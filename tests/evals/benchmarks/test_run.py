@@ -159,7 +159,7 @@ def test_rows_of_any_shape_stop_nothing_and_none_is_lost(tmp_path: Path, hostile
     good = rows(1)[0]
     made = [{"id": "good", **good}, *({**good, "id": f"row {place}", **some} for place, some in enumerate(hostile))]
     result = run(write(tmp_path / "in.jsonl", made), scorer="stored", resamples=0)
-    skipped = sum(int(note.split()[0]) for note in result.notes if note.endswith("no part of the benchmark"))
+    skipped = sum(int(note.split()[0]) for note in result.notes if note.endswith("not part of the benchmark"))
     assert result.counts.cases + result.counts.unreadable + skipped == len(made)
     assert result.counts.cases >= 1
 

@@ -58,7 +58,7 @@ UNFIT = [
     ("numbers", [1, math.inf], "item 1 is the number inf"),
     ("chat", 3, "a int (3)"),
     ("chat", {"role": "user"}, "a dict"),
-    ("chat", ["hi"], "no chat turn with a role"),
+    ("chat", ["hi"], "not a chat turn with a role"),
     ("chat", [{"role": "user", "content": 3}], "neither text nor parts"),
     ("any", {1: 2}, "an object with the key 1, which is not text"),
     ("any", {"a": [math.nan]}, "which is not finite"),

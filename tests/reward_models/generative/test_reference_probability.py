@@ -228,7 +228,7 @@ def test_a_reference_without_tokens_fails() -> None:
         ({"pooling": "mean"}, "pooling='mean'"),
         ({"debias": 1}, "true or false"),
         ({"max_characters": 0}, "whole number, at least 1"),
-        ({"engine": 3}, "no engine"),
+        ({"engine": 3}, "not an engine"),
     ],
     ids=["place", "pooling", "debias", "max_characters", "engine"],
 )

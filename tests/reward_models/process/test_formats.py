@@ -269,8 +269,8 @@ def test_one_row_is_one_forward_pass(two_classes: Path, monkeypatch: pytest.Monk
         ({"step_end": {"before": "no place"}}, "before"),
         ({"step_end": {"output": "odds"}}, "output"),
         ({"step_end": {"pieces": "mixed"}}, "pieces"),
-        ({"marker": {}, "signs": {}}, "no format"),
-        (5, "no format"),
+        ({"marker": {}, "signs": {}}, "not a format"),
+        (5, "not a format"),
     ],
     ids=str,
 )

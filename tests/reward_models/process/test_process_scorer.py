@@ -236,7 +236,7 @@ def test_a_cut_off_response_may_be_scored_on_request(scripted: ScriptedSteps) ->
         ({"refine": "delta", "aggregate": "product"}, "needs probabilities"),
         ({"format": "rest_mcts"}, "floor is not given"),
         ({"format": "rest_mcts", "aggregate": "product", "floor": -1.0}, "probabilities"),
-        ({"format": "unheard_of"}, "no format"),
+        ({"format": "unheard_of"}, "not a format"),
         ({"format": "notes"}, "nothing says"),
         ({"engine": "nothing:else"}, "unknown kind of engine"),
     ],

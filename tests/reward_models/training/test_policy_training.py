@@ -210,7 +210,7 @@ def test_a_model_that_says_no_numbers_is_not_measured(tmp_path: Path) -> None:
     with torch.no_grad():  # not by torch.nn.init, which transformers may have put a guard around
         model.get_output_embeddings().weight.fill_(float("nan"))
     objective = PolicyObjective(model, PolicyLossChoice())
-    with pytest.raises(ValueError, match=r"no numbers; train it with a lower schedule.learning_rate"):
+    with pytest.raises(ValueError, match=r"not numbers; train it with a lower schedule.learning_rate"):
         logprobs_of(objective, [Span(tokens=(3, 4, 5), start=1)], budget=100, device="cpu")
 
 

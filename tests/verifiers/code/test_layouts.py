@@ -406,7 +406,7 @@ def test_rows_with_one_odd_value_are_read_or_refused() -> None:
 def test_a_text_that_ends_early_is_refused(reference: Any, end: int) -> None:
     text = reference if isinstance(reference, str) else json.dumps(reference)
     if end < len(text):
-        with pytest.raises(BadReferenceError, match="no JSON"):
+        with pytest.raises(BadReferenceError, match="not JSON"):
             layouts.tests_of(text[:end])
 
 

@@ -245,7 +245,7 @@ def test_an_entry_that_its_check_refuses_or_would_evaluate_is_our_fault(
         ({"family": "chain_sum"}, "give {"),
         ({"family": 3, "entry": {}}, "name of a task"),
         ({"family": "chainsum", "entry": entry("x", "1")["entry"]}, "has no task 'chainsum'"),
-        ({"family": "chain_sum", "entry": {"question": "?"}}, "no mapping with"),
+        ({"family": "chain_sum", "entry": {"question": "?"}}, "not a mapping with"),
     ],
 )
 def test_a_malformed_reference_is_named_before_any_work(reference: Any, message: str) -> None:

@@ -146,5 +146,5 @@ def test_what_cannot_be_rewritten_is_refused(sample: Sample, message: str) -> No
 
 
 def test_an_order_must_be_a_permutation() -> None:
-    with pytest.raises(ValueError, match="no permutation"):
+    with pytest.raises(ValueError, match="not a permutation"):
         permute_choices(question("A. xx B. yy", {"choices": ["xx", "yy"], "answer": 0}), (0, 0))

@@ -100,9 +100,9 @@ def test_a_confidence_that_knows_has_no_excess() -> None:
     ("call", "words"),
     [
         (lambda: brier([0.5], [2]), "neither 0 nor 1"),
-        (lambda: brier([1.5], [1]), "no probability"),
-        (lambda: brier([math.nan], [1]), "no probability"),
-        (lambda: brier([math.inf], [1]), "no probability"),
+        (lambda: brier([1.5], [1]), "not a probability"),
+        (lambda: brier([math.nan], [1]), "not a probability"),
+        (lambda: brier([math.inf], [1]), "not a probability"),
         (lambda: brier([], []), "0 values"),
         (lambda: calibration_error([0.5], [1], bins=0), "bins=0"),
         (lambda: calibration_error([0.5], [1], binning="width"), "binning='width'"),  # type: ignore[arg-type]

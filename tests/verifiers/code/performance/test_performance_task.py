@@ -39,7 +39,7 @@ def test_the_forms_of_cases() -> None:
         ({"inputs": [3]}, True, "a case is 3"),
         ({"inputs": [{"arguments": [3]}]}, True, "a case is"),
         ({"inputs": [{"args": [], "kwargs": {1: 2}}]}, True, "a case is"),
-        ({"inputs": [[object()]]}, False, "no plain data"),
+        ({"inputs": [[object()]]}, False, "not plain data"),
         ({"inputs": "def inputs(seed) return"}, False, "inputs is not Python"),
         ({"baseline": "def f(x) return"}, False, "baseline is not Python"),
         ({"baseline": "(" * 5000}, False, "baseline is not Python"),

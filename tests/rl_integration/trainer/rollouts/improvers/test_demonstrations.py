@@ -72,7 +72,7 @@ def test_only_unsolved_groups_may_be_helped(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "message"), [({}, "no task has a demonstration"), ({"demonstration": 4}, "no text: 4")]
+    ("extra", "message"), [({}, "no task has a demonstration"), ({"demonstration": 4}, "not text: 4")]
 )
 def test_mistakes_name_the_value(policy: Policy, extra: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
