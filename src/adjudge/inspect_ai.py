@@ -17,13 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.fingerprints import signed
 from adjudge.io.values import Text
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, require_reference, response_text
 from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
+
+Graded: TypeAlias = Literal["completion", "messages"]
 
 _ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 _REASONS = {"no_answer": "no_response", "unparsable_answer": "invalid_response_format"}
@@ -36,13 +38,17 @@ class _InspectReward(RowReward):
     reference: Place = "target"
 
 
-def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, **options: Any) -> Any:
+def scorer(
+    spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, response: Graded = "completion", **options: Any
+) -> Any:
     """Return a scorer of Inspect's.
 
     Args:
         spec: anything `adjudge.load` takes; with `server`, the scorer's name there.
         name: what Inspect calls it; the scorer's name otherwise.
         metrics: Inspect's metrics; its mean and standard error otherwise.
+        response: what is scored: "completion", the text that Inspect's own scorers read, which is what an agent
+            submitted; "messages", the turns from the model's first one on, for scorers of agents' runs.
         options: those of the rewards for frameworks, such as `reference` ("target", or a field of the metadata),
             `server`, `fallback` and `max_failed`.
 
@@ -52,6 +58,8 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
     """
     theirs: Any = import_module("inspect_ai.scorer")
     reward = _InspectReward(spec, **options)
+    if response not in get_args(Graded):
+        raise ValueError(f"response={response!r}; it must be one of {', '.join(get_args(Graded))}")
 
     def made() -> Any:
         async def score(state: Any, target: Any) -> Any:
@@ -59,7 +67,7 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
             sample = reward.made_sample(
                 row,
                 _messages(state.input),
-                _answer(state),
+                (response == "messages" and _generated(state)) or state.output.completion,
                 finish_reason=_ENDS.get(state.output.stop_reason) if state.output.choices else None,
             )
             (result,) = await reward.scores([row], [sample])
@@ -95,19 +103,15 @@ def _messages(given: Any) -> Text:
     return given if isinstance(given, str) else [{"role": turn.role, "content": turn.text} for turn in given]
 
 
-def _answer(state: Any) -> Any:
-    """What the model said: its last text, as Inspect's scorers read it; with tools, all turns from its first on.
+def _generated(state: Any) -> list[dict[str, Any]]:
+    """The turns from the model's first one on.
 
     Solvers insert messages before the question, and examples have an assistant, too; only Inspect's mark tells them
     from what was generated.
     """
-    said = [
-        place for place, turn in enumerate(state.messages) if turn.role == "assistant" and turn.source == "generate"
-    ]
-    turns = [turn for turn in state.messages[min(said, default=0) :] if turn.role in ("assistant", "tool", "user")]
-    if said and any(turn.role == "tool" for turn in turns):
-        return [{"role": turn.role, "content": turn.text} for turn in turns]
-    return state.output.completion
+    said = (turn.role == "assistant" and turn.source == "generate" for turn in state.messages)
+    turns = state.messages[next((place for place, own in enumerate(said) if own), len(state.messages)) :]
+    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.role in ("assistant", "tool", "user")]
 
 
 class InspectScorer:

@@ -40,6 +40,13 @@ def test_only_what_was_generated_is_graded_and_the_last_of_it(ran: Any) -> None:
     assert ran["with examples"] == [0.0, 1.0]
 
 
+def test_what_an_agent_submits_is_graded_and_its_run_only_by_choice(ran: Any) -> None:
+    assert ran["basic agent"] == [1.0, 0.0]
+    assert ran["react"] == [1.0, 0.0]
+    assert ran["its messages"] == [0.0, 1.0]
+    assert ran["wrong option"] == "response='turns'; it must be one of completion, messages"
+
+
 def test_inspects_scorers_score_here(ran: Any) -> None:
     assert ran["theirs"] == [[1.0, "match"], [0.0, "match"]]
     assert ran["fingerprints differ"]
