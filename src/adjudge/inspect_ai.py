@@ -21,9 +21,18 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.fingerprints import signed
 from adjudge.io.values import Text
-from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, require_reference, response_text
+from adjudge.protocol import (
+    MissingReferenceError,
+    Provenance,
+    Sample,
+    Score,
+    content_text,
+    require_reference,
+    response_text,
+)
 from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
+from adjudge.verifiers.text.answer_verifier import alternatives
 
 Graded: TypeAlias = Literal["completion", "messages"]
 
@@ -136,11 +145,14 @@ class InspectScorer:
         self.fingerprint = signed("inspect_ai", version("inspect_ai"), self.name, options)
 
     def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` if a sample lacks the reference that the scorer needs."""
+        """Raise `ValueError` if a sample lacks the reference that the scorer needs, or has turns without text."""
         if self._needs_reference:
-            if sample.reference in ("", [], ()):
-                raise MissingReferenceError(f"{self.name}: the reference is empty, and every answer would contain it")
             require_reference(self.name, sample)
+            accepted = _accepted(sample.reference)
+            if not accepted or "" in accepted:
+                raise MissingReferenceError(f"{self.name}: the reference is empty, and every answer would contain it")
+        _asked(sample)
+        response_text(sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return a score for each sample, in order."""
@@ -149,12 +161,11 @@ class InspectScorer:
 
     async def _one(self, sample: Sample) -> Score:
         model: Any = import_module("inspect_ai.model")
-        text, reference = response_text(sample), sample.reference
+        text = response_text(sample)
         roles = {"system": model.ChatMessageSystem, "assistant": model.ChatMessageAssistant}
-        asked: Any = [{"role": "user", "content": sample.prompt}] if isinstance(sample.prompt, str) else sample.prompt
-        turns = [roles.get(turn["role"], model.ChatMessageUser)(content=turn["content"]) for turn in asked]
-        accepted = reference if isinstance(reference, list | tuple) else [reference]
-        target: Any = import_module("inspect_ai.scorer").Target([str(one) for one in accepted if one is not None])
+        turns = [roles.get(role, model.ChatMessageUser)(content=said) for role, said in _asked(sample)]
+        target: Any = import_module("inspect_ai.scorer").Target(_accepted(sample.reference))
+        ended = "max_tokens" if sample.finish_reason == "length" else "stop"
         state: Any = import_module("inspect_ai.solver").TaskState(
             model=model.ModelName("mockllm/model"),
             sample_id=0,
@@ -162,7 +173,7 @@ class InspectScorer:
             input=sample.prompt if isinstance(sample.prompt, str) else turns,
             messages=[*turns, model.ChatMessageAssistant(content=text)],
             target=target,
-            output=model.ModelOutput.from_content("mockllm/model", text),
+            output=model.ModelOutput.from_content("mockllm/model", text, stop_reason=ended),
             completed=True,
             metadata=dict(sample.extra),
         )
@@ -175,3 +186,21 @@ class InspectScorer:
             return Score.failed("verifier_error", error=f"Inspect's {self.name} left it unscored: {why}")
         said = {"answer": result.answer, "explanation": result.explanation}
         return Score.scored(value, **{name: text for name, text in said.items() if text is not None})
+
+
+def _asked(sample: Sample) -> list[tuple[Any, str]]:
+    """The roles and texts of the prompt's turns; Inspect's scorers look at no images in it."""
+    if isinstance(sample.prompt, str):
+        return [("user", sample.prompt)]
+    return [(turn.get("role"), content_text(turn.get("content"))) for turn in sample.prompt]
+
+
+def _accepted(reference: Any) -> list[str]:
+    """The texts of a reference; 2.0 in a data set means 2."""
+    if reference is None or reference in ([], ()):
+        return []
+    return [
+        str(int(one)) if isinstance(one, float) and one.is_integer() else str(one)
+        for one in alternatives(reference, "a text, a number, or a list of these")
+        if one is not None
+    ]

@@ -129,6 +129,47 @@ def evaluated(folder: str, made: Any) -> dict[str, Any]:
     }
 
 
+async def of_any_form() -> dict[str, Any]:
+    """Score prompts in every form that OpenAI's have, one that has none, and references in all forms."""
+
+    @scorers.scorer(metrics=[scorers.mean()])  # type: ignore[untyped-decorator]
+    def tells() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            return scorers.Score(value=1, answer=state.output.stop_reason, explanation=state.input_text)
+
+        return score
+
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    contents: list[dict[str, Any]] = [
+        {
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {},
+        {"content": [image, {"type": "text", "text": "1+1?"}]},
+        {"content": 7},
+    ]
+    samples = [
+        Sample(
+            prompt=[{"role": "user", **content}],
+            response="It is 2",
+            reference="2",
+            finish_reason="length" if place == 0 else None,
+        )
+        for place, content in enumerate(contents)
+    ]
+    told = await score_rows(InspectScorer(tells()), samples)
+    golds = [
+        Sample(prompt="1+1?", response="It is 2", reference=gold)
+        for gold in ({"answer": "2"}, 2.0, [3, 2.0], {"answer": ""})
+    ]
+    found = await score_rows(InspectScorer(scorers.match()), golds)
+    return {
+        "prompts": [[score.reason, *map(score.evidence.get, ("answer", "explanation"))] for score in told],
+        "references": [score.value for score in found],
+    }
+
+
 def main() -> None:
     """Run both ways."""
     folder = sys.argv[1]
@@ -167,6 +208,7 @@ def main() -> None:
                 "react": submitted(folder, agents.react(tools=[calculator()])),
                 "its messages": submitted(folder, solvers.basic_agent(tools=[calculator()]), response="messages"),
                 "wrong option": wrong,
+                **asyncio.run(of_any_form()),
                 "zero": [[score.status, score.value] for score in zero],
                 "theirs": [[score.value, score.provenance.scorer] for score in found],
                 "fingerprints differ": len(set(fingerprints)) == 2,

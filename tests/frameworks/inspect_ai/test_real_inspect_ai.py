@@ -54,3 +54,16 @@ def test_inspects_scorers_score_here(ran: Any) -> None:
     status, reason, evidence = ran["unscored"]
     assert (status, reason) == ("failed", "verifier_error")
     assert "grader_failed" in evidence
+
+
+def test_a_prompt_may_have_any_form_and_a_broken_one_fails_alone(ran: Any) -> None:
+    assert ran["prompts"] == [
+        ["", "max_tokens", ""],
+        ["", "stop", ""],
+        ["", "stop", "1+1?"],
+        ["bad_sample", None, None],
+    ]
+
+
+def test_a_reference_is_read_as_other_scorers_read_it(ran: Any) -> None:
+    assert ran["references"] == [1.0, 1.0, 1.0, None]
