@@ -57,8 +57,12 @@ def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -
     Raises:
         ValueError: the row has no such column.
     """
-    value = value_in(row, place, option, framework)
-    return "" if value is None else str(value)
+    return name_of(value_in(row, place, option, framework))
+
+
+def name_of(cell: Any) -> str:
+    """Return the name that a cell holds, such as a group's; "" where it is empty, of which pandas makes NaN."""
+    return "" if cell is None or cell != cell else str(cell)
 
 
 def value_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> Any:
