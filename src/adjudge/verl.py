@@ -20,7 +20,7 @@ from typing import Any
 from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
-from adjudge.rl_integration.adapters.row import name_in, read_reference, reference_in
+from adjudge.rl_integration.adapters.row import name_in, name_of, read_reference, reference_in
 from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
@@ -157,12 +157,12 @@ def _sample(
 ) -> Sample:
     check_turns((info or {}).get("num_turns"), options)
     told = picked(info, [name for name in (prompt, group) if name])
-    ended = (info or {}).get("finish_reason")
+    ended, asked = (info or {}).get("finish_reason"), told.get(prompt)
     return Sample(
-        prompt=prompt_of("" if told.get(prompt) is None else told[prompt]),
+        prompt=prompt_of("" if asked is None or asked != asked else asked),  # pandas makes NaN of a missing cell
         response=text,
         reference=read_reference(truth),
-        group=str(told.get(group, "")),
+        group=name_of(told.get(group)),
         finish_reason=ended if isinstance(ended, str) else None,
         extra=extra_of(source, info, options),
     )
