@@ -5,6 +5,8 @@ Cells are read as everywhere in adjudge (`adjudge.io.values`).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -47,8 +49,15 @@ def read_reference(cell: Any) -> Any:
 
 
 def row_name(*cells: Any) -> str:
-    """Return a name that the answers to one row share, where a framework tells its prompt and its label alone."""
-    return blake2b(repr(cells).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+    """Return a name that the answers to one row share, whatever process has them: of its prompt, images and label."""
+    return blake2b(json.dumps(plain(cells), default=_shown).encode(), digest_size=16).hexdigest()
+
+
+def _shown(thing: Any) -> str:
+    """What tells an image from another, and any other object from those that do not look like it."""
+    if hasattr(thing, "tobytes"):
+        return blake2b(thing.tobytes()).hexdigest()
+    return re.sub(" at 0x[0-9a-f]+", "", repr(thing), flags=re.IGNORECASE)  # another process has it elsewhere
 
 
 def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> str:

@@ -89,7 +89,8 @@ def check_turns(turns: Any, options: VerlOptions) -> None:
     Raises:
         ValueError: it is not, and that is to be refused.
     """
-    if turns is not None and int(turns) > _TURNS and options.tool_text == "refuse":
+    known = turns is not None and turns == turns  # pandas makes NaN of a missing cell
+    if known and int(turns) > _TURNS and options.tool_text == "refuse":
         raise ValueError(
             f"a trajectory has {int(turns)} turns, and verl does not say which tokens the model wrote, so that a "
             "tool's text would be graded as the model's; let your agent loop score its own trajectories, or accept "

@@ -17,13 +17,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.fingerprints import signed
 from adjudge.io.values import Text
-from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, require_reference, response_text
+from adjudge.protocol import (
+    MissingReferenceError,
+    Provenance,
+    Sample,
+    Score,
+    content_text,
+    require_reference,
+    response_text,
+)
 from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
+from adjudge.verifiers.text.answer_verifier import alternatives
+
+Graded: TypeAlias = Literal["completion", "messages"]
 
 _ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 _REASONS = {"no_answer": "no_response", "unparsable_answer": "invalid_response_format"}
@@ -36,13 +47,17 @@ class _InspectReward(RowReward):
     reference: Place = "target"
 
 
-def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, **options: Any) -> Any:
+def scorer(
+    spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, response: Graded = "completion", **options: Any
+) -> Any:
     """Return a scorer of Inspect's.
 
     Args:
         spec: anything `adjudge.load` takes; with `server`, the scorer's name there.
         name: what Inspect calls it; the scorer's name otherwise.
         metrics: Inspect's metrics; its mean and standard error otherwise.
+        response: what is scored: "completion", the text that Inspect's own scorers read, which is what an agent
+            submitted; "messages", the turns from the model's first one on, for scorers of agents' runs.
         options: those of the rewards for frameworks, such as `reference` ("target", or a field of the metadata),
             `server`, `fallback` and `max_failed`.
 
@@ -52,6 +67,8 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
     """
     theirs: Any = import_module("inspect_ai.scorer")
     reward = _InspectReward(spec, **options)
+    if response not in get_args(Graded):
+        raise ValueError(f"response={response!r}; it must be one of {', '.join(get_args(Graded))}")
 
     def made() -> Any:
         async def score(state: Any, target: Any) -> Any:
@@ -59,7 +76,7 @@ def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, *
             sample = reward.made_sample(
                 row,
                 _messages(state.input),
-                _answer(state),
+                (response == "messages" and _generated(state)) or state.output.completion,
                 finish_reason=_ENDS.get(state.output.stop_reason) if state.output.choices else None,
             )
             (result,) = await reward.scores([row], [sample])
@@ -95,19 +112,15 @@ def _messages(given: Any) -> Text:
     return given if isinstance(given, str) else [{"role": turn.role, "content": turn.text} for turn in given]
 
 
-def _answer(state: Any) -> Any:
-    """What the model said: its last text, as Inspect's scorers read it; with tools, all turns from its first on.
+def _generated(state: Any) -> list[dict[str, Any]]:
+    """The turns from the model's first one on.
 
     Solvers insert messages before the question, and examples have an assistant, too; only Inspect's mark tells them
     from what was generated.
     """
-    said = [
-        place for place, turn in enumerate(state.messages) if turn.role == "assistant" and turn.source == "generate"
-    ]
-    turns = [turn for turn in state.messages[min(said, default=0) :] if turn.role in ("assistant", "tool", "user")]
-    if said and any(turn.role == "tool" for turn in turns):
-        return [{"role": turn.role, "content": turn.text} for turn in turns]
-    return state.output.completion
+    said = (turn.role == "assistant" and turn.source == "generate" for turn in state.messages)
+    turns = state.messages[next((place for place, own in enumerate(said) if own), len(state.messages)) :]
+    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.role in ("assistant", "tool", "user")]
 
 
 class InspectScorer:
@@ -132,11 +145,14 @@ class InspectScorer:
         self.fingerprint = signed("inspect_ai", version("inspect_ai"), self.name, options)
 
     def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` if a sample lacks the reference that the scorer needs."""
+        """Raise `ValueError` if a sample lacks the reference that the scorer needs, or has turns without text."""
         if self._needs_reference:
-            if sample.reference in ("", [], ()):
-                raise MissingReferenceError(f"{self.name}: the reference is empty, and every answer would contain it")
             require_reference(self.name, sample)
+            accepted = _accepted(sample.reference)
+            if not accepted or "" in accepted:
+                raise MissingReferenceError(f"{self.name}: the reference is empty, and every answer would contain it")
+        _asked(sample)
+        response_text(sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return a score for each sample, in order."""
@@ -145,12 +161,11 @@ class InspectScorer:
 
     async def _one(self, sample: Sample) -> Score:
         model: Any = import_module("inspect_ai.model")
-        text, reference = response_text(sample), sample.reference
+        text = response_text(sample)
         roles = {"system": model.ChatMessageSystem, "assistant": model.ChatMessageAssistant}
-        asked: Any = [{"role": "user", "content": sample.prompt}] if isinstance(sample.prompt, str) else sample.prompt
-        turns = [roles.get(turn["role"], model.ChatMessageUser)(content=turn["content"]) for turn in asked]
-        accepted = reference if isinstance(reference, list | tuple) else [reference]
-        target: Any = import_module("inspect_ai.scorer").Target([str(one) for one in accepted if one is not None])
+        turns = [roles.get(role, model.ChatMessageUser)(content=said) for role, said in _asked(sample)]
+        target: Any = import_module("inspect_ai.scorer").Target(_accepted(sample.reference))
+        ended = "max_tokens" if sample.finish_reason == "length" else "stop"
         state: Any = import_module("inspect_ai.solver").TaskState(
             model=model.ModelName("mockllm/model"),
             sample_id=0,
@@ -158,7 +173,7 @@ class InspectScorer:
             input=sample.prompt if isinstance(sample.prompt, str) else turns,
             messages=[*turns, model.ChatMessageAssistant(content=text)],
             target=target,
-            output=model.ModelOutput.from_content("mockllm/model", text),
+            output=model.ModelOutput.from_content("mockllm/model", text, stop_reason=ended),
             completed=True,
             metadata=dict(sample.extra),
         )
@@ -171,3 +186,21 @@ class InspectScorer:
             return Score.failed("verifier_error", error=f"Inspect's {self.name} left it unscored: {why}")
         said = {"answer": result.answer, "explanation": result.explanation}
         return Score.scored(value, **{name: text for name, text in said.items() if text is not None})
+
+
+def _asked(sample: Sample) -> list[tuple[Any, str]]:
+    """The roles and texts of the prompt's turns; Inspect's scorers look at no images in it."""
+    if isinstance(sample.prompt, str):
+        return [("user", sample.prompt)]
+    return [(turn.get("role"), content_text(turn.get("content"))) for turn in sample.prompt]
+
+
+def _accepted(reference: Any) -> list[str]:
+    """The texts of a reference; 2.0 in a data set means 2."""
+    if reference is None or reference in ([], ()):
+        return []
+    return [
+        str(int(one)) if isinstance(one, float) and one.is_integer() else str(one)
+        for one in alternatives(reference, "a text, a number, or a list of these")
+        if one is not None
+    ]

@@ -49,11 +49,10 @@ class NemoRlReward(RowReward):
             def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any], *rest: Any) -> Any:
                 """Score the last turn of each log; every episode ends."""
                 logs = [
-                    [{"role": turn["role"], "content": str(turn["content"] or "")} for turn in log]
-                    for log in message_log_batch
+                    [{"role": turn["role"], "content": turn["content"]} for turn in log] for log in message_log_batch
                 ]
                 samples = [  # the last turn is what was generated; assistant turns before it are examples of the prompt
-                    _grouped(reward.made_sample(row or {}, log[:-1], log[-1:]))
+                    _grouped(reward.made_sample(row or {}, log[:-1], log[-1:]), log[:-1])
                     for row, log in zip(metadata, logs, strict=True)
                 ]
                 scores = reward.scores_blocking([row or {} for row in metadata], samples)
@@ -77,5 +76,5 @@ class NemoRlReward(RowReward):
         return AdjudgeEnvironment
 
 
-def _grouped(sample: Sample) -> Sample:
-    return sample if sample.group else replace(sample, group=row_name(sample.prompt, sample.reference))
+def _grouped(sample: Sample, prompt: Sequence[Any]) -> Sample:
+    return sample if sample.group else replace(sample, group=row_name(prompt, sample.reference))

@@ -31,7 +31,7 @@ from typing import Any
 from adjudge.io.values import Text
 from adjudge.protocol import Message, Sample, Score
 from adjudge.rl_integration.adapters.failures import NotScored
-from adjudge.rl_integration.adapters.row import Place, words
+from adjudge.rl_integration.adapters.row import Place, row_name, words
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 
 State = MutableMapping[str, Any]
@@ -148,13 +148,18 @@ class _Rollouts(_NamedReward):
         return scores
 
     def _sample(self, prompt: Any, completion: Any, answer: Any, info: Any, state: State) -> Sample:
-        return self.made_sample(
+        asked, steps = _messages(prompt), state.get("trajectory") or []
+        cut = [bool(step.get("is_truncated")) for step in steps]
+        sample = self.made_sample(
             _row(answer, info),
-            _messages(prompt),
+            asked,
             _messages(completion),
-            group=str(state.get("example_id", "")),
-            finish_reason="length" if state.get("is_truncated") else None,
+            # verifiers calls a rollout truncated if any turn was; where no turn was, the environment says so
+            finish_reason="length" if (cut[-1] if any(cut) else state.get("is_truncated")) else None,
         )
+        # Every data set numbers its examples from 0, and a server gathers those of several.
+        name = row_name(state.get("example_id"), asked, sample.reference)
+        return sample if sample.group else replace(sample, group=name)
 
 
 class RubricReward(_Rollouts):

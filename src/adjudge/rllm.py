@@ -21,7 +21,7 @@ from typing import Any
 
 from adjudge.io.values import Text
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.row import Place, words
+from adjudge.rl_integration.adapters.row import Place, named, words
 from adjudge.rl_integration.adapters.row_reward import RowReward
 
 _CUT_OFF = "max_response_length_exceeded"
@@ -64,7 +64,7 @@ class RllmEvaluator(RowReward):
         types: Any = import_module("rllm.eval.types")
 
         row = _row(task)
-        group, ended = str(getattr(task, "id", "")), _finish_reason(episode)
+        group, ended = named(getattr(task, "id", None)), _finish_reason(episode)
         sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=ended)
         (score,) = self.scores_blocking([row], [sample])
         return types.EvalOutput(
@@ -104,10 +104,9 @@ def _answer(episode: Any) -> Any:
     if not episode.trajectories:
         return ""
     last = episode.trajectories[-1]
-    if last.output:
-        return _text(last.output)
-    if last.steps and last.steps[-1].output:
-        return _text(last.steps[-1].output)
+    for output in (last.output, *(step.output for step in last.steps[-1:])):
+        if output is not None and output != "":  # 0 is an answer
+            return _text(output)
     # What rLLM's gateway recorded: a turn that only calls a tool has no text.
     return next((_text(step.model_response) for step in reversed(last.steps) if step.model_response), "")
 

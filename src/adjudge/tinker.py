@@ -45,6 +45,11 @@ class TinkerReward(RowReward):
             ValueError: the row lacks a column.
             ModuleNotFoundError: the cookbook is not installed.
         """
+        if self.prompt not in row:
+            raise ValueError(
+                f"a row of tinker-cookbook has no {self.prompt!r} with the prompt; it has "
+                f"{', '.join(map(str, row)) or 'nothing'}. Name the right one: prompt=COLUMN"
+            )
         types: Any = import_module("tinker_cookbook.rl.types")
         empty: Any = import_module("tinker").ModelInput.empty
         text_of: Any = import_module("tinker_cookbook.renderers").get_text_content

@@ -15,20 +15,17 @@ such (`reward_funcs="FOLDER"`); TRL runs those itself, and gives the same number
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, overload
 
-from adjudge.io.values import plain
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import is_out_of_scope
-from adjudge.rl_integration.adapters.row import named, token_ids
+from adjudge.rl_integration.adapters.row import named, row_name, token_ids
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 from adjudge.runtime.loop import run_blocking
 
@@ -108,7 +105,10 @@ class Reward(RowReward):
             self.made_sample(row, prompt, completion, group=self._prompt_id(row), finish_reason=end)
             for row, prompt, completion, end in zip(rows, prompts, completions, ends, strict=True)
         ]
-        names = [_name(row, prompt, sample) for row, prompt, sample in zip(rows, prompts, samples, strict=True)]
+        names = [
+            row_name(prompt, row.get("image"), row.get("images"), sample.reference)
+            for row, prompt, sample in zip(rows, prompts, samples, strict=True)
+        ]
         if self.num_generations is not None:
             names = self._numbered(names, samples)
         elif self._asked.groupwise and int(os.environ.get("WORLD_SIZE") or 1) > 1:
@@ -263,14 +263,3 @@ def _asked(chat: Any) -> list[Any]:
     """The turns of a chat before its last answer."""
     turns = list(chat or ())
     return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
-
-
-def _name(row: Mapping[str, Any], prompt: Any, sample: Sample) -> str:
-    """A name that the completions of one row share, whatever process has them."""
-    asked = [prompt, row.get("image"), row.get("images"), sample.reference]
-    return blake2b(json.dumps(plain(asked), default=_shown).encode(), digest_size=16).hexdigest()
-
-
-def _shown(thing: Any) -> str:
-    """What tells an image from another, and any other object from those that do not look like it."""
-    return blake2b(thing.tobytes()).hexdigest() if hasattr(thing, "tobytes") else repr(thing)

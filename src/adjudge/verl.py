@@ -157,9 +157,9 @@ def _sample(
 ) -> Sample:
     check_turns((info or {}).get("num_turns"), options)
     told = picked(info, [name for name in (prompt, group) if name])
-    ended = (info or {}).get("finish_reason")
+    ended, asked = (info or {}).get("finish_reason"), told.get(prompt)
     return Sample(
-        prompt=prompt_of("" if told.get(prompt) is None else told[prompt]),
+        prompt=prompt_of("" if asked is None or asked != asked else asked),  # pandas makes NaN of a missing cell
         response=text,
         reference=read_reference(truth),
         group=named(told.get(group)),

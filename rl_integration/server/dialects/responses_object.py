@@ -65,14 +65,14 @@ def response_of(response: Mapping[str, Any]) -> str | list[Turn]:
 
 
 def finish_reason_of(response: Mapping[str, Any]) -> str | None:
-    """Return why the model stopped: "length" when it was cut off."""
+    """Return why the model stopped: "length" when it was cut off, which Gym's own models say without a status."""
     if response.get("status") == "completed":
         return "stop"
-    if response.get("status") != "incomplete":
-        return None
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
-    return "length" if reason in ("max_output_tokens", None) else str(reason)
+    if reason is None:
+        return "length" if response.get("status") == "incomplete" else None
+    return "length" if reason == "max_output_tokens" else str(reason)
 
 
 def turns_of(items: Any, name: str) -> list[Turn]:

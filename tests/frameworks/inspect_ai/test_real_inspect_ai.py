@@ -40,6 +40,13 @@ def test_only_what_was_generated_is_graded_and_the_last_of_it(ran: Any) -> None:
     assert ran["with examples"] == [0.0, 1.0]
 
 
+def test_what_an_agent_submits_is_graded_and_its_run_only_by_choice(ran: Any) -> None:
+    assert ran["basic agent"] == [1.0, 0.0]
+    assert ran["react"] == [1.0, 0.0]
+    assert ran["its messages"] == [0.0, 1.0]
+    assert ran["wrong option"] == "response='turns'; it must be one of completion, messages"
+
+
 def test_inspects_scorers_score_here(ran: Any) -> None:
     assert ran["theirs"] == [[1.0, "match"], [0.0, "match"]]
     assert ran["fingerprints differ"]
@@ -47,3 +54,16 @@ def test_inspects_scorers_score_here(ran: Any) -> None:
     status, reason, evidence = ran["unscored"]
     assert (status, reason) == ("failed", "verifier_error")
     assert "grader_failed" in evidence
+
+
+def test_a_prompt_may_have_any_form_and_a_broken_one_fails_alone(ran: Any) -> None:
+    assert ran["prompts"] == [
+        ["", "max_tokens", ""],
+        ["", "stop", ""],
+        ["", "stop", "1+1?"],
+        ["bad_sample", None, None],
+    ]
+
+
+def test_a_reference_is_read_as_other_scorers_read_it(ran: Any) -> None:
+    assert ran["references"] == [1.0, 1.0, 1.0, None]

@@ -46,12 +46,14 @@ def served(**options: Any) -> TestClient:
     return TestClient(server.setup_webserver(), raise_server_exceptions=False)
 
 
-def rollout(text: str, **row: Any) -> dict[str, Any]:
+def rollout(text: str, ended: str | None = None, **row: Any) -> dict[str, Any]:
     """What an agent of Gym's sends, made by Gym's own models."""
     said = {"type": "output_text", "text": text, "annotations": []}
     message = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [said]}
     response = {"id": "r", "created_at": 1.0, "model": "m", "object": "response", "output": [message]}
     response |= {"parallel_tool_calls": False, "tool_choice": "none", "tools": []}
+    if ended:  # as `vllm_model` says it, without a status
+        response["incomplete_details"] = {"reason": ended}
     asked = {"input": [{"role": "user", "content": "1+1?"}]}
     body = gym.BaseVerifyRequest(responses_create_params=asked, response=response)
     sent: dict[str, Any] = body.model_dump(mode="json") | row
@@ -75,12 +77,13 @@ def main() -> None:
         "right": rollout(r"\boxed{2}", expected_answer="2", uuid="u1"),
         "wrong": rollout(r"\boxed{3}", expected_answer="2", uuid="u2"),
         "broken": rollout(r"\boxed{2}", expected_answer="\\frac{1}{", uuid="u3"),
+        "cut off": rollout(r"\boxed{2}", "max_output_tokens", expected_answer="2", uuid="u6"),
     }
     found: dict[str, Any] = {name: verdict(math, sent) for name, sent in cases.items()}
     found["declined"] = verdict(served(scorer=Declines(), reference=""), rollout("x"))
     found["no field"] = verdict(math, rollout("x", uuid="u4"))
     found["its own field"] = verdict(named, rollout("Paris", meta={"gold": "Paris"}, uuid="u5"))
-    rows = [math.post("/verify", json=sent).json() for name, sent in cases.items() if name != "broken"]
+    rows = [math.post("/verify", json=sent).json() for sent in (cases["right"], cases["wrong"])]
     marked = [row | {"_ng_task_index": 0, "_ng_rollout_index": at} for at, row in enumerate(rows)]
     metrics = math.post("/aggregate_metrics", json={"verify_responses": marked})
     found["mean"] = metrics.json()["agent_metrics"]["mean/reward"]

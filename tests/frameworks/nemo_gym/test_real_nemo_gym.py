@@ -28,6 +28,10 @@ def test_a_score_is_the_reward_and_the_row_comes_back(ran: Any, case: str, rewar
     assert ran[case]["expected_answer"] == "2"
 
 
+def test_a_response_that_a_model_of_gyms_cut_off_is_wrong_and_not_masked(ran: Any) -> None:
+    assert (ran["cut off"]["reward"], ran["cut off"]["mask_sample"]) == (0.0, False)
+
+
 def test_a_failed_one_is_masked_and_put_aside(ran: Any) -> None:
     assert (ran["broken"]["reward"], ran["broken"]["mask_sample"]) == (0.0, True)
     assert ran["broken"]["instance_config"] == {"mask_sample": True}, "where NeMo RL reads it"
@@ -55,7 +59,7 @@ def test_gyms_own_metrics_take_the_answers(ran: Any) -> None:
 
 
 def test_our_servers_route_says_the_same(ran: Any) -> None:
-    for case in ("right", "wrong", "broken"):
+    for case in ("right", "wrong", "broken", "cut off"):
         here, there = ran[case], ran["our server"][case]
         for name in ("reward", "mask_sample", "instance_config"):
             assert here.get(name) == there.get(name)

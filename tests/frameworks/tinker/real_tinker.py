@@ -39,7 +39,12 @@ async def ran(folder: str) -> dict[str, Any]:
     except RuntimeError as error:
         told = f"{type(error).__name__}: {error}"
     lenient = await TinkerReward("math", fallback=0.25).env(renderer, broken).step(action)
+    try:
+        lacking = str(TinkerReward("math", prompt="question").env(renderer, ROW))
+    except ValueError as error:
+        lacking = str(error)
     return {
+        "lacking": lacking,
         "version": version("tinker-cookbook"),
         "rewards": [step.reward for step in steps],
         "done": [step.episode_done for step in steps],

@@ -15,3 +15,7 @@ def test_an_environment_rewards_its_answer(tmp_path: Path) -> None:
     assert ran["done"] == [True] * 3
     assert ran["broken"].startswith("NotScored: a sample failed (gold_unparsable)")
     assert ran["fallback"] == [0.25, {"scored": 0.0, "failed": 1.0, "abstained": 0.0}]
+    assert ran["lacking"] == (
+        "a row of tinker-cookbook has no 'question' with the prompt; it has prompt, answer. "
+        "Name the right one: prompt=COLUMN"
+    )

@@ -76,7 +76,13 @@ async def main() -> None:
     await vf.Rubric(funcs=FUNCS, weights=WEIGHTS).score_group(example)
     group_of_page = [state(text, info={"gold": "2"}) for text in (r"\boxed{2}", r"\boxed{2}")]
     await pasted("verifiers and prime-rl", 1)["rubric"].score_group(group_of_page)
+    cut = [state("so it is 2"), state("so it is 2")]
+    for one, turns in zip(cut, ([True, False], [False, True]), strict=True):  # as `Environment` writes it
+        one["trajectory"] = [vf.types.TrajectoryStep(is_truncated=turn, reward=None, advantage=None) for turn in turns]
+        one["is_truncated"] = any(step.get("is_truncated", False) for step in one["trajectory"])
+    await vf.Rubric(funcs=[math]).score_group(cut)
     found = {
+        "cut": [one["reward"] for one in cut],
         "version": vf.__version__,
         "right": await alone(math, state(r"\boxed{2}")),
         "shown": shown(group_of_page[0]),

@@ -29,6 +29,10 @@ def test_a_rollout_is_scored(ran: Any) -> None:
     assert ran["nested"]["metrics"] == {"nested": 1.0}
 
 
+def test_only_the_last_turn_decides_whether_the_answer_was_cut_off(ran: Any) -> None:
+    assert ran["cut"] == [1.0, 0.0]
+
+
 def test_the_example_is_a_rubric(ran: Any) -> None:
     assert ran["example"]["metrics"] == {"math": 1.0, "repeats": 0.0}
     assert ran["example"]["reward"] == 1.0

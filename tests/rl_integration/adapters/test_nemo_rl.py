@@ -62,6 +62,38 @@ def test_the_scorer_gets_prompt_answer_and_whole_groups() -> None:
     assert scorer.seen[-1].group != first.group, "another reference is another row"
 
 
+class Image:
+    def __init__(self, pixels: bytes) -> None:
+        self.pixels = pixels
+
+    def tobytes(self) -> bytes:
+        return self.pixels
+
+
+def test_content_may_be_parts_and_images_tell_groups_apart() -> None:
+    def seen(image: Any) -> list[dict[str, Any]]:
+        question = [{"type": "image", "image": image}, {"type": "text", "text": "How many?"}]
+        answer = [{"type": "text", "text": "It is \\boxed{\\frac{1}{2}}"}]
+        return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+
+    rows = [{"ground_truth": "1/2"}] * 5
+    logs = [*map(seen, (Image(b"a"), Image(b"a"), Image(b"b"), object(), object()))]
+    assert NemoRlReward("math").environment()().step(logs, rows).rewards.tolist() == [1.0] * 5
+    scorer = Scripted(groupwise=True)
+    NemoRlReward(scorer).environment()().step(logs, rows)
+    assert scorer.seen[0].prompt == [
+        {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "How many?"}]}
+    ]
+    first, same, other, thing, another = (sample.group for sample in scorer.seen)
+    assert first == same != other
+    assert thing == another, "where an object lies in memory says nothing of it"
+
+
+def test_content_of_none_is_an_empty_text() -> None:
+    turns = [{"role": "user", "content": None}, {"role": "assistant", "content": None}]
+    assert NemoRlReward("math").environment()().step([turns], [{"ground_truth": "2"}]).rewards.tolist() == [0.0]
+
+
 def test_an_answered_example_in_the_prompt_is_not_the_answer() -> None:
     def few_shot(example: str, answer: str) -> list[dict[str, Any]]:
         turns = (("user", "1+1?"), ("assistant", example), ("user", "2+0?"), ("assistant", answer))

@@ -134,6 +134,25 @@ def test_the_answer_is_where_rllm_itself_looks_for_it() -> None:
     assert [sample.response for sample in scorer.seen] == ["1", "2", "3", "4", "", "", ""]
 
 
+@pytest.mark.parametrize(("output", "response"), [(0, "0"), (0.0, "0.0"), (False, "False"), ("", "9"), (None, "9")])
+def test_an_output_of_zero_is_one(output: Any, response: str) -> None:
+    scorer = Scripted()
+    evaluator = RllmEvaluator(scorer=scorer)
+    for trajectory in (
+        Trajectory(output=output, steps=[Step("9")]),
+        Trajectory(steps=[Step(output, model_response="9")]),
+    ):
+        evaluator.evaluate(task(), Episode(trajectories=[trajectory]))
+    assert [sample.response for sample in scorer.seen] == [response] * 2
+
+
+@pytest.mark.parametrize(("name", "group"), [(None, ""), (float("nan"), ""), ("", ""), (0, "0")])
+def test_a_task_without_an_id_names_no_group(name: Any, group: str) -> None:
+    scorer = Scripted()
+    RllmEvaluator(scorer=scorer).evaluate(Task(name, "1+1?", {"ground_truth": "2"}), answered("1"))
+    assert scorer.seen[0].group == group
+
+
 def test_tasks_of_every_kind_give_prompt_and_reference() -> None:
     scorer = Scripted()
     evaluator = RllmEvaluator(scorer=scorer)

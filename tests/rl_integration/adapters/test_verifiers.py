@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.rl_integration.adapters.scripted_scorer import Scripted
 from tests.rl_integration.server.conftest import served
 
 from adjudge.prime_rl import RubricGroupReward, RubricReward, VerifiersReward
@@ -109,6 +110,28 @@ def test_a_rollout_that_was_cut_off_is_scored_as_such() -> None:
     reward = RubricReward(scorer="math")
     found = [asyncio.run(reward("1+1?", "2", "2", {}, one)) for one in (state(), cut)]
     assert found == [1.0, 0.0], "without a box only an answer that is complete counts"
+
+
+def test_only_a_last_turn_that_was_cut_off_is_an_answer_that_was() -> None:
+    """The state's `is_truncated` is that of any turn; without a turn that was cut off it is the environment's word."""
+    reward, found = RubricReward(scorer="math"), []
+    for turns in ([True, False], [False, True], [False, False]):
+        cut = {**state(), "is_truncated": True, "trajectory": [{"is_truncated": turn} for turn in turns]}
+        found.append(asyncio.run(reward("1+1?", "2", "2", {}, cut)))
+    assert found == [1.0, 0.0, 0.0]
+
+
+def test_examples_of_one_number_in_two_data_sets_are_two_groups() -> None:
+    seen = Scripted(groupwise=True)
+    for prompt, answer in (("1+1?", "2"), ("1+1?", "2"), ("3+3?", "2"), ("1+1?", "3")):
+        asked = [{"role": "user", "content": prompt}]
+        asyncio.run(RubricGroupReward(scorer=seen)([asked], ["1"], [answer], [{}], [state()]))
+    first, sibling, other_prompt, other_reference = (sample.group for sample in seen.seen)
+    assert first == sibling
+    assert len({first, other_prompt, other_reference}) == 3
+    named = RubricGroupReward(scorer=seen, group="info.row")
+    asyncio.run(named(["1+1?"], ["2"], ["2"], [{"row": 5}], [state()]))
+    assert seen.seen[-1].group == "5"
 
 
 def test_a_rollout_without_a_score_is_marked(errors: type[Exception]) -> None:

@@ -138,6 +138,13 @@ def test_columns_and_prompt_come_from_extra_info_which_is_left_alone() -> None:
         scored("aa", "2", None, scorer=seen, columns=["x"])
 
 
+def test_a_cell_of_nan_is_a_missing_one() -> None:
+    seen, info = Seen(), {"num_turns": math.nan, "question": math.nan, "uid": np.float64("nan")}
+    scored("aa", "2", info, scorer=seen, prompt="question", group="uid")
+    (sample,) = seen.samples
+    assert (sample.prompt, sample.group) == ("", "")
+
+
 def test_text_of_tools_is_not_graded_unless_that_is_accepted() -> None:
     """verl's naive manager counts a question and its answer as two turns, and puts the count there."""
     assert scored(info={"num_turns": np.int32(2)}, scorer="math")["score"] == 1.0

@@ -116,6 +116,9 @@ def test_reasoning_without_an_answer_is_an_empty_answer(bench: Bench) -> None:
         ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
         ({"status": "incomplete", "incomplete_details": None}, "length"),
         ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+        ({"incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ({"status": None, "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+        ({"status": "completed", "incomplete_details": {"reason": "max_output_tokens"}}, "stop"),
     ],
 )
 def test_a_response_that_was_cut_off_is_seen_as_one(bench: Bench, fields: dict[str, Any], reason: str | None) -> None:
