@@ -95,12 +95,12 @@ def test_a_prompt_that_does_not_fit_is_marked(error: Any, too_long: bool) -> Non
 
 
 BROKEN = [
-    pytest.param(Reply(body=b'{"choices": [', length=None), "no JSON", 1, id="malformed"),
-    pytest.param(Reply(body=b""), "no JSON", 1, id="empty"),
-    pytest.param(Reply(body=[said()]), "no JSON object", 1, id="a-list"),
+    pytest.param(Reply(body=b'{"choices": [', length=None), "not JSON", 1, id="malformed"),
+    pytest.param(Reply(body=b""), "not JSON", 1, id="empty"),
+    pytest.param(Reply(body=[said()]), "not a JSON object", 1, id="a-list"),
     pytest.param(Reply(body=b'{"choices": NaN}'), "NaN is not JSON", 1, id="nan"),
-    pytest.param(Reply(body=DEEP), "no JSON", 1, id="nested-without-end"),
-    pytest.param(Reply(body=b'"\xff\xfe"'), "no JSON", 1, id="no-utf8"),
+    pytest.param(Reply(body=DEEP), "not JSON", 1, id="nested-without-end"),
+    pytest.param(Reply(body=b'"\xff\xfe"'), "not JSON", 1, id="no-utf8"),
     pytest.param(Reply(body=b"<html>", headers={"Content-Type": "text/html"}), "text/html", 1, id="html"),
     pytest.param(Reply(body=b"x" * 300_000), "larger than 200000 bytes", 1, id="huge"),
     pytest.param(
