@@ -19,7 +19,7 @@ from adjudge.data_pipelines.label.bench import Column, Load, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
-from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
+from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column, refuse_position
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
 from adjudge.io.jobs.opening import check_paths, peek, unreadable
@@ -259,6 +259,8 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)
     stages = load()
+    if any(stage.bench.name == "auto" for stage in stages.each):
+        refuse_position(columns.reference, [row.data for row in peeked if row.data is not None])
     if columns.reference is None and samples:
         _check(stages, samples[0], peeked, notes)
     convert = converter(
