@@ -18,7 +18,7 @@ PACKAGE = Path(adjudge.__file__).parent
 # The package from the bottom to the top: a part may import those of lower layers, and none of its own layer.  A part is
 # a folder or a module of the package, and each module of `scoring`.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("extras", "frozen", "options", "reasons", "response_weights", "scoring.builtin", "wire"),
+    ("extras", "finish", "frozen", "options", "reasons", "response_weights", "scoring.builtin", "wire"),
     ("fingerprints", "score_view"),
     ("protocol",),
     ("responses", "runtime", "scoring.attacks", "scoring.bad_reference", "statistics"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import pickle
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adjudge
 from adjudge import reasons, wire
 from adjudge.protocol import (
     Cost,
@@ -238,6 +240,23 @@ def test_values_become_floats() -> None:
     assert type(score.value) is float
     assert score.evidence == {"answer": "4"}
     assert type(Score.scored(1).value) is float
+
+
+@pytest.mark.parametrize(
+    "said",
+    "length LENGTH max_tokens MAX_TOKENS maxTokens max_output_tokens max-new-tokens model_length FinishReason.MAX_TOKENS "
+    "FINISH_REASON_MAX_TOKENS model_context_window_exceeded truncated".split(),
+)
+def test_a_cut_at_the_token_limit_has_one_name_whoever_reports_it(said: str) -> None:
+    sample = Sample(prompt="q", response=r"\boxed{4}", reference="4", finish_reason=said)
+    assert sample.finish_reason == "length"
+    assert Sample.from_dict({**sample.to_dict(), "finish_reason": said}) == dataclasses.replace(sample, id="") == sample
+    assert adjudge.score("q", r"\boxed{4}", "4", scorer="math", finish_reason=said).reason == "truncated"
+
+
+@pytest.mark.parametrize("said", [None, "", "stop", "STOP", "end_turn", "content_filter", "lengthy", "FinishReason.STOP"])
+def test_any_other_end_stays_as_it_was_said(said: str | None) -> None:
+    assert Sample(prompt="q", response="a", finish_reason=said).finish_reason == said
 
 
 def test_records_are_frozen() -> None:

@@ -111,7 +111,8 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
 
     def prepare(self) -> None:
         if self._plan.batcher.whole_groups and self._journal.cursor == Cursor():
-            self._plan.batcher.check_groups()
+            if note := self._plan.batcher.check_groups():
+                tell(self._progress, note)
 
     async def work(self) -> None:
         start = self._journal.cursor

@@ -11,7 +11,7 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from adjudge.data_pipelines.label.bench import Column, Load, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
-from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
+from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column, refuse_position
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
 from adjudge.io.jobs.opening import check_paths, peek, unreadable
@@ -59,6 +59,7 @@ class Batcher:
         whole_groups: whether a group must not be cut.
         shard: this job's, of so many `shards`.
         limit: rows to read, all shards together; None reads all.
+        guessed: the group column if nobody named it, else "".
     """
 
     read: Callable[[Cursor], Iterator[Row]]
@@ -68,6 +69,7 @@ class Batcher:
     shard: int = 0
     shards: int = 1
     limit: int | None = None
+    guessed: str = ""
 
     def batches(self, start: Cursor) -> Iterator[Batch]:
         """Yield the batches behind a place; the last one, maybe empty, ends where the input ends."""
@@ -86,23 +88,44 @@ class Batcher:
             batch.after = after
         yield batch
 
-    def check_groups(self) -> None:
-        """Read the input once and see that the rows of each group stand together; 60 bytes of memory for each.
+    def check_groups(self) -> str:
+        """Read the input once and see that the rows of each group stand together; 100 bytes of memory for each.
+
+        Returns:
+            What is to be said about groups that hold several prompts, or "".
 
         Raises:
-            ValueError: a group goes on after another one began.
+            ValueError: a group goes on after another one began, or a guessed column puts several prompts in a group.
         """
-        seen: set[int] = set()
+        seen: dict[int, str] = {}
+        note = ""
         for row, before, after in self._placed(Cursor()):
-            if after.unit == before.unit or not after.group:
+            if not after.group:
                 continue
             key = hash(after.group)
-            if key in seen:
+            prompt = "" if note else self._prompt(row, after.group)
+            if prompt and (seen.get(key) or prompt) != prompt:
+                note = (
+                    f"the scorer compares the samples of a group, and the group {after.group!r:.80} holds several prompts "
+                    f"(row {row.index} has another one)"
+                )
+                if self.guessed:
+                    raise ValueError(
+                        f"{note}. The column {self.guessed!r} was guessed; name the one that the responses to a prompt "
+                        f"share, often the prompt's own, with --group-column, or this one if that is meant"
+                    )
+            if after.unit != before.unit and key in seen:
                 raise ValueError(
                     f"the scorer compares the samples of a group, and the group {after.group!r} goes on at row "
                     f"{row.index} after other rows; sort the input by its group column"
                 )
-            seen.add(key)
+            seen[key] = seen.get(key) or prompt
+        return note
+
+    def _prompt(self, row: Row, group: str) -> str:
+        """Return a short word for a row's prompt; "" where it has none."""
+        samples = [item.sample for item in self.sampler.items(row, group) if item.sample is not None]
+        return hash_of(replace(samples[0], response="")) or "" if samples and samples[0].prompt else ""
 
     def _placed(self, start: Cursor) -> Iterator[tuple[Row, Cursor, Cursor]]:
         """Yield each row with the places before and behind it."""
@@ -236,6 +259,8 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)
     stages = load()
+    if any(stage.bench.name == "auto" for stage in stages.each):
+        refuse_position(columns.reference, [row.data for row in peeked if row.data is not None])
     if columns.reference is None and samples:
         _check(stages, samples[0], peeked, notes)
     convert = converter(
@@ -259,6 +284,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         shard=shard,
         shards=shards,
         limit=config.limit,
+        guessed=columns.group.name if columns.group is not None and not config.group_column else "",
     )
     return Plan(
         config=config,

@@ -9,13 +9,14 @@ second try of one that was heard gets the first one's answer and is not paid for
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -33,6 +34,7 @@ from adjudge.engines.interface import Fault
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.tickets import Traffic
+from adjudge.runtime.deadline import seconds_left, set_deadline
 from adjudge.runtime.loop import run_blocking
 
 _SECONDS: Final = Range(gt=0, unit="seconds")
@@ -96,6 +98,7 @@ def _open_files() -> int:
 _MAX_BYTES = 256 << 20
 _LARGE = 8  # samples of a request; of larger ones, a thousand places would be more than a server takes of a client
 _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
+_GRACE = 0.5  # seconds for the way of an answer that the server gives when the time is up
 _TOO_LARGE = 413  # more samples, values or bytes than the server takes at once; fewer may do
 
 
@@ -112,7 +115,7 @@ class _Connection(NamedTuple):
 
 
 class AsyncClient:
-    """A client for coroutines, from any event loop; connections are shared by all of them."""
+    """A client for coroutines, from any event loop; connections are shared by all of them, and `async with` closes them."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self.config = ClientConfig(url=config) if isinstance(config, str) else config
@@ -121,6 +124,12 @@ class AsyncClient:
 
     def __reduce__(self) -> tuple[type[AsyncClient], tuple[ClientConfig]]:
         return type(self), (self.config,)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
 
     async def score(
         self,
@@ -132,9 +141,18 @@ class AsyncClient:
     ) -> list[Score]:
         """Return one score per sample, in order.
 
+        Args:
+            samples: what to score.
+            scorer: its name on the server; may be left out where there is one.
+            traffic: "train" or "eval"; while both wait, training gets three quarters of the scorer.
+            within: seconds after which nobody needs the answer.  Neither the server's queue nor this client's tries go
+                on longer: what has no score by then fails, as `expired` or with what the last try ended in.
+
         Raises:
             ValueError: the request is wrong, so that no try of it can be answered.
         """
+        if within is not None and not within >= 0:
+            raise ValueError(f"within={within!r}; give the seconds after which nobody needs the answer, at least 0")
         rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]
         if not rows:
             return []
@@ -170,6 +188,8 @@ class AsyncClient:
     async def _score(
         self, chunks: list[list[int]], rows: list[dict[str, Any]], asked: Mapping[str, Any]
     ) -> list[Score]:
+        if asked["within"] is not None:
+            set_deadline(min(asked["within"] + _GRACE, math.inf if (left := seconds_left()) is None else left))
         tasks = [asyncio.ensure_future(self._ask([rows[place] for place in chunk], asked)) for chunk in chunks]
         try:
             answers = await asyncio.gather(*tasks)
@@ -184,8 +204,10 @@ class AsyncClient:
         connection, start = self._connection(), time.monotonic()
         if len(rows) > _LARGE and connection.large.locked():
             connection.http.crowded_at = start
-        async with connection.large if len(rows) > _LARGE else nullcontext():
-            answer = await connection.http.post(f"{self.config.url.rstrip('/')}/v1/score", body)
+        answer: Answer | Refusal | Fault = Fault(reason="expired", detail="larger requests were under way all the time")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds_left()), connection.large if len(rows) > _LARGE else nullcontext():
+                answer = await connection.http.post(f"{self.config.url.rstrip('/')}/v1/score", body)
         if isinstance(answer, Refusal) and answer.status == _SLOW_BODY:
             return [Score.failed("engine_timeout", error=answer.fault.detail) for _ in rows]
         if isinstance(answer, Refusal) and answer.status == _TOO_LARGE:
@@ -196,7 +218,8 @@ class AsyncClient:
         if isinstance(answer, Refusal):
             raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
         if isinstance(answer, Fault):
-            return [Score.failed(answer.reason, error=answer.detail) for _ in rows]
+            reason = answer.reason if seconds_left() != 0 else "expired"
+            return [Score.failed(reason, error=answer.detail) for _ in rows]
         scores = _scores(answer, key, len(rows))
         if connection.http.crowded_at >= start:
             scores = [self._explained(score) if score.reason == "cohort_incomplete" else score for score in scores]
@@ -222,6 +245,7 @@ class AsyncClient:
                 retry=Retry(attempts=self.config.attempts),
                 circuit=Circuit(seconds=self.config.deadline),
                 trust_env=self.config.trust_env,
+                more_headers=_within,
             )
             large = asyncio.Semaphore(max(16, self.config.concurrency // 32))
             self._connections[pid] = _Connection(http, large)
@@ -315,6 +339,12 @@ def _scores(answer: Answer, key: str, count: int) -> list[Score]:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         detail = f"the server's answer is not a list of scores: {error}"[:300]
         return [Score.failed("engine_error", error=detail) for _ in range(count)]
+
+
+def _within() -> dict[str, str]:
+    """What is left of the caller's time, as a header: a second try with another body would be another request."""
+    left = seconds_left()
+    return {} if left is None else {"within": f"{max(0.0, left - _GRACE):.3f}"}
 
 
 def _let_go(connections: dict[int, _Connection]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -124,7 +125,13 @@ _KEYED = {  # for the documentation; as FastAPI's own header it takes a tenth of
             "in": "header",
             "schema": {"type": "string", "maxLength": _MAX_KEY, "default": ""},
             "description": "A repeated request with the same key is not paid twice.",
-        }
+        },
+        {
+            "name": "within",
+            "in": "header",
+            "schema": {"type": "number", "minimum": 0},
+            "description": "As in the body; what is left of it in a repeated request, whose body stays the same.",
+        },
     ]
 }
 
@@ -143,12 +150,13 @@ def native(host: Host, board: Shown) -> APIRouter:
             raise bad_request(f"the idempotency key has {len(key)} characters, and at most {_MAX_KEY} are taken")
         if key and asked.stream:
             raise bad_request("an idempotency key keeps whole answers, and stream has none; leave out one of the two")
+        within = _within(request, asked)
         rows = [asked.sample] if asked.samples is None else asked.samples
         samples = await aside_if_large(request, lambda: samples_of(rows, host.config.max_samples))
 
         async def lines() -> AsyncIterator[bytes]:
             try:
-                scores = host.stream(request, scorer, samples, traffic=asked.traffic, within=asked.within)
+                scores = host.stream(request, scorer, samples, traffic=asked.traffic, within=within)
                 async for index, one in scores:
                     yield json_bytes({"index": index, "score": one.to_dict()}) + b"\n"
             except HttpError as error:
@@ -159,7 +167,7 @@ def native(host: Host, board: Shown) -> APIRouter:
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
         async def work() -> bytes:
-            scores = await host.score(request, scorer, samples, traffic=asked.traffic, within=asked.within)
+            scores = await host.score(request, scorer, samples, traffic=asked.traffic, within=within)
             names = {"request_id": request.state.request_id, "idempotency_key": key}
             return await aside(len(scores), lambda: json_bytes({"scores": [one.to_dict() for one in scores], **names}))
 
@@ -172,6 +180,20 @@ def native(host: Host, board: Shown) -> APIRouter:
         return ScorersAnswer(scorers=[ScorerBody.model_validate(one) for one in lanes])
 
     return router
+
+
+def _within(request: Request, asked: ScoreRequest) -> float | None:
+    """Return the seconds that the caller waits; what a second try has left comes as a header beside the same body."""
+    said = request.headers.get("within")
+    if said is None:
+        return asked.within
+    try:
+        left = float(said)
+    except ValueError:
+        left = math.nan
+    if not left >= 0:
+        raise bad_request(f"the header within is {said!r:.80}; it must be a number of seconds")
+    return left if asked.within is None else min(left, asked.within)
 
 
 _NOW = {"waiting": "samples accepted and not begun", "running": "samples being scored"}

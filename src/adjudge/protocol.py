@@ -3,8 +3,8 @@
 One `Sample` goes in, one `Score` comes out.  A wrong answer is a scored 0.  Whatever kept us from judging is
 not a number: `status="failed"` or `"abstained"`, `value=None`, and a reason code from `adjudge.reasons`.
 
-This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire` and `frozen`.  How scorers run is
-in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in `adjudge.scoring.compose`.
+This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire`, `frozen` and `finish`.  How
+scorers run is in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in `adjudge.scoring.compose`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from adjudge import reasons, wire
+from adjudge.finish import plain_finish
 from adjudge.fingerprints import fingerprint_of
 from adjudge.frozen import quick_init
 
@@ -42,7 +43,8 @@ class Sample:
         reference: what the scorer checks against; each scorer documents its type.
         id: stable across runs; a label job keys on it.
         group: samples that answer the same prompt share it.
-        finish_reason: "stop", "length", ...; "length" marks a response cut off at the token limit.
+        finish_reason: "stop", "length", ...; "length" marks a response cut off at the token limit, and other engines'
+            words for that ("max_tokens", "MAX_TOKENS", ...) become it.
         extra: further columns, for scorers that ask for them by name.
     """
 
@@ -53,6 +55,11 @@ class Sample:
     group: str = ""
     finish_reason: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Give a cut at the token limit its one name, so that no scorer takes a cut response for a whole one."""
+        if isinstance(self.finish_reason, str) and self.finish_reason not in ("stop", "length"):
+            object.__setattr__(self, "finish_reason", plain_finish(self.finish_reason))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data from which `from_dict` makes an equal sample."""

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from adjudge.cli import exits
+from adjudge.io.columns import Column, refuse_position
 
 Adjudge = Callable[..., Any]
 
@@ -141,6 +142,38 @@ def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
     write("mixed.jsonl", [{"prompt": "?", "reference": reference} for reference in references])
     printed = [line.rstrip() for line in adjudge(*shlex.split(command)[1:]).out.splitlines()]
     assert [line for line in lines if line != "..." and line not in printed] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"choices": ["3", "4", "5"], "answer": 1}, "--reference-column choices+answer"),
+        ({"choices": ["Rome", "Paris"], "answer": "B"}, "--reference-column choices+answer"),
+        ({"options": ["Rome", "Paris"], "target": "(b)"}, '{"choices": [...], "answer": ...}'),
+    ],
+)
+def test_a_position_among_options_is_not_taken_for_the_answer(
+    adjudge: Adjudge, given: dict[str, Any], remedy: str
+) -> None:
+    file = write("mmlu.jsonl", [{"question": "Which?", "response": "B", **given}] * 3)
+    for command in (("check", file), ("label", file, "out.jsonl")):
+        ran = adjudge(*command)
+        said = " ".join(ran.err.split())
+        assert ran.code == exits.USER and "only points to one of the texts in" in said and remedy in said, said
+    if "choices" in given:
+        named = ("--reference-column", "choices+answer")
+        assert "choice" in adjudge("check", file, *named).out
+        adjudge("label", file, "out.jsonl", *named)
+        written = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+        assert [row["value"] for row in written] == [1.0] * 3
+
+
+@pytest.mark.parametrize("answer", [7, "Paris", "4", None, True, 1.5, "b c"])
+def test_an_answer_beside_options_is_one_where_it_points_to_none(answer: object) -> None:
+    rows = [{"choices": ["4", "Paris", "x"], "answer": answer}, {"choices": ["4", "b"], "answer": 9}]
+    refuse_position(Column("answer"), rows)
+    refuse_position(Column("answer"), [{"choices": [{"text": "a"}, {"text": "b"}], "answer": 1}])
+    refuse_position(None, rows)
 
 
 def test_references_that_no_scorer_is_known_for_are_found(adjudge: Adjudge) -> None:

@@ -151,7 +151,8 @@ def choice(index: Any = 0, **fields: Any) -> dict[str, Any]:
 
 
 def test_choices_are_put_in_order_and_tokens_counted_where_shown() -> None:
-    body = {"choices": [choice(1, token_ids=[5, 6, 7]), choice(0, message={"content": "a"})], "usage": USAGE}
+    cut = choice(1, token_ids=[5, 6, 7], finish_reason="max_tokens")  # as a proxy before another API may say
+    body = {"choices": [cut, choice(0, message={"content": "a"})], "usage": USAGE}
     found, _ = generate(body, sampling=Sampling(n=2, temperature=1.0))
     assert found.completions == (
         Completion(text="a", finish_reason="length", tokens=0),

@@ -1,9 +1,11 @@
 """Pseudo-labels: the answer that most responses of a group give is the reference of all of them.
 
 Which responses give the same answer is the inner scorer's own judgement: of two that it takes for each other's
-reference, one votes for the other.  In each round the most frequent text that has no camp yet is the reference, and
-every response without a camp that the scorer finds right joins it; so a group costs one question for each response and
-camp.  An answer that the scorer does not accept as its own reference has no vote.
+reference, one votes for the other.  In each round the most frequent text that stands in no camp yet is the reference
+(of several the longest, as the most exact), and its camp is every response that the scorer finds right, also those of
+earlier camps; so a group costs one question for each response and camp.  "Equal" need not be transitive: 5 equals 5 cm
+and 5 m, which differ.  A response votes in every camp that it equals, and the order of the responses decides nothing.
+An answer that the scorer does not accept as its own reference founds no camp.
 
 Two camps of the same size are not a majority, and neither is a group without an answer: all of it abstains
 (`low_confidence`), which is not 0.  Where a vote could not be asked for, the group has failed.
@@ -40,16 +42,24 @@ _NO_REFERENCE = ("bad_sample", "gold_unparsable", "gold_timeout")  # the answer 
 
 @dataclass(slots=True)
 class _Group:
-    """The vote of one group: who stands where, by places among the samples."""
+    """The vote of one group: who stands where, by places among the samples.
+
+    Attributes:
+        answers: what each response says that votes.
+        left: those that stand in no camp yet.
+        camps: each founder's text, with all that equal it.
+        broken: why a vote could not be asked for.
+    """
 
     answers: dict[int, str]
+    left: set[int]
     camps: dict[str, list[int]] = field(default_factory=dict)
     broken: str = ""
 
     def next_text(self) -> str:
-        """The most frequent text that has no camp yet, the first of several; "" when the vote is over."""
-        left = Counter(self.answers.values())
-        return "" if self.broken or not left else left.most_common(1)[0][0]
+        """The most frequent text that stands in no camp yet, of several the longest; "" when the vote is over."""
+        left = Counter(self.answers[at] for at in self.left)
+        return "" if self.broken else max(left, key=lambda text: (left[text], len(text), text), default="")
 
     def winner(self) -> str:
         """The text of the largest camp, "" where there is none or where two are as large."""
@@ -72,6 +82,7 @@ class MajorityVote(Composite):
         name: short name, used in provenance and reports.
     """
 
+    version: ClassVar[str] = "2"
     spec_form: ClassVar[str] = "`{scorer: SPEC, where: ..., right: ..., name: ...}`"
     example: ClassVar[str] = "{majority_vote: {scorer: math}}"
 
@@ -82,7 +93,7 @@ class MajorityVote(Composite):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.reject_groupwise(self.members(), sees="the responses that have not voted yet")
+        self.reject_groupwise(self.members(), sees="the responses with an answer")
 
     @property
     def groupwise(self) -> bool:
@@ -99,7 +110,8 @@ class MajorityVote(Composite):
         spent = [NO_COST] * len(samples)
         members = grouped({at: sample.group for at, sample in enumerate(samples)})
         alone = members.pop("", [])
-        groups = {name: _Group(answers=self._answers(samples, places)) for name, places in members.items()}
+        answers = {name: self._answers(samples, places) for name, places in members.items()}
+        groups = {name: _Group(answers=voting, left=set(voting)) for name, voting in answers.items()}
         while asked := {name: text for name, group in groups.items() if (text := group.next_text())}:
             await self._round(part, samples, groups, asked, spent)
         scores = dict.fromkeys(alone, Score.failed("bad_sample", error="the sample has no group"))
@@ -142,14 +154,14 @@ class MajorityVote(Composite):
             spent[at] += score.cost
         for name, text in asked.items():
             group = groups[name]
-            lost = [found[at] for at in group.answers if found[at].status == "failed"]
-            group.broken = next((score.reason for score in lost if score.reason not in _NO_REFERENCE), "")
+            lost = {found[at].reason for at in group.answers if found[at].status == "failed"}
+            group.broken = min(lost.difference(_NO_REFERENCE), default="")
             joined = [at for at in group.answers if (found[at].value or 0.0) >= self.right]
-            own = [at for at, answer in group.answers.items() if answer == text]
-            if any(at in joined for at in own):
+            own = {at for at, answer in group.answers.items() if answer == text}
+            if own.intersection(joined):
                 group.camps[text] = joined
-            for at in {*own, *(joined if text in group.camps else ())}:
-                del group.answers[at]
+                group.left.difference_update(joined)
+            group.left -= own
 
     async def _asked(self, part: Part, samples: Sequence[Sample], pairs: Sequence[tuple[int, str]]) -> dict[int, Score]:
         rows = [replace(samples[at], reference=text) for at, text in pairs]

@@ -14,7 +14,16 @@ from typing import Any, Final, Literal
 
 from adjudge.cli.trials import Finding
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.io.columns import GUESSES, MISSING, Column, ColumnMap, ColumnOptions, map_columns, nested_names
+from adjudge.io.columns import (
+    GUESSES,
+    MISSING,
+    Column,
+    ColumnMap,
+    ColumnOptions,
+    map_columns,
+    nested_names,
+    refuse_position,
+)
 from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.preferences import (
     CHOSEN,
@@ -244,13 +253,14 @@ class Rows:
         }
 
 
-def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
+def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = False) -> Rows:
     """Read the first rows of an input.
 
     Args:
         name: a file, a folder, a pattern, an address or a dataset.
         options: the columns that the user named.
         limit: most rows; 0 for all.
+        choosing: whether the references choose the scorer.
 
     Raises:
         ValueError: the input cannot be read, no column is known, or a column is of the wrong type in every row.
@@ -287,6 +297,8 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
     for row in read:
         _add(rows, row, names)
     _require(rows)
+    if choosing:
+        refuse_position(columns.reference, cells)
     roles = _roles(rows)
     if kind == "preferences":
         roles = preference_roles(cells, names) + [(column, role) for column, role in roles if role == "id"]

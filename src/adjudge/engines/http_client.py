@@ -206,6 +206,7 @@ class JsonClient:
         retry: when to try again.
         circuit: what is known about the server.
         trust_env: whether the proxies that the environment names are used.
+        more_headers: made anew for each attempt.
     """
 
     secret: str
@@ -216,6 +217,7 @@ class JsonClient:
     retry: Retry
     circuit: Circuit
     trust_env: bool
+    more_headers: Callable[[], Mapping[str, str]] = dict
 
     def __post_init__(self) -> None:
         import httpx
@@ -307,7 +309,8 @@ class JsonClient:
             if not isinstance(outcome, _Again):
                 return outcome
             pause = max(self.retry.pause(attempt, outcome.asked, self._jitter), self.circuit.wait())
-            if attempt >= self.retry.attempts or time.monotonic() + pause >= deadline:
+            left, callers = deadline - time.monotonic(), seconds_left()
+            if attempt >= self.retry.attempts or pause >= (left if callers is None else min(left, callers)):
                 return outcome.fault
             await asyncio.sleep(pause)
 
@@ -319,7 +322,7 @@ class JsonClient:
         begun = False
         start = time.monotonic()
         try:
-            headers = {} if content is None else {"Content-Type": "application/json"}
+            headers = {**self.more_headers(), **({} if content is None else {"Content-Type": "application/json"})}
             async with self._pool() as pool:
                 sending = pool.stream(method, url, content=content, headers=headers)
                 async with asyncio.timeout(seconds), sending as response:

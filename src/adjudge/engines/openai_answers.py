@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.engines.interface import Completion
+from adjudge.finish import plain_finish
 from adjudge.protocol import Cost
 
 _ROUNDING = 1e-3  # how far above 0 a log-probability may be: servers compute in half precision
@@ -102,7 +103,7 @@ def choice_of(completion: Completion, texts: Sequence[str]) -> Completion:
 
 
 def _completion(choice: Mapping[str, Any], chat: bool, usage: Any) -> Completion:
-    finish = field_of(choice, "finish_reason", str, "a choice")
+    finish = plain_finish(field_of(choice, "finish_reason", str, "a choice"))
     if finish in _ABORTED:
         raise BadAnswer(f"the server gave up (finish_reason {finish!r})")
     reasoning = ""

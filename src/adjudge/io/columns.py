@@ -401,6 +401,37 @@ class Choice:
         return Column(name)
 
 
+_OPTIONS: Final = ("choices", "options")
+
+
+def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `ValueError` if the reference only points to an option that stands beside it, as in MMLU.
+
+    Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
+    """
+    said = [(value, row) for row in rows if reference is not None and (value := reference.of(row)) not in (MISSING, None)]
+    for name in _OPTIONS if said and reference is not None else ():
+        if all(_points(value, row.get(name)) for value, row in said):
+            both = f"{name}+{reference.name}"
+            remedy = f"name both, {flag_of('reference')} {both}"
+            if both != "choices+answer":
+                remedy = 'give both in one column, {"choices": [...], "answer": ...}'
+            raise ValueError(
+                f"the column {reference.name!r} only points to one of the texts in {name!r} (the first is "
+                f"{said[0][0]!r}), and no scorer can tell that from the column alone; {remedy}, for the scorer `choice`, "
+                "or name the scorer that compares with it as it stands, such as --scorer exact"
+            )
+
+
+def _points(value: Any, options: Any) -> bool:
+    """Whether a value is the position of an option, or its letter."""
+    if not isinstance(options, list) or len(options) < 2 or not all(isinstance(text, str) for text in options):
+        return False
+    if isinstance(value, str) and len(letter := value.strip(" ().").upper()) == 1 and value.strip() not in options:
+        value = ord(letter) - ord("A")
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(options)
+
+
 def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:
     """Return the dotted paths of the objects nested in these rows, each once, in order of appearance."""
     paths: dict[str, None] = {}

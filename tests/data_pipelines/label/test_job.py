@@ -462,6 +462,20 @@ def test_a_scorer_of_groups_that_asks_for_one_is_tried_with_the_groups_of_the_ro
     assert [row["value"] for row in records(tmp_path / "out.jsonl")] == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("order", [[0, 0, 1, 1], [0, 1, 0, 1]], ids=["together", "scattered"])
+def test_a_guessed_group_column_that_holds_several_prompts_is_refused(tmp_path: Path, order: list[int]) -> None:
+    rows = [{"question": f"{at}+1?", "response": "\\boxed{2}", "group": f"algebra{at}"} for at in order]
+    source = jsonl(tmp_path / "ok.jsonl", sorted(rows, key=str))
+    assert label(source, tmp_path / "ok.out.jsonl", Ranks()).rows == 4, "one prompt each"
+    source = jsonl(tmp_path / "in.jsonl", [{**row, "group": "algebra"} for row in rows])
+    with pytest.raises(ValueError, match=r"'algebra' holds several prompts.*'group' was guessed.*--group-column"):
+        label(source, tmp_path / "out.jsonl", Ranks())
+    watch = Watch()
+    config = LabelConfig(input=source, output=str(tmp_path / "out.jsonl"), group_column="group")
+    assert run_label(config, scorer=Ranks(), progress=watch).rows == 4
+    assert any("'algebra' holds several prompts" in note for note in watch.notes), "a user may mean it, and hears of it"
+
+
 def test_scattered_groups_are_refused_before_any_work(tmp_path: Path) -> None:
     rows = [{"response": "x", "group": f"g{index % 5}"} for index in range(10)]
     source = jsonl(tmp_path / "in.jsonl", rows)

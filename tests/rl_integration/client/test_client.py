@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -333,6 +334,61 @@ def test_no_more_than_half_of_the_files_are_taken(monkeypatch: pytest.MonkeyPatc
     for soft, most in ((256, 128), (1024, 512), (4096, 512), (resource.RLIM_INFINITY, 512)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
         assert ClientConfig(url="http://localhost:8000").at_once == most
+
+
+def test_nobody_waits_longer_than_within_for_a_server_that_is_not_there() -> None:
+    start = time.monotonic()
+    (score,) = Client(f"http://127.0.0.1:{free_port()}").score(math("2"), "math", within=1)
+    assert time.monotonic() - start < 2
+    assert (score.status, score.reason) in {("failed", "engine_unavailable"), ("failed", "expired")}
+    with pytest.raises(ValueError, match="within=-1"):
+        Client("http://127.0.0.1:1").score(math("2"), "math", within=-1)
+
+
+def test_nobody_waits_longer_than_within_for_an_answer_that_does_not_come() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start = time.monotonic()
+        many = math(*"2" * 1200)  # in more large requests than are sent at once
+        scores = Client(f"http://127.0.0.1:{silent.getsockname()[1]}").score(many, "math", within=0.5)
+        assert time.monotonic() - start < 4
+    assert {(score.status, score.reason) for score in scores} == {("failed", "expired")}
+
+
+def test_a_second_try_tells_what_is_left_and_is_the_same_request() -> None:
+    heard: list[tuple[str | None, bytes]] = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append((self.headers["within"], self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(503)
+            self.send_header("retry-after", "0.3")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        (score,) = Client(f"http://127.0.0.1:{server.server_port}").score(math("2"), "math", within=3)
+        server.shutdown()
+        thread.join()
+    assert score.reason == "engine_overloaded"
+    left = [float(said or "nan") for said, _ in heard]
+    assert len(left) > 1 and left == sorted(left, reverse=True) and 2.5 < left[0] <= 3 and left[1] < 2.7
+    assert len({body for _, body in heard}) == 1
+
+
+@pytest.mark.usefixtures("token")
+def test_an_async_client_closes_behind_itself(address: str) -> None:
+    async def asked() -> list[float | None]:
+        async with AsyncClient(address) as client:
+            found = values(await client.score(math("2", "3"), "math", within=60))
+        assert not client._connections
+        return found
+
+    assert asyncio.run(asked()) == [1.0, 0.0]
 
 
 @given(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=30), st.integers(1, 5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +26,34 @@ def boxed(*answers: str) -> list[str]:
 def test_answers_that_are_equal_as_mathematics_vote_together() -> None:
     scores = scored(*boxed("0.5", "7", r"\frac{1}{2}", "7", "1/2"))
     assert [score.value for score in scores] == [1.0, 0.0, 1.0, 0.0, 1.0]
-    assert scores[0].evidence["votes"] == {"7": 2, "0.5": 3}
-    assert scores[0].evidence["reference"] == "0.5"
+    assert scores[0].evidence["votes"] == {"7": 2, r"\frac{1}{2}": 3}
+    assert scores[0].evidence["reference"] == r"\frac{1}{2}"
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "wanted"),
+    [
+        ((r"5\text{ cm}", "5", r"5\text{ m}"), {}, [None, None, None]),
+        ((r"5\text{ cm}", r"5\text{ cm}", "5", r"5\text{ m}", r"5\text{ m}"), {}, [None] * 5),
+        ((r"5\text{ cm}", r"5\text{ cm}", "5", r"5\text{ m}"), {}, [1.0, 1.0, 1.0, 0.0]),
+        (("1.0", "1.1", "1.2"), {"scorer": {"math": {"abs_tol": 0.1}}}, [None, None, None]),
+        (("1/3", "0.333333", "0.3333334"), {"scorer": {"math": {"rel_tol": 1e-6}}}, None),
+        (("a b c", "a b", "b c"), {"scorer": {"token_f1": {"where": "boxed"}}, "right": 0.7}, None),
+        (("{{", "4", "5", "4", "5"), {}, None),
+    ],
+)
+def test_the_order_of_the_responses_decides_nothing(
+    answers: tuple[str, ...], options: dict[str, Any], wanted: list[float | None] | None
+) -> None:
+    """Though "equal" is not transitive: 5 equals 5 cm and 5 m, 1.1 equals 1.0 and 1.2."""
+    found = set()
+    for order in itertools.permutations(range(len(answers))):
+        scores = scored(*boxed(*(answers[at] for at in order)), where="boxed", **options)
+        told = sorted((at, score.value, str(score.evidence)) for at, score in zip(order, scores, strict=True))
+        found.add(repr(told))
+        if wanted is not None:
+            assert [value for _, value, _ in told] == wanted
+    assert len(found) == 1
 
 
 def test_the_samples_own_reference_is_not_looked_at() -> None:
@@ -112,5 +139,5 @@ def test_wants_a_group_and_no_reference() -> None:
         scorer.validate(Sample(prompt="q", response="4"))
     (alone,) = asyncio.run(scorer.score([Sample(prompt="q", response="4")]))
     assert alone.reason == "bad_sample"
-    with pytest.raises(ValueError, match="that have not voted yet"):
+    with pytest.raises(ValueError, match="responses with an answer"):
         registry.load({"majority_vote": {"scorer": "kimi_k15_length"}})

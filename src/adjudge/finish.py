@@ -1,0 +1,21 @@
+"""Why a response ended: the words of engines and APIs for a cut at the token limit are one word, "length".
+
+Not covered: other ends ("stop", "end_turn", "content_filter", ...); they stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CUT: Final = frozenset(
+    # OpenAI's and Hugging Face's, its Responses, Anthropic's and Gemini's, Mistral's and Inspect's, watsonx's, llama.cpp's
+    """length maxlength maxoutputtokens maxcompletiontokens maxtokens maxnewtokens modellength tokenlimit limit truncated
+    contextlength contextwindowexceeded modelcontextwindowexceeded contextlengthexceeded""".split()
+)
+_NOISE: Final = re.compile(r"^(?:finish|stop)_?reason[._]?|[^a-z]")  # of an enumeration: FinishReason.MAX_TOKENS
+
+
+def plain_finish(reason: str) -> str:
+    """Return "length" for any engine's word for a cut at the token limit, and any other reason as it is."""
+    return "length" if _NOISE.sub("", reason.lower()) in _CUT else reason
