@@ -254,7 +254,9 @@ def test_a_cut_at_the_token_limit_has_one_name_whoever_reports_it(said: str) -> 
     assert adjudge.score("q", r"\boxed{4}", "4", scorer="math", finish_reason=said).reason == "truncated"
 
 
-@pytest.mark.parametrize("said", [None, "", "stop", "STOP", "end_turn", "content_filter", "lengthy", "FinishReason.STOP"])
+@pytest.mark.parametrize(
+    "said", [None, "", "stop", "STOP", "end_turn", "content_filter", "lengthy", "FinishReason.STOP"]
+)
 def test_any_other_end_stays_as_it_was_said(said: str | None) -> None:
     assert Sample(prompt="q", response="a", finish_reason=said).finish_reason == said
 

@@ -30,9 +30,6 @@ _TOGETHER: Final = ((0, 2), (1, 3), (3, 4))
 _SIX: Final = {"kind": "length_constraints:number_words", "args": {"relation": "at least", "num_words": 6}}
 """Without it, and a look for the subject, the policy wrote `"without a comma."` to every request within 60 steps."""
 
-_SYSTEM: Final = "Do as you are told."
-"""Without it the chat template puts a turn of 16 tokens there, a fifth of all that is read."""
-
 SUM: Final = "sum"
 WORDS: Final = "words"
 
@@ -90,5 +87,4 @@ def _names(subject: str) -> dict[str, Any]:
 
 
 def _task(name: str, prompt: str, *, reference: Any, kind: str) -> Task:
-    turns = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": prompt}]
-    return Task(id=name, prompt=turns, reference=reference, extra={"kind": kind})
+    return Task(id=name, prompt=[{"role": "user", "content": prompt}], reference=reference, extra={"kind": kind})

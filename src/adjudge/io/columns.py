@@ -409,7 +409,9 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
 
     Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
     """
-    said = [(value, row) for row in rows if reference is not None and (value := reference.of(row)) not in (MISSING, None)]
+    said = [
+        (value, row) for row in rows if reference is not None and (value := reference.of(row)) not in (MISSING, None)
+    ]
     for name in _OPTIONS if said and reference is not None else ():
         if all(_points(value, row.get(name)) for value, row in said):
             both = f"{name}+{reference.name}"
