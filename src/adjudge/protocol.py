@@ -4,7 +4,8 @@ One `Sample` goes in, one `Score` comes out.  A wrong answer is a scored 0.  Wha
 not a number: `status="failed"` or `"abstained"`, `value=None`, and a reason code from `adjudge.reasons`.
 
 This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire`, `frozen` and `finish`.  How
-scorers run is in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in `adjudge.scoring.compose`.
+scorers run is in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in
+`adjudge.scoring.compose`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from adjudge import reasons, wire
-from adjudge.finish import plain_finish
 from adjudge.fingerprints import fingerprint_of
+from adjudge.finish import plain_finish
 from adjudge.frozen import quick_init
 
 Message: TypeAlias = Mapping[str, Any]

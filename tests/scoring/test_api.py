@@ -400,16 +400,20 @@ def test_a_loop_that_was_closed_starts_again() -> None:
     assert run_blocking(answer()) == 42
 
 
-@pytest.mark.parametrize("data", [{"tests": ["assert f(1)==2"]}, {"choices": ["a", "b"], "answer": 1}, [{"input": "1"}]])
+@pytest.mark.parametrize(
+    "data", [{"tests": ["assert f(1)==2"]}, {"choices": ["a", "b"], "answer": 1}, [{"input": "1"}]]
+)
 def test_the_json_text_of_an_object_is_told_from_an_answer(data: Any) -> None:
     text = json.dumps(data)
     with pytest.raises(ValueError, match=r"the reference is the JSON text of .*--reference-json"):
         adjudge.score("q", "4", text)
     (failed,) = asyncio.run(adjudge.load("auto").score([Sample(prompt="q", response="4", reference=text)]))
-    assert failed.reason == "bad_sample" and "JSON text" in failed.evidence["error"]
+    assert failed.reason == "bad_sample"
+    assert "JSON text" in failed.evidence["error"]
     for scorer in ("math", "numeric", "choice"):
         found = adjudge.score("q", "4", text, scorer=scorer)
-        assert found.reason == "gold_unparsable" and "JSON text" in found.evidence["error"]
+        assert found.reason == "gold_unparsable"
+        assert "JSON text" in found.evidence["error"]
     with pytest.raises(ValueError, match="JSON text"):
         adjudge.score("q", "4", text, scorer="sql")
 

@@ -108,7 +108,9 @@ class CheckCommand(PairOptions):
             raise ValueError(f"--seconds is {self.seconds:g}; give the seconds one call may take, more than 0")
         if not self.file:
             return self._without_rows()
-        rows = read_rows(self.file, self, _LOOKED_AT if self.limit is None else self.limit, choosing=self.scorer == "auto")
+        rows = read_rows(
+            self.file, self, _LOOKED_AT if self.limit is None else self.limit, choosing=self.scorer == "auto"
+        )
         parts, checks = self._parts(rows)
         spec = self.scorer
         if spec == "auto" and len(parts) < 2:

@@ -139,7 +139,9 @@ def refuse_mistakes(name: str, sample: Sample, read: Callable[[], object]) -> No
         read()
     except ValueError as error:
         if not isinstance(error, BadReferenceError) or error.mistake:
-            said = f"{error}; {hint}" if (hint := json_hint(sample.reference)) and "JSON text" not in str(error) else error
+            said = (
+                f"{error}; {hint}" if (hint := json_hint(sample.reference)) and "JSON text" not in str(error) else error
+            )
             raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {said}") from error
 
 
