@@ -409,10 +409,10 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
 
     Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
     """
-    said = [
-        (value, row) for row in rows if reference is not None and (value := reference.of(row)) not in (MISSING, None)
-    ]
-    for name in _OPTIONS if said and reference is not None else ():
+    if reference is None:
+        return
+    said = [(value, row) for row in rows if (value := reference.of(row)) not in (MISSING, None)]
+    for name in _OPTIONS if said else ():
         if all(_points(value, row.get(name)) for value, row in said):
             both = f"{name}+{reference.name}"
             remedy = f"name both, {flag_of('reference')} {both}"
