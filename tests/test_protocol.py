@@ -244,8 +244,8 @@ def test_values_become_floats() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    "length LENGTH max_tokens MAX_TOKENS maxTokens max_output_tokens max-new-tokens model_length FinishReason.MAX_TOKENS "
-    "FINISH_REASON_MAX_TOKENS model_context_window_exceeded truncated".split(),
+    "length LENGTH max_tokens MAX_TOKENS maxTokens max_output_tokens max-new-tokens model_length "
+    "FinishReason.MAX_TOKENS FINISH_REASON_MAX_TOKENS model_context_window_exceeded truncated".split(),
 )
 def test_a_cut_at_the_token_limit_has_one_name_whoever_reports_it(said: str) -> None:
     sample = Sample(prompt="q", response=r"\boxed{4}", reference="4", finish_reason=said)

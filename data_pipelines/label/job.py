@@ -110,9 +110,9 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
         return report
 
     def prepare(self) -> None:
-        if self._plan.batcher.whole_groups and self._journal.cursor == Cursor():
-            if note := self._plan.batcher.check_groups():
-                tell(self._progress, note)
+        unseen = self._plan.batcher.whole_groups and self._journal.cursor == Cursor()
+        if unseen and (note := self._plan.batcher.check_groups()):
+            tell(self._progress, note)
 
     async def work(self) -> None:
         start = self._journal.cursor
@@ -238,6 +238,7 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
             whole_cost=_scaled(tally.cost, scale),
             whole_seconds=seconds,
             whole_bound=bound,
+            groupwise=stages.groupwise,
         )
 
     def _share_of_all(self) -> float | None:

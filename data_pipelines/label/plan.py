@@ -106,8 +106,8 @@ class Batcher:
             prompt = "" if note else self._prompt(row, after.group)
             if prompt and (seen.get(key) or prompt) != prompt:
                 note = (
-                    f"the scorer compares the samples of a group, and the group {after.group!r:.80} holds several prompts "
-                    f"(row {row.index} has another one)"
+                    f"the scorer compares the samples of a group, and the group {after.group!r:.80} holds several "
+                    f"prompts (row {row.index} has another one)"
                 )
                 if self.guessed:
                     raise ValueError(
@@ -259,6 +259,8 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)
     stages = load()
+    if config.cache and all(stage.bench.groupwise for stage in stages.each):
+        raise ValueError(f"scores that compare the members of a group are not cached; leave out --cache {config.cache}")
     if any(stage.bench.name == "auto" for stage in stages.each):
         refuse_position(columns.reference, [row.data for row in peeked if row.data is not None])
     if columns.reference is None and samples:

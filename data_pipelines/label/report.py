@@ -165,6 +165,7 @@ class LabelReport:
         whole_cost: what they would cost, in proportion.
         whole_seconds: the wall time they would take, at the rate after the first batch.
         whole_bound: whether that is an upper bound, because start-up could not be told from the rate.
+        groupwise: whether a scorer compares groups, so that failed samples cannot be judged again alone.
     """
 
     output: str
@@ -191,6 +192,7 @@ class LabelReport:
     whole_cost: Cost = NO_COST
     whole_seconds: float = 0.0
     whole_bound: bool = False
+    groupwise: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; the counts become a list of objects, largest first."""

@@ -115,7 +115,7 @@ class _Connection(NamedTuple):
 
 
 class AsyncClient:
-    """A client for coroutines, from any event loop; connections are shared by all of them, and `async with` closes them."""
+    """A client for coroutines, from any event loop; connections are shared by all, and `async with` closes them."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self.config = ClientConfig(url=config) if isinstance(config, str) else config

@@ -59,7 +59,12 @@ class Tokens:
                     f"line {number} of {path!r} is not a token; write NAME TOKEN, the token of 16 to 512 visible ASCII "
                     "characters"
                 )
-            names[_digest(match["token"])] = match["name"] or f"client{number}"
+            digest, name = _digest(match["token"]), match["name"] or f"client{number}"
+            if names.setdefault(digest, name) != name:
+                raise ValueError(
+                    f"line {number} of {path!r} gives {name!r} the token of {names[digest]!r}, so the two could not be "
+                    "told apart; give each name a token of its own"
+                )
         if not names:
             raise ValueError(f"there is no token in {path!r}; write one NAME TOKEN a line")
         return cls(names)

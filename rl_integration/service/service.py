@@ -299,6 +299,11 @@ def _loaded(name: str, given: Any) -> tuple[LaneConfig, Scorer]:
             f"scorer {name!r}: cohort={config.cohort} is for scorers that compare the members of a group, and "
             f"{scorer.name!r} judges each sample by itself; leave it out"
         )
+    if config.cache and is_groupwise(scorer):
+        raise ValueError(
+            f"scorer {name!r}: {scorer.name!r} compares the members of a group, and such scores are not cached; leave "
+            f"out cache={config.cache!r}"
+        )
     if config.cache:
         scorer = CachedScorer(scorer, ScoreCache(config.cache))
     return config, scorer

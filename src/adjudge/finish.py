@@ -9,9 +9,9 @@ import re
 from typing import Final
 
 _CUT: Final = frozenset(
-    # OpenAI's and Hugging Face's, its Responses, Anthropic's and Gemini's, Mistral's and Inspect's, watsonx's, llama.cpp's
-    """length maxlength maxoutputtokens maxcompletiontokens maxtokens maxnewtokens modellength tokenlimit limit truncated
-    contextlength contextwindowexceeded modelcontextwindowexceeded contextlengthexceeded""".split()
+    # of OpenAI and its Responses, Anthropic, Gemini, Mistral, Inspect, watsonx, llama.cpp and others, without signs
+    """length maxlength maxoutputtokens maxcompletiontokens maxtokens maxnewtokens modellength tokenlimit limit
+    truncated contextlength contextwindowexceeded modelcontextwindowexceeded contextlengthexceeded""".split()
 )
 _NOISE: Final = re.compile(r"^(?:finish|stop)_?reason[._]?|[^a-z]")  # of an enumeration: FinishReason.MAX_TOKENS
 

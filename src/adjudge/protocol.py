@@ -4,7 +4,8 @@ One `Sample` goes in, one `Score` comes out.  A wrong answer is a scored 0.  Wha
 not a number: `status="failed"` or `"abstained"`, `value=None`, and a reason code from `adjudge.reasons`.
 
 This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire`, `frozen` and `finish`.  How
-scorers run is in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in `adjudge.scoring.compose`.
+scorers run is in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in
+`adjudge.scoring.compose`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from adjudge import reasons, wire
-from adjudge.finish import plain_finish
 from adjudge.fingerprints import fingerprint_of
+from adjudge.finish import plain_finish
 from adjudge.frozen import quick_init
 
 Message: TypeAlias = Mapping[str, Any]
@@ -441,14 +442,8 @@ THINK_END: tuple[str, ...] = ("</think>", "</thinking>", "</thought>", "</reason
 THINK_START: tuple[str, ...] = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 
 
-_THOUGHTS = ("reasoning", "thinking")
-
-
 def content_text(content: Any) -> str:
-    """Return the text of a message's `content`: a string, None, or a list of `{"type": "text", "text": ...}` parts.
-
-    Parts that hold what a model thought are left out, as its `reasoning_content` is.
-    """
+    """Return the text of a message's `content`: a string, None, or a list of parts, without those that are thoughts."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -459,7 +454,7 @@ def content_text(content: Any) -> str:
                 raise ValueError(
                     f"a part of a message's content is a {type(part).__name__}; it must be text or a mapping"
                 )
-        said = [part for part in content if isinstance(part, str) or part.get("type") not in _THOUGHTS]
+        said = (part for part in content if isinstance(part, str) or part.get("type") not in ("reasoning", "thinking"))
         texts = [part if isinstance(part, str) else part.get("text", "") for part in said]
         return "".join(text for text in texts if isinstance(text, str))
     raise ValueError(f"a message's content is a {type(content).__name__}; it must be text or a list of parts")

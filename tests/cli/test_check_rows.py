@@ -159,7 +159,9 @@ def test_a_position_among_options_is_not_taken_for_the_answer(
     for command in (("check", file), ("label", file, "out.jsonl")):
         ran = adjudge(*command)
         said = " ".join(ran.err.split())
-        assert ran.code == exits.USER and "only points to one of the texts in" in said and remedy in said, said
+        assert ran.code == exits.USER
+        assert "only points to one of the texts in" in said
+        assert remedy in said
     if "choices" in given:
         named = ("--reference-column", "choices+answer")
         assert "choice" in adjudge("check", file, *named).out

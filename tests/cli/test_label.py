@@ -56,6 +56,28 @@ def test_rows_that_fail_are_in_the_exit_code(adjudge: Adjudge, toys: str, tmp_pa
     assert "bad_sample" in ran.out
 
 
+def test_what_failed_in_a_group_is_judged_again_by_the_call_that_is_told(adjudge: Adjudge, tmp_path: Path) -> None:
+    path, out = tmp_path / "rows.jsonl", str(tmp_path / "out.jsonl")
+    ok = {"question": "1+1?", "response": "2", "reference": "2", "group": "g"}
+    path.write_text("".join(json.dumps(row) + "\n" for row in [ok, ok, {**ok, "reference": {"sql": 1}}]))
+    call = ("label", str(path), out, "--scorer", '{"transform": {"scorer": "math", "steps": ["rank"]}}')
+    ran = adjudge(*call)
+    assert ran.code == exits.FOUND
+    assert "--retry-failed" not in ran.out
+    assert "the same command with --overwrite judges all rows again" in ran.out
+    assert adjudge(*call, "--overwrite").code == exits.FOUND
+    refused = adjudge(*call, "--overwrite", "--cache", str(tmp_path / "cache.sqlite"))
+    assert refused.code == exits.USER
+    assert "are not cached" in refused.err
+
+
+def test_a_minus_for_a_file_is_refused(adjudge: Adjudge, rows: str, tmp_path: Path) -> None:
+    for paths in ((rows, "-"), ("-", str(tmp_path / "out.jsonl"))):
+        ran = adjudge("label", *paths, "--scorer", "exact")
+        assert ran.code == exits.USER
+        assert "is -, and a job reads and writes files" in " ".join(ran.err.split())
+
+
 def test_a_job_that_scored_nothing_is_in_the_exit_code_with_the_references_it_saw(
     adjudge: Adjudge, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 import pytest
 
+import adjudge
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.runtime.loop import run_blocking
@@ -397,3 +398,26 @@ def test_a_loop_that_was_closed_starts_again() -> None:
         loop.close()
     loop.close()
     assert run_blocking(answer()) == 42
+
+
+@pytest.mark.parametrize(
+    "data", [{"tests": ["assert f(1)==2"]}, {"choices": ["a", "b"], "answer": 1}, [{"input": "1"}]]
+)
+def test_the_json_text_of_an_object_is_told_from_an_answer(data: Any) -> None:
+    text = json.dumps(data)
+    with pytest.raises(ValueError, match=r"the reference is the JSON text of .*--reference-json"):
+        adjudge.score("q", "4", text)
+    (failed,) = asyncio.run(adjudge.load("auto").score([Sample(prompt="q", response="4", reference=text)]))
+    assert failed.reason == "bad_sample"
+    assert "JSON text" in failed.evidence["error"]
+    for scorer in ("math", "numeric", "choice"):
+        found = adjudge.score("q", "4", text, scorer=scorer)
+        assert found.reason == "gold_unparsable"
+        assert "JSON text" in found.evidence["error"]
+    with pytest.raises(ValueError, match="JSON text"):
+        adjudge.score("q", "4", text, scorer="sql")
+
+
+def test_a_json_text_that_is_the_answer_still_counts() -> None:
+    assert adjudge.score("q", '{"a": 1}', '{"a": 1}').value == 1.0
+    assert adjudge.score("q", r"\boxed{\{1, 2\}}", r"\{2, 1\}").value == 1.0

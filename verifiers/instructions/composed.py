@@ -15,10 +15,10 @@ from typing import Annotated, Any, Final, Literal
 
 from adjudge.options import Range
 from adjudge.verifiers.instructions import text_units
-from adjudge.verifiers.instructions.ifeval import no_comma
 from adjudge.verifiers.instructions.kind import MAX_COUNT, Kinds, Limits, Observation
 from adjudge.verifiers.instructions.substance import (
     besides,
+    commas,
     different,
     has_values,
     holds_something,
@@ -126,7 +126,11 @@ def final_mark(text: Text, mark: Mark) -> Observation:
     return Observation(last == mark, {"last": last})
 
 
-COMPOSED.kind("no_commas")(no_comma)
+@COMPOSED.kind("no_commas")
+def no_commas(text: Text) -> Observation:
+    """No comma of any script, and no look-alike of one."""
+    count = max(commas(text.raw), commas(text.read))
+    return Observation(not count, {"commas": count})
 
 
 @COMPOSED.kind("json", "format")

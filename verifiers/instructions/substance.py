@@ -23,7 +23,9 @@ _BEFORE_QUOTE = frozenset("([{'-\u2014*_")
 _BEFORE_MARK = re.compile(r"([A-Za-z]+)[ \t]+[\"'“‘*_(]{0,3}\Z")
 _SHORT = frozenset("aio")
 _COMMAS = re.compile(
-    r"[,\u055d\u060c\u066c\u07f8\u1363\u1802\u1808\u201a\u2e32\u2e34\u2e41\u2e4c\u3001\ua4fe\ua60d\ufe10\ufe11\ufe50\ufe51\uff0c\uff64]"
+    r"[,\u055d\u060c\u066c\u07f8\u1363\u1802\u1808\u2e32\u2e34\u2e41\u2e4c\u3001\ua4fe\ua60d\ufe10\ufe11\ufe50\ufe51\uff0c\uff64"
+    # \u201a also opens quotations, as in German; without an end of one it is a comma's look-alike.
+    r"\u2e49\ua6f5\U0001144d\U0001145a\U00016e97\U0001da87]|\u201a(?!(?<!\w\u201a)\w[^\u201a]*[\u2018\u2019])"
 )
 
 
@@ -80,7 +82,7 @@ def letters_apart(letter: str, words: Sequence[str]) -> int:
 
 
 def commas(text: str) -> int:
-    """Return how many commas of any script a text has."""
+    """Return how many commas of any script a text has, and signs that look like one."""
     return len(_COMMAS.findall(text))
 
 

@@ -55,6 +55,11 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
         del gold
         return visible_answer(text)
 
+    def is_whole(self, text: str, gold: Gold) -> bool:
+        """Return whether a text is an accepted answer from beginning to end, though it looks like "answer: x"."""
+        del text, gold
+        return False
+
     def taken_back(self, span: Span) -> str:
         """Return the reason for a zero when what stands around an answer denies it or gives another, else ""."""
         said = " ".join(" ".join(span.texts).casefold().split())
@@ -68,9 +73,12 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
         return taken_back(span, _PLAIN_MARKERS, agrees)
 
     def find_in(self, text: str, sample: Sample, gold: Gold) -> Sequence[Span] | Score:
-        """Return where the answer may stand, best first."""
+        """Return where the answer may stand, best first; a text that is an accepted one is the answer as a whole."""
         del sample
-        return find_spans(self.shown(text, gold), self.where, self.markers) or Score.scored(0.0, "no_answer")
+        text = self.shown(text, gold)
+        if self.where == "auto" and self.is_whole(text, gold):
+            return [Span("response", (text.strip(),))]
+        return find_spans(text, self.where, self.markers) or Score.scored(0.0, "no_answer")
 
 
 def alternatives(reference: Any, kinds: str) -> list[Any]:

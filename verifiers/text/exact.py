@@ -22,6 +22,7 @@ from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
+_NAME = re.compile(r"__(?:[a-z][a-z0-9_]*|[A-Z][A-Z0-9_]+)__")  # of a program: __init__, __FILE__
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
 
 # Capital and small letters of Cyrillic and Greek that most fonts draw like a Latin letter.
@@ -44,13 +45,13 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         whitespace: "collapse" makes every run of whitespace one space, "remove" drops it, "keep" compares it; the
             ends are always trimmed.
         strip_markup, strip_punctuation: take off what wraps the whole answer (quotes, `**`, backticks, `$`, `\text{}`),
-            and sentence punctuation at its end.
+            and sentence punctuation at its end.  A reference such as `__init__` is a name, and not bold.
         homoglyphs: read Cyrillic and Greek letters that look like Latin ones as those.  Off, because a look-alike
             letter is another text; switch it on when the model copies from mixed-script sources.
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True
@@ -69,7 +70,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
                     f"the reference holds a {type(value).__name__} ({shown(value)}), and exact compares "
                     "texts; write it as a text, or use the numeric scorer for numbers"
                 )
-            normal = self.normal(value)
+            normal = self.normal(value, keep=_NAME)
             if not normal:
                 raise BadReferenceError("the reference is empty, so an empty answer would be right")
             accepted.add(normal)
@@ -79,10 +80,14 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         """Return the text as its reader sees it, unless an accepted text holds what a reader does not see."""
         return text if any(visible_answer(accepted) != accepted for accepted in gold) else visible_answer(text)
 
+    def is_whole(self, text: str, gold: frozenset[str]) -> bool:
+        """Return whether a text is an accepted one from beginning to end."""
+        return self._offered(text, gold) in gold
+
     def judge(self, spans: Sequence[Span], gold: frozenset[str]) -> Score:
         """Return 1 when the one answer offered is among the accepted texts."""
         span = spans[0]
-        offered = {self.normal(text) for text in span.texts}
+        offered = {self._offered(text, gold) for text in span.texts}
         evidence = {"answer": shorten(" | ".join(span.texts)), "where": span.where}
         if len(offered) > 1:
             return Score.scored(0.0, "several_answers", **evidence)
@@ -92,8 +97,13 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "wrong" if any(offered) else "no_answer", **evidence)
 
-    def normal(self, text: str) -> str:
-        """Return the form of a text that is compared."""
+    def _offered(self, text: str, gold: frozenset[str]) -> str:
+        """Return the form of an answer that is compared: a name between underscores only where one is accepted."""
+        named = self.normal(text, keep=_NAME)
+        return named if named in gold or "__" not in text else self.normal(text)
+
+    def normal(self, text: str, keep: re.Pattern[str] | None = None) -> str:
+        """Return the form of a text that is compared; markup that makes a text of the form `keep` is none."""
         if self.ignore_invisible and not text.isprintable():
             text = invisible(text)
         if self.unicode_form != "none" and not text.isascii():
@@ -102,11 +112,11 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
             text = text.translate(_LOOKALIKES)
         text = text.strip()
         if self.strip_markup:
-            text = unwrap(text)
+            text = unwrap(text, keep)
         if self.strip_punctuation:
             text = text.rstrip(_ENDING) or text
             if self.strip_markup:
-                text = unwrap(text)
+                text = unwrap(text, keep)
         if self.ignore_case:
             text = text.casefold()
         if self.whitespace == "collapse":

@@ -51,7 +51,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
     """
 
     name: ClassVar[str] = "token_f1"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     metric: Literal["f1", "exact_match"] = "f1"
     language: Literal["en", "any"] = "en"
@@ -67,6 +67,10 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
                 raise BadReferenceError(f"the reference {shorten(value, 60)!r} has no token")
             golds.append(tuple(tokens))
         return tuple(golds)
+
+    def is_whole(self, text: str, gold: tuple[tuple[str, ...], ...]) -> bool:
+        """Return whether a text is an accepted one from beginning to end."""
+        return len(text) <= MAX_CHARACTERS and tuple(self.tokens(text)) in gold
 
     def judge(self, spans: Sequence[Span], gold: tuple[tuple[str, ...], ...]) -> Score:
         """Return the best value over the accepted references."""

@@ -133,4 +133,7 @@ def print_report(report: LabelReport) -> None:
         )
     if report.failed:
         print("A failed row has no number; its `reason` and `evidence` in the output say why.")
-        print("The same command with --retry-failed judges those again, and keeps the rest.")
+        if report.groupwise:
+            print("The scorer compares groups: the same command with --overwrite judges all rows again.")
+        else:
+            print("The same command with --retry-failed judges those again, and keeps the rest.")

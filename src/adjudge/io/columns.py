@@ -409,10 +409,10 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
 
     Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
     """
-    said = [
-        (value, row) for row in rows if reference is not None and (value := reference.of(row)) not in (MISSING, None)
-    ]
-    for name in _OPTIONS if said and reference is not None else ():
+    if reference is None:
+        return
+    said = [(value, row) for row in rows if (value := reference.of(row)) not in (MISSING, None)]
+    for name in _OPTIONS if said else ():
         if all(_points(value, row.get(name)) for value, row in said):
             both = f"{name}+{reference.name}"
             remedy = f"name both, {flag_of('reference')} {both}"
@@ -420,8 +420,8 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
                 remedy = 'give both in one column, {"choices": [...], "answer": ...}'
             raise ValueError(
                 f"the column {reference.name!r} only points to one of the texts in {name!r} (the first is "
-                f"{said[0][0]!r}), and no scorer can tell that from the column alone; {remedy}, for the scorer `choice`, "
-                "or name the scorer that compares with it as it stands, such as --scorer exact"
+                f"{said[0][0]!r}), and no scorer can tell that from the column alone; {remedy}, for the scorer "
+                "`choice`, or name the scorer that compares with it as it stands, such as --scorer exact"
             )
 
 

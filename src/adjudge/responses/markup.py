@@ -36,15 +36,17 @@ _MAX_LAYERS = 8
 _MAX_TEXT = 20_000
 
 
-def unwrap(text: str) -> str:
+def unwrap(text: str, keep: re.Pattern[str] | None = None) -> str:
     r"""Return `text` without the marks that enclose all of it; never empty when `text` is not.
 
     `"**B**"`, `"$\\text{B}$"` and `"“B”"` all give `"B"`.  At most eight layers are taken off, and none from a text
-    longer than 20,000 characters.
+    longer than 20,000 characters.  What is all of the form `keep` is taken for itself.
     """
     if len(text) > _MAX_TEXT:
         return text
     for _ in range(_MAX_LAYERS):
+        if keep is not None and keep.fullmatch(text):
+            return text
         inner = _one_layer(text).strip()
         if not inner or len(inner) == len(text):
             return text

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, json_hint
 
 Gold = TypeVar("Gold")
 Answer = TypeVar("Answer")
@@ -73,6 +73,12 @@ class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
 
     def verify(self, sample: Sample) -> Score:
         """Return the score of a response; a reference that cannot be read is `gold_unparsable`."""
+        score = self._verified(sample)
+        if score.reason != "gold_unparsable" or not (hint := json_hint(sample.reference)):
+            return score
+        return replace(score, evidence={**score.evidence, "error": f"{hint}: {score.evidence.get('error', '')}"})
+
+    def _verified(self, sample: Sample) -> Score:
         try:
             gold = self.gold_of(sample)
             answer = self.find(sample, gold)
@@ -133,7 +139,10 @@ def refuse_mistakes(name: str, sample: Sample, read: Callable[[], object]) -> No
         read()
     except ValueError as error:
         if not isinstance(error, BadReferenceError) or error.mistake:
-            raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+            said = (
+                f"{error}; {hint}" if (hint := json_hint(sample.reference)) and "JSON text" not in str(error) else error
+            )
+            raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {said}") from error
 
 
 def graded_text(sample: Sample, reasoning: str, truncated: str = "grade") -> tuple[str, str]:

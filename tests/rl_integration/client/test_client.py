@@ -376,7 +376,10 @@ def test_a_second_try_tells_what_is_left_and_is_the_same_request() -> None:
         thread.join()
     assert score.reason == "engine_overloaded"
     left = [float(said or "nan") for said, _ in heard]
-    assert len(left) > 1 and left == sorted(left, reverse=True) and 2.5 < left[0] <= 3 and left[1] < 2.7
+    assert len(left) > 1
+    assert left == sorted(left, reverse=True)
+    assert 2.5 < left[0] <= 3
+    assert left[1] < 2.7
     assert len({body for _, body in heard}) == 1
 
 

@@ -207,6 +207,8 @@ def test_tokens_are_asked_for_and_name_the_client(serve: Callable[..., httpx.Cli
         (f"run1 {TOKEN}", 0o644, "chmod 600"),
         ("run1 short", 0o600, "line 1 of .* is not a token"),
         ("# nothing", 0o600, "there is no token in"),
+        (f"run1 {TOKEN}\nrun2 {TOKEN}", 0o600, "line 2 of .* gives 'run2' the token of 'run1'"),
+        (f"{TOKEN}\n{TOKEN}", 0o600, "line 2 of .* the token of"),
     ],
 )
 def test_files_of_tokens_are_looked_at(tmp_path: Path, text: str, mode: int, message: str) -> None:
@@ -217,6 +219,27 @@ def test_files_of_tokens_are_looked_at(tmp_path: Path, text: str, mode: int, mes
         Tokens.read(str(file))
     with pytest.raises(ValueError, match="cannot be read"):
         Tokens.read(str(tmp_path / "none"))
+
+
+def test_a_name_may_have_several_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.touch(mode=0o600)
+    file.write_text(f"run1 {TOKEN}\nrun1 {TOKEN}x\nrun1 {TOKEN}\n")
+    assert Tokens.read(str(file)).client(f"Bearer {TOKEN}x") == "run1"
+
+
+def test_no_samples_get_no_scores(serve: Callable[..., httpx.Client]) -> None:
+    answer = serve({"a": Lengths()}).post("/v1/score", json={"samples": []})
+    assert (answer.status_code, answer.json()["scores"]) == (200, [])
+
+
+@pytest.mark.parametrize("within", ["-1", "nan", "soon"])
+def test_what_is_left_of_the_callers_time_is_a_number(serve: Callable[..., httpx.Client], within: str) -> None:
+    client = serve({"a": Lengths()})
+    body = {"sample": row("a"), "within": 60}
+    assert told(client.post("/v1/score", json=body, headers={"within": within})) == (422, "bad_request")
+    answer = client.post("/v1/score", json=body, headers={"within": "0"})
+    assert answer.json()["scores"][0]["reason"] == "expired"
 
 
 def test_a_file_of_tokens_that_is_ours_by_its_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

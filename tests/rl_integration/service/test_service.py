@@ -428,6 +428,11 @@ def test_a_cache_is_kept_between_services(tmp_path: Path) -> None:
     assert scorer.batches == []
 
 
+def test_a_cache_for_scores_that_compare_a_group_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="such scores are not cached; leave out cache="):
+        RewardService({"it": LaneConfig(scorer="ttrl", cache=str(tmp_path / "scores.sqlite"))})
+
+
 def test_a_watcher_sees_every_computed_score() -> None:
     seen: list[tuple[str, str, float | None]] = []
     service = RewardService(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adjudge
 from adjudge.responses.rendering import as_read, without_hidden
 from adjudge.responses.visible import visible
 from adjudge.verifiers.instructions.conflicts import conflicts
@@ -345,6 +346,20 @@ def test_what_a_response_meets_is_no_conflict(text: str) -> None:
         Constraint("length_constraints:number_paragraphs", {"num_paragraphs": 2}),
     ]  # fmt: skip
     assert conflicts([one for one in pool if one.met(text)]) == []
+
+
+@pytest.mark.parametrize("comma", ",‚﹐،︐﹑、，､⸴⹁꓾⹉𑑍")
+def test_a_comma_in_disguise_is_one(comma: str) -> None:
+    response = f"I like apples{comma} pears and plums. It is good to eat them."
+    asked = {"constraints": [{"kind": "no_commas"}]}
+    assert adjudge.score("", response, asked).value == 0.0
+    published = {"constraints": [{"kind": "punctuation:no_comma"}]}
+    assert adjudge.score("", response, published, scorer={"instructions": {"vacuous": "unmet"}}).value == 0.0
+
+
+@pytest.mark.parametrize("response", ["Er sagt ‚Nein‘ und geht.", "One; two. It's three.", "Ja: ‚ein Wort’ sagt er."])
+def test_a_quotation_is_no_comma(response: str) -> None:
+    assert adjudge.score("", response, {"constraints": [{"kind": "no_commas"}]}).value == 1.0
 
 
 def test_the_place_of_a_bad_constraint_is_named() -> None:

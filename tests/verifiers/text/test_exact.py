@@ -34,9 +34,50 @@ def test_two_different_words_are_different(one: str, other: str) -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_equality_is_symmetric_and_never_fails_for_a_response(one: str, other: str) -> None:
     options = {"where": "response", "reasoning": "keep"}
+    assume("__" not in one + other)  # an answer `__x__` may be bold, the reference `__x__` is a name
     assert verdict(one, [other, "x"], **options) in (0.0, 1.0, None)
     if one.strip() and verdict(other, one, **options) == 1.0:
         assert verdict(one, other, **options) == 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "answer: x",
+        "The answer is: x",
+        "Final answer: x",
+        "A: B: C",
+        "<answer>x</answer>",
+        r"\boxed{x}",
+        "x or y",
+        "So x.",
+    ],
+)
+@pytest.mark.parametrize("scorer", ["exact", "token_f1"])
+def test_a_response_that_is_the_reference_is_right_whatever_it_looks_like(scorer: str, text: str) -> None:
+    assert adjudge.score("", text, text, scorer=scorer).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("init", "__init__", 0.0),
+        ("__init__", "__init__", 1.0),
+        ("The method is `__init__`.", "__init__", 0.0),
+        ("The answer is `__init__`.", "__init__", 1.0),
+        (r"\boxed{\texttt{__init__}}", "__init__", 1.0),
+        ("**__init__**", "__init__", 1.0),
+        ("FILE", "__FILE__", 0.0),
+        ("__Paris__", "Paris", 1.0),
+        ("__paris__", "paris", 1.0),
+        ("Paris", "__Paris__", 1.0),
+        ("a name", "__a name__", 1.0),
+    ],
+)
+def test_a_name_between_underscores_is_a_name_where_it_is_the_reference(
+    answer: str, reference: str, value: float
+) -> None:
+    assert verdict(answer, reference) == value
 
 
 @given(st.text(max_size=40))

@@ -27,6 +27,12 @@ def check_paths(given: str, output: str) -> None:
     Raises:
         ValueError: it cannot; the message says why and where it could go.
     """
+    for what, path in (("input", given), ("output", output)):
+        if path == "-":
+            raise ValueError(
+                f"the {what} is -, and a job reads and writes files, so that it can go on where it was stopped; name a "
+                "file, such as rows.jsonl (./- for one of that name)"
+            )
     target = Path(output)
     written = format_of(output)
     if target.is_dir() and written != "folder":

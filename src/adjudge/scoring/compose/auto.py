@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 from adjudge.fingerprints import signed
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.runtime.contract import score_each, validate_sample
+from adjudge.scoring.bad_reference import json_hint, object_in
 from adjudge.scoring.compose.composite import Loader
 
 CODE_KEYS: Final = (
@@ -105,6 +106,8 @@ def auto_scorer(reference: Any) -> str:
         )
     if isinstance(reference, Mapping):
         return _scorer_for_keys(reference)
+    if (read := object_in(reference)) is not None and _is_known(read):
+        raise ValueError(json_hint(reference))
     answers = reference if isinstance(reference, list | tuple) else [reference]
     if answers and isinstance(reference, list | tuple) and all(map(_is_test, answers)):
         return "code"
@@ -128,6 +131,13 @@ def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
         f'scorer="auto" cannot tell what to do with a reference that has the keys {_short(list(reference))}; it knows '
         f"{known}. Name the scorer instead"
     )
+
+
+def _is_known(read: Any) -> bool:
+    """Whether an object, or a list of objects, calls for a scorer."""
+    items = read if isinstance(read, list) else [read]
+    keys = {*_KEYS_OF, *_ASKING} if isinstance(read, dict) else _TEST_KEYS
+    return all(not keys.isdisjoint(item) for item in items)
 
 
 def _asking(name: str) -> str:
