@@ -88,35 +88,12 @@ def ours(lesson: Lesson, way: str, seed: int, folder: Path) -> Curve:
     )
 
 
-def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
-    """Train with TRL."""
-    import torch
-    from datasets import Dataset
-    from peft import LoraConfig
-    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
-
-    from adjudge.rl_integration.trainer.loop.config import RunConfig
-    from adjudge.rl_integration.trainer.loop.run import Run
-    from adjudge.rl_integration.trainer.rollouts.policy import Policy
-    from adjudge.trl import Reward
-
-    trl: Any = importlib.import_module("trl")
-    began, model = time.perf_counter(), str(smollm2.smollm2_folder())
-    sampling, lora = lesson.rollouts.sampling, lesson.learning.lora
-    assert lora is not None
-    rows = [
-        {
-            "prompt": task.prompt,
-            "reference": task.reference if isinstance(task.reference, str) else json.dumps(task.reference),
-            **task.extra,
-        }
-        for task in lesson.tasks
-    ]
-    config = trl.GRPOConfig(
+def _config(trl: Any, lesson: Lesson, seed: int, folder: Path) -> Any:
+    return trl.GRPOConfig(
         output_dir=str(folder),
         per_device_train_batch_size=lesson.rollouts.tasks * lesson.rollouts.num_generations,
         num_generations=lesson.rollouts.num_generations,
-        max_completion_length=sampling.max_new_tokens,
+        max_completion_length=lesson.rollouts.sampling.max_new_tokens,
         learning_rate=lesson.learning.learning_rate,
         lr_scheduler_type="constant",
         beta=0.0,
@@ -131,11 +108,37 @@ def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
         disable_tqdm=True,
         seed=seed,
     )
+
+
+def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
+    """Train with TRL."""
+    import torch
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+
+    from adjudge.rl_integration.trainer.loop.config import RunConfig
+    from adjudge.rl_integration.trainer.loop.run import Run
+    from adjudge.rl_integration.trainer.rollouts.policy import Policy
+    from adjudge.trl import Reward
+
+    trl: Any = importlib.import_module("trl")
+    began, model = time.perf_counter(), str(smollm2.smollm2_folder())
+    lora = lesson.learning.lora
+    assert lora is not None
+    rows = [
+        {
+            "prompt": task.prompt,
+            "reference": task.reference if isinstance(task.reference, str) else json.dumps(task.reference),
+            **task.extra,
+        }
+        for task in lesson.tasks
+    ]
     causal: Any = AutoModelForCausalLM
     trainer = trl.GRPOTrainer(
         model=causal.from_pretrained(model, dtype=torch.float32),
         reward_funcs=[Reward(lesson.reward.scorer, reference="reference")],
-        args=config,
+        args=_config(trl, lesson, seed, folder),
         train_dataset=Dataset.from_list(rows),
         processing_class=AutoTokenizer.from_pretrained(model),
         peft_config=LoraConfig(

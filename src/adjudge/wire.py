@@ -127,3 +127,26 @@ def dumps(value: Any) -> str:
 def loads(text: str | bytes) -> Any:
     """Return the value that `dumps` wrote."""
     return decode(json.loads(text))
+
+
+def object_in(reference: Any) -> Any:
+    """Return the object, or list of objects, whose JSON text a reference is; None for any other reference.
+
+    Rows of files are read that way; where a reference counts as it is, such a text is mostly a mistake.
+    """
+    if not isinstance(reference, str) or reference.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        read = json.loads(reference)
+    except (ValueError, RecursionError):
+        return None
+    listed = isinstance(read, list) and read and all(isinstance(item, dict) for item in read)
+    return read if isinstance(read, dict) or listed else None
+
+
+def json_hint(reference: Any) -> str:
+    """Return what is to be said of a reference that is the JSON text of an object; "" for any other."""
+    if (read := object_in(reference)) is None:
+        return ""
+    what, itself = ("a list of objects", "list") if isinstance(read, list) else ("an object", "object")
+    return f"the reference is the JSON text of {what}; give the {itself} itself (adjudge score: --reference-json)"

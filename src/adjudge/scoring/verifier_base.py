@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
-from adjudge.scoring.bad_reference import BadReferenceError, json_hint
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.wire import json_hint
 
 Gold = TypeVar("Gold")
 Answer = TypeVar("Answer")

@@ -16,8 +16,8 @@ from typing import Any, Final, Self
 from adjudge.fingerprints import signed
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.runtime.contract import score_each, validate_sample
-from adjudge.scoring.bad_reference import json_hint, object_in
 from adjudge.scoring.compose.composite import Loader
+from adjudge.wire import json_hint, object_in
 
 CODE_KEYS: Final = (
     "tests", "test_cases", "test_list", "test", "outputs", "assert_case", "input_output", "unit_tests",
