@@ -228,7 +228,7 @@ def test_an_evaluation_may_have_groups_of_another_size() -> None:
     assert len(set(groups("p", "p", "p", "p", num_generations_eval=2))) == 1, "of training"
     for wrong in ({"num_generations_eval": 2}, {"num_generations": 2, "group": "gold"}):
         with pytest.raises(ValueError, match="num_generations"):
-            TrlReward(Scripted(), **wrong)  # type: ignore[arg-type]
+            TrlReward(Scripted(), **wrong)
 
 
 def test_a_column_of_the_data_set_divides_no_group_of_trls_own() -> None:
