@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from adjudge.responses.number_text import THOUSAND
 from adjudge.verifiers.math.units import changes_value, is_unit
 
 _MARKUP = re.compile(
@@ -133,13 +134,13 @@ _AFTER = re.compile(
     r"|,?\s*(?:if|when)\b[^.;!?]*\b(?:otherwise|else)\b|,?\s*(?:unless|else)\b"
     rf"|(?:[.;!,\s]+(?:(?:but|however|actually|no)\b,?\s*)?)?(?:(?:this|that|it|which)\s+)?{REFUTED}"
     rf"|[.;!,\s]+(?:but\s+)?(?:this|that|it)(?:'s)\s+{WRONG}"
-    r"|[万亿兆]|千(?![克米瓦卡])|百(?![分])|‰|分之|以[上下]|次方|或|吗|(?:这|那)?(?:是|为)?(?:不对|不正确|不是|错)"
+    rf"|[万亿]|兆(?![瓦赫帕])|{THOUSAND}|百(?![分])|‰|分之|以[上下]|次方|或|吗|(?:这|那)?(?:是|为)?(?:不对|不正确|不是|错)"
     r"|[。，,](?:这|那|但这|但)(?:是|不是|个)?(?:答案)?(?:是)?(?:不对|不正确|错))",
     re.IGNORECASE,
 )
 _AFTER_NUMBER = re.compile(
     r"\s*(?:!|\(?(?:is\s+)?(?:not|wrong|incorrect|false|untrue)\b|"
-    r"(?:and|or|more|less|plus|minus|times|to\s+the|if)\b|[百千倍]|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
+    r"(?:and|or|more|less|plus|minus|times|to\s+the|if)\b|[百倍]|{THOUSAND}|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
     r"|°?\s?\w{0,8}\s*(?:below|too|short|behind)\b(?!\s+the))",
     re.IGNORECASE,
 )

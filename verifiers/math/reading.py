@@ -105,7 +105,7 @@ _SPACED_NUMBER: Final = re.compile(r"-?[1-9]\d{0,2}(?: \d{3})+")
 _RANGE: Final = re.compile(r"\d\s*[–—]\s*\d")
 _CLOCK_MARKUP: Final = re.compile(r"\\text|\\mathrm|[{}\\$~]")
 _TEXT_ONLY: Final = re.compile(r"\\(?:text|mathrm|textbf|mbox)\{([^{}\\]*)\}")
-_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([A-Za-z]{2,})\s*\}")
+_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([^\W\d_]{2,})\s*\}")
 _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 
 
