@@ -29,7 +29,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
-from adjudge.verifiers.math.clauses import REFUTED, WRONG
+from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG
 from adjudge.verifiers.math.sentences import (
     ALTERED,
     FORMULA,
@@ -316,7 +316,7 @@ def later_statements(after: str, value: str) -> tuple[Statement, ...] | None:
     if _NOTHING_LATER.match(after):
         return ()
     after = _JOINED.sub(r" \1 ", after[:MOST].replace("’", "'"))
-    if _CHANGED.search(after):
+    if _CHANGED.search(after) or RETRACTED.match(after):
         return None
     statements: list[Statement] = []
     for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):

@@ -116,8 +116,8 @@ _UNIT_NAMES = "|".join(  # without an adverb, a pronoun, a function, and what sa
 _FOREIGN_NAMES = "|".join(name for name in _NAMES if name > "\u03ff")
 _ABROAD = rf"(?:{_FOREIGN_NAMES})(?:(?![^\W\d_])|(?=です|である|だ|입니다|이다))"
 _ONE_UNIT = (
-    rf"(?:(?:square|sq\.?|cubic|cu\.?)\s+)?(?:{_UNIT_NAMES}|min(?=[\s.,;*]*(?:\Z|\n)))(?!\w)(?:\^\{{?-?\d\}}?|[²³])?"
-    rf"|{_ABROAD}"
+    rf"(?:(?:(?:square|sq\.?|cubic|cu\.?)\s+)?(?:{_UNIT_NAMES}|min(?=[\s.,;*]*(?:\Z|\n)))(?!\w)"
+    rf"(?:\^\{{?-?\d\}}?|[²³])?|{_ABROAD})"
 )
 _GAP = r"(?:\*{1,3}|_{1,2}|\$\$?|\\[)\]])?(?:\s|~|\\[,;: ])*-?(?:\\(?:text|mathrm|textrm|mbox)\s*\{[\s~]*)?"
 _BEHIND = re.compile(
@@ -125,8 +125,9 @@ _BEHIND = re.compile(
     rf"(?:(?i:\s+(?P<scale>C|F)(?:elsius|ahrenheit)?\b)|\s*(?:/|(?:per|an?)\s)\s*(?P<per>{_ONE_UNIT}|[hs](?!\w)))?"
     r"(?!\s*(?:/|(?:per|an?|each|every)\s|squared\b|cubed\b|centigrade\b|kelvin\b))"
 )
+_SAID_SIGN = r"\A(?:\*\*)?(?:[Nn]egative|[Mm]inus|[Pp]ositive)\s+(?=[\d.\\$])"
 _MEASURES = re.compile(
-    rf"(?<=[\d}}]){_GAP}{_ONE_UNIT}(?:\s*(?:/|per\s)\s*(?:{_ONE_UNIT}|[hs](?!\w)))?".replace("(?i:", "(?:")
+    rf"{_SAID_SIGN}|(?<=[\d}}]){_GAP}{_ONE_UNIT}(?:\s*(?:/|per\s)\s*(?:{_ONE_UNIT}|[hs](?!\w)))?".replace("(?i:", "(?:")
 )
 _UNITS_AND_JOINTS = re.compile(rf"{_MEASURES.pattern}|(?<![^\W\d_])(?:{'|'.join(known.SEPARATORS)})(?![^\W\d_])")
 _HALF_BOLD = re.compile(r"\A([-\d.,/$]+)\*\*(?=\s)")  # the rest of "**5** inches" behind a marker

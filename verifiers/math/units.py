@@ -134,6 +134,7 @@ _OTHERS: Final[dict[str, Factor]] = {
         ("平方千米 平方公里", 10**6, "m", 2),
         ("立方米", 1, "m", 3), ("立方分米", "0.001", "m", 3), ("立方厘米", "0.000001", "m", 3), ("角", "0.1", "cny", 1),
         ("吨 噸 톤 т тонна тонны тонн", 1000, "kg", 1), ("руб рубль рубля рублей", 1, "rub", 1),
+        ("fen", "0.01", "cny", 1), ("分 분", 1, "分", 1),
         ("коп копейка копейки копеек", "0.01", "rub", 1), ("원", 1, "krw", 1),
     )
     for name in names.split()
@@ -147,7 +148,8 @@ def _spelled(table: dict[str, Factor]) -> dict[str, Factor]:
 FACTORS: Final[dict[str, Factor]] = _spelled(_table())
 
 MEANINGS: Final[dict[str, dict[str, str]]] = {
-    "¥": {"yen": "yen", "cny": "yuan"}, "pound": {"gbp": "sterling"}, "pounds": {"gbp": "sterling"},
+    "¥": {"yen": "yen", "cny": "yuan"}, "分": {"s": "minute", "cny": "fen"}, "분": {"s": "minute"},
+    "pound": {"gbp": "sterling"}, "pounds": {"gbp": "sterling"},
 }  # fmt: skip
 """Names of several units: the one meant beside a unit of this base."""
 
@@ -202,7 +204,7 @@ _SCALE = re.compile(
 )  # by their endings, which languages share and hardly a counted thing has
 _SCALE_CJK = re.compile(
     rf"[万亿百十拾십兆倍半‰%萬億仟佰拾만억천백조]|{THOUSAND}|हज़?ार|हजार|लाख|करोड़|सौ|ہزار|لاکھ|کروڑ|ألف|آلاف|مليون|ملايين|مليار|مئة|مائة"
-    "|พัน|หมื่น|แสน|ล้าน|ร้อย|হাজার|লক্ষ|কোটি|分之|以上|以下|次方|左右|割|ない|以外|아니|아닌|不"
+    "|พัน|หมื่น|แสน|ล้าน|ร้อย|হাজার|লক্ষ|কোটি|分之|以上|以下|次方|左右|割|ない|以外|아[니닌닙]|틀[렸린]|不"
 )
 _PARTICLE = re.compile("[的の의之未弱强強余餘多几数數超半成折打错錯误誤否非假]|보다|미만|이상|이하")
 _NO_NOUN = re.compile(r"[\d\\α-ω]")
