@@ -190,6 +190,8 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     def _equal(self, offered: Quantity, accepted: Quantity) -> bool:
         if offered.currency and accepted.currency and not shared_currency(offered.currency, accepted.currency):
             return False
+        if offered.direction * accepted.direction < 0:
+            return False  # "a loss of 5" for a gain; either is 5 where the other says neither
         if _OTHER_MEANING & set(offered.unit[:2]) - set(accepted.unit):
             return False
         if accepted.currency and _PARTS & set(offered.unit[:1]):

@@ -43,12 +43,14 @@ class Quantity:
         percent: whether a percent sign or word follows.
         currency: code of the currency named, both for the sign ¥ ("cny/jpy"), or "".
         unit: the words right after the number, in lower case and without a plural s.
+        direction: 1 where the words say that it is gained ("a profit of 5"), -1 where it is lost, else 0.
     """
 
     number: Fraction
     percent: bool = False
     currency: str = ""
     unit: tuple[str, ...] = ()
+    direction: int = 0
 
     @property
     def value(self) -> Fraction:
@@ -215,7 +217,8 @@ _SYMBOLS = {
     "litre": "l", "milliliter": "ml", "millilitre": "ml", "second": "s", "sec": "s", "minute": "min",
     "hour": "h", "hr": "h", "hrs": "h", "mins": "min", "mile": "mi", "foot": "ft", "feet": "ft",
     "inch": "in", "inche": "in", "pound": "lb", "lbs": "lb", "cents": "cent", "¢": "cent", "ct": "cent", "cts": "cent",
-    "pence": "penny",
+    "pence": "penny", "ounce": "oz", "yard": "yd", "year": "yr", "week": "wk", "gallon": "gal", "quart": "qt",
+    "pint": "pt",
 }  # fmt: skip
 _SCALE = "|".join(rf"(?:{word})\b" if word[0].isalpha() and word[0] < "\u2e80" else word for word in _SCALES)
 
@@ -245,6 +248,14 @@ _CHANGES_AFTER = _set(
     rd too off point backwards backward reversed ppm ppb mille no nope hundred thousand million billion
     trillion dozen
     percent pct log ln sin cos tan sqrt ish odd something"""
+)
+_GAINED = _set(
+    """gain gains gained increase increases increased rise rises rose profit profits growth grew surplus raise raised up
+    upward upwards above earned"""
+)
+_LOST = _set(
+    """loss losses lost decrease decreases decreased drop drops dropped fall falls fell decline declines declined
+    deficit debt reduction reduced down downward downwards below"""
 )
 _FORBIDDEN_CJK = re.compile(
     "不|非|负|負|半|分之|倍|折|至|或|到|以上|以下|以内|超过|少于|大于|小于|多于|ではない|じゃない|아니|아닙"
@@ -305,7 +316,16 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
     if _LETTER_BEFORE.search(before) or _LETTER_AFTER.match(after):
         raise NumberError("unparsable_answer", "a single letter beside the number may be a variable")
     unit = _UNIT.match(after)
-    return Quantity(number, percent, currency, _words(unit[1]) if unit else ())
+    return Quantity(
+        number, percent, currency, _words(unit[1]) if unit else (), _direction(words_before[-6:], words_after[:3])
+    )
+
+
+def _direction(before: list[str], after: list[str]) -> int:
+    for word in (*reversed(before), *after):
+        if word in _GAINED or word in _LOST:
+            return 1 if word in _GAINED else -1
+    return 0
 
 
 def require_harmless(text: str) -> list[str]:
