@@ -122,7 +122,7 @@ _ONE_UNIT = (
 _GAP = r"(?:\*{1,3}|_{1,2}|\$\$?|\\[)\]])?(?:\s|~|\\[,;: ])*-?(?:\\(?:text|mathrm|textrm|mbox)\s*\{[\s~]*)?"
 _BEHIND = re.compile(
     rf"{_GAP}(?:(?:whole|full|entire|more|extra|additional)\s+)?(?P<unit>{_ONE_UNIT}|(?<=\s)[mgshlL](?![\w'’]))"
-    rf"(?:(?i:\s+(?P<scale>C|F)(?:elsius|ahrenheit)?\b)|\s*(?:/|(?:per|an?)\s)\s*(?P<per>{_ONE_UNIT}|[hs](?!\w)))?"
+    rf"(?:(?i:\s+(?P<scale>C|F)(?:elsius|ahrenheit)?\b)|\s*(?:/|(?:per|an?|each|every)\s)\s*(?P<per>{_ONE_UNIT}|[hs](?!\w)))?"
     r"(?!\s*(?:/|(?:per|an?|each|every)\s|squared\b|cubed\b|centigrade\b|kelvin\b))"
 )
 _SAID_SIGN = r"\A(?:\*\*)?(?:[Nn]egative|[Mm]inus|[Pp]ositive)\s+(?=[\d.\\$])"
@@ -190,7 +190,7 @@ def measured(text: str, value: str, at: int) -> str:
 
     What is counted is not a unit ("5 apples"), nor is what only says of which kind it is ("5 dollar bills").
     """
-    if not value.endswith(tuple("0123456789}")) or (unit := _BEHIND.match(text, at)) is None:
+    if not value.endswith((*"0123456789}π", "\\pi")) or (unit := _BEHIND.match(text, at)) is None:
         return value
     name, per = unit["unit"], unit["per"]
     name = name if name in FACTORS else name.lower()

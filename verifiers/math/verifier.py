@@ -78,6 +78,7 @@ HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]
 _PERCENTAGE = re.compile(
     r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]*\bpercent(?:age)?\b", re.IGNORECASE
 )
+_RATE = re.compile(r"(.*\\text\{ [a-z ]+) per [a-z]+\}")
 _PERCENT_SIGN = re.compile(r"\s*(?:\\?%|\\text\{\s*percent\s*\}|percent)\s*\Z")
 SHOWN = 200  # characters of an answer kept as evidence
 PLAIN = frozenset({"literal", "rational"})  # tiers of answers that are the gold's text, or a number
@@ -190,6 +191,9 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     def beside(self, gold: Reading, answer: Reading, extraction: Extraction, prompt: Prompt) -> Score:
         """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
         score = self.compare(gold, answer, extraction, prompt)
+        if score.value != 1.0 and extraction.marker != "boxed" and (rate := _RATE.fullmatch(extraction.text)):
+            # "18 dollars a day" for `$18`: the sentence repeats the question
+            score = self.compare(gold, read_answer(f"{rate[1]}}}"), extraction, prompt)
         if score.value == 1.0 or not extraction.parts:
             return score
         scores = [self.compare(gold, read_answer(part), extraction, prompt) for part in extraction.parts]
