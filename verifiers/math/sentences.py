@@ -114,7 +114,8 @@ _UNIT_NAMES = "|".join(  # without an adverb, a pronoun, a function, and what sa
     if len(name) > 1 and name.isascii()
 )
 _FOREIGN_NAMES = "|".join(name for name in _NAMES if name > "\u03ff")
-_ABROAD = rf"(?:{_FOREIGN_NAMES})(?:(?![^\W\d_])|(?=です|である|だ|입니다|이다))"
+_BEFORE_NOUN = r"(?:(?<=[克斤吨升元])|(?<=厘米|毫米|分米|千米|公里|方米|小时|分钟))(?![拉旦级])"  # 5千克苹果
+_ABROAD = rf"(?:{_FOREIGN_NAMES})(?:(?![^\W\d_])|(?=です|である|だ|입니다|이다)|{_BEFORE_NOUN})"
 _ONE_UNIT = (
     rf"(?:(?:(?:square|sq\.?|cubic|cu\.?)\s+)?(?:{_UNIT_NAMES}|min(?=[\s.,;*]*(?:\Z|\n)))(?!\w)"
     rf"(?:\^\{{?-?\d\}}?|[²³])?|{_ABROAD})"
