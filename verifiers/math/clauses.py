@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from adjudge.responses.number_text import THOUSAND
 from adjudge.verifiers.math.units import changes_value, is_unit
 
 _MARKUP = re.compile(
@@ -105,12 +106,25 @@ _BESIDE_BEFORE: Final = frozenset(
 WRONG: Final = (
     r"(?:(?:the\s+|a\s+|an\s+|my\s+)?(?:\w+'s\s+)?(?:wrong|incorrect|false|untrue|invalid|impossible|mistaken|erroneous|mistake|error|"
     r"typo|misprint|trap|distractor|decoy|(?:over|under)counts?)\b|off\s+by\b|too\s+(?:small|large|big|low|high|many|few|much)\b|(?:only\s+)?(?:a|an|the)\s+(?:lower|upper)\s+bound|"
-    r"not\s+(?:(?:the|a|an|our|my|quite|really)\s+)*(?:correct|right|final|true|valid|possible|answer|solution|result|it)\b|"
+    r"not\s+(?:(?:the|a|an|our|my|quite|really|at\s+all|even|actually|entirely|remotely)\s+)*(?:correct|right|final|true|valid|possible|answer|solution|result|it)\b|"
     r"not\s*(?:[.;!?]|\Z))"
 )
+_ADVERBS = (
+    r"(?:(?:(?!hardly|barely|scarcely)\w+ly|also|still|very|quite|rather|almost|just|in\s+fact|of\s+course|however|indeed"
+    r"|and|far|at\s+all|most)[,\s]+){0,4}"
+)
+RETRACTED: Final = re.compile(  # in the language of the answer: "Non, c'est faux."
+    r"[\s.,;:!)\]}$*_。，！—–-]*(?:(?:non|no|nein|não|нет|mais|aber|pero|ma|mas|но)\b[\s,.!:—–-]*)?"
+    r"(?:(?:c['’]est|ce(?:la|\s+n['’])?\s*est|das\s+ist|es\s+ist|(?:eso|esto|isso|isto)?\s*\b(?:es|é|è|está)|это)\s+"
+    r"(?:[^\W\d_]+\s+){0,2}?)?(?:faux|fausse|falsch|fals[oa]|incorrect[oae]|inexacte?|errad[oa]|errat[oa]|sbagliat[oa]|неверно"
+    r"|неправильно)\b"
+    r"|[\s.,)\]}$*。，！]*(?:(?:这|那|但这|但)?(?:是|不是|个)?(?:答案)?(?:是)?(?:不对(?!称)|不正确|[错錯][了误誤]?(?![^\W\d_]))|(?:[가이은는도]|では|じゃ)?\s*"
+    r"(?:아[니닙]|틀[렸린]|ではな|じゃな|ない|ありません|間違))",
+    re.IGNORECASE,
+)
 REFUTED: Final = (
-    rf"(?:(?:is|are|was|were|be|seems?|looks|would\s+be|must\s+be|could\s+be)\s+(?:(?:also|still|clearly|obviously|"
-    rf"actually|certainly|in\s+fact|just|simply|of\s+course)\s+)?{WRONG}|(?:is|was|would)n't\s+(?:(?:the|a|my)\s+)?"
+    rf"(?:(?:is|are|was|were|be|seems?|looks|would\s+be|must\s+be|could\s+be)[,\s]+{_ADVERBS}{WRONG}|"
+    rf"(?:is|was|would)n't\s+(?:(?:the|a|my)\s+)?"
     r"(?:correct|right|true|valid|possible|answer|solution|it)\b|(?:cannot|can't|can\s+not)\s+be\s+(?:(?:the|a)\s+)?"
     r"(?:correct|right|true|answer|solution|it)\b)"
 )
@@ -133,20 +147,21 @@ _AFTER = re.compile(
     r"|,?\s*(?:if|when)\b[^.;!?]*\b(?:otherwise|else)\b|,?\s*(?:unless|else)\b"
     rf"|(?:[.;!,\s]+(?:(?:but|however|actually|no)\b,?\s*)?)?(?:(?:this|that|it|which)\s+)?{REFUTED}"
     rf"|[.;!,\s]+(?:but\s+)?(?:this|that|it)(?:'s)\s+{WRONG}"
-    r"|[万亿兆]|千(?![克米瓦卡])|百(?![分])|‰|分之|以[上下]|次方|或|吗|(?:这|那)?(?:是|为)?(?:不对|不正确|不是|错)"
+    rf"|[万亿]|兆(?![瓦赫帕])|{THOUSAND}|百(?![分])|‰|分之|以[上下]|次方|或|吗|(?:这|那)?(?:是|为)?(?:不对|不正确|不是|错)"
     r"|[。，,](?:这|那|但这|但)(?:是|不是|个)?(?:答案)?(?:是)?(?:不对|不正确|错))",
     re.IGNORECASE,
 )
 _AFTER_NUMBER = re.compile(
     r"\s*(?:!|\(?(?:is\s+)?(?:not|wrong|incorrect|false|untrue)\b|"
-    r"(?:and|or|more|less|plus|minus|times|to\s+the|if)\b|[百千倍]|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
+    rf"(?:and|or|more|less|plus|minus|times|to\s+the|if)\b|[百倍]|{THOUSAND}|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
     r"|°?\s?\w{0,8}\s*(?:below|too|short|behind)\b(?!\s+the))",
     re.IGNORECASE,
 )
 _DISTANT_AFTER: Final = frozenset(
     "wrong incorrect false not untrue invalid impossible mistaken erroneous mistake error typo too bound cannot "
     "otherwise else off misprint would what most many overcount undercount overcounts undercounts trap distractor "
-    "decoy fail fails contradicts violates ignores neglects".split()
+    "decoy fail fails contradicts violates ignores neglects faux fausse falsch falso falsa incorrecto incorrecta "
+    "incorrecte inexact inexacte errado errada errato errata sbagliato sbagliata".split()
 )
 _BESIDE_AFTER: Final = re.compile(
     r"\W*(?:\w*(?:illion|hundred|thousand|th|third|halve|score|lakh|crore)s?|dozen|gross|hundredweights?|squared|cubed|"
@@ -193,7 +208,7 @@ def denied_before(before: str, *, marked: bool) -> bool:
 def denied_after(after: str, *, marked: bool) -> bool:
     """Whether the words right after a value say that it is not the answer, as `denied_before`."""
     said = _said(after)
-    if _AFTER.match(said) or (not marked and _AFTER_NUMBER.match(said)):
+    if _AFTER.match(said) or RETRACTED.match(said) or (not marked and _AFTER_NUMBER.match(said)):
         return True
     word = None if marked else _NEXT_WORD.match(said)
     return bool(word and changes_value(word[1]) and not is_unit(word[1], upright=True))

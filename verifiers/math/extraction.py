@@ -29,7 +29,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
-from adjudge.verifiers.math.clauses import REFUTED, WRONG
+from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG
 from adjudge.verifiers.math.sentences import (
     ALTERED,
     FORMULA,
@@ -40,6 +40,7 @@ from adjudge.verifiers.math.sentences import (
     joined,
     last_formulas,
     lone_number,
+    measured,
     said,
     sentence_end,
     without_hope,
@@ -67,10 +68,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{", "\\}": "\\{"}
 _NOTHING = re.compile(r"[\s.$)\]\\]*\Z")
 _PERCENT = re.compile(r"\s*\$?\s*(?:\\?%|percent\b|pct\b)")
 _DEGREE = re.compile(r"(?:\s*(?:\{\s*\})?\^\s*(?:\\circ(?![A-Za-z])|\{\s*\\circ\s*\})|\s*°)(?!\s*(?:\\[a-z]|[A-Z]))")
-_UNIT = re.compile(
-    rf"(?:\s|~|\\[,;: ])*(?:{_TEXT}\{{[\s~]*([A-Za-z]+)\s*\}}(?=[\s.,;]*(?:\$|\\[)\]]|\Z))"
-    r"|(?:\$|\\\))?\s+([A-Za-z]{2,})(?=[.,;]?\s*(?:\Z|\n)))"
-)
+_UNIT = re.compile(rf"(?:\s|~|\\[,;: ])*{_TEXT}\{{[\s~]*([A-Za-z]+)\s*\}}(?=[\s.,;]*(?:\$|\\[)\]]|\Z))")
 _BASE = re.compile(r"\s*(?:\$|\\\))?\s+(?:in|\()\s*base[-\s]\$?(\d{1,2})\b")
 _NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\\[dt]?frac\{\d+\}\{\d+\})")
 _NO_UNITS = frozenset("in min unit units".split())  # an adverb, a function, and what says nothing
@@ -105,8 +103,9 @@ def with_unit(text: str, box: Box) -> str:
     if _DEGREE.match(after):
         return f"{box.text}^\\circ"
     unit = _UNIT.match(after)
-    name = (unit[1] or unit[2]) if unit else ""
-    return f"{box.text}\\text{{ {name}}}" if name not in _NO_UNITS and is_unit(name, upright=True) else box.text
+    if unit and unit[1] not in _NO_UNITS and is_unit(unit[1], upright=True):
+        return f"{box.text}\\text{{ {unit[1]}}}"
+    return measured(text, box.text, box.stop)
 
 
 def _is_math(border: str) -> bool:
@@ -317,7 +316,7 @@ def later_statements(after: str, value: str) -> tuple[Statement, ...] | None:
     if _NOTHING_LATER.match(after):
         return ()
     after = _JOINED.sub(r" \1 ", after[:MOST].replace("’", "'"))
-    if _CHANGED.search(after):
+    if _CHANGED.search(after) or RETRACTED.match(after):
         return None
     statements: list[Statement] = []
     for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):
@@ -361,7 +360,9 @@ _BOLD = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"(?:#{1,6}\s+|>\s+(?=[-\d$]))+|(?:(?:so|thus|hence|therefore),?\s+)?(?:it|that)(?:'s|\s+is)\s+", re.IGNORECASE
+    r"(?:#{1,6}\s+|>\s+(?=[-\d$]))+|(?:(?:so|thus|hence|therefore),?\s+)?(?:it|that)(?:'s|\s+is)\s+"
+    r"|(?:so|thus|hence|therefore),?\s+(?=\$?[a-z]\s*=)",
+    re.IGNORECASE,
 )
 _STOP = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|end)\|>|</s>")
 
@@ -474,7 +475,9 @@ def _unmarked(text: str) -> Extraction | None:
     if numbers:
         if explained := explained_number(text[after:]):
             return Extraction(explained, "number")
-        return Extraction(numbers[-1][0], "number") if lone_number(text, numbers[-1]) else None
+        if not lone_number(text, numbers[-1]):
+            return None
+        return Extraction(measured(text, numbers[-1][0], numbers[-1].end()), "number")
     if formulas:
         denied = standing(text, formulas[0].start(), formulas[-1].end(), marked=True) == "denied"
         return None if denied else Extraction(joined(formulas), "formula")

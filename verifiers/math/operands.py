@@ -26,7 +26,7 @@ from adjudge.verifiers.math.nodes import (
     series,
 )
 from adjudge.verifiers.math.numerals import numeral
-from adjudge.verifiers.math.units import FACTORS, SCALES, is_noun, is_unit, scale, unit_expression
+from adjudge.verifiers.math.units import FACTORS, SCALES, counted, is_noun, is_unit, joint, scale, unit_expression
 from adjudge.verifiers.math.vocabulary import meaning
 
 _UNITS_TOO = frozenset({"lb", "min", "sec"})  # pounds and log 2, minutes and minimum, seconds and secant
@@ -222,6 +222,10 @@ class OperandParser(BracketParser):
     def named(self, token: Token, *, exponent: bool = False) -> Node:
         """Read a run of letters: a function, a constant, a unit, or a product of one-letter variables."""
         word = token.value
+        if word[0] > "\u03ff" and self.behind_operand():
+            node, rest = counted(word)
+            self.tokens[self.position : self.position] = [Token("name", rest)] if rest else []
+            return node
         if word in known.FUNCTIONS and not (word in _UNITS_TOO and self.measures(token)):
             return self.function(known.FUNCTIONS[word])
         if len(word) == 1 or word in known.CONSTANTS or word in known.GREEK or word in known.CALLABLE:
@@ -230,6 +234,9 @@ class OperandParser(BracketParser):
         follows = self.behind_operand()
         if follows and word.lower() in SCALES:
             return scale(word)
+        if follows and (unit := joint(word, self.peek().value)) is not None:
+            self.next()
+            return unit
         if is_unit(word, upright=follows and token.spaced and len(word) > 1):
             return Unit(word)
         split = self.prefix(word)
@@ -448,9 +455,9 @@ class OperandParser(BracketParser):
             raise NotMathError(f"{body} is a thousand or a trillion here, or a unit")
         if not attached and body.strip(". ") in known.MONEY:
             return Operation("mul", (self.factor(), Unit(body.strip(". "))))
-        unit, _, joint = body.rpartition(" ")
-        if attached and joint in ("and", "or") and is_unit(unit, upright=True):  # `\text{ hour and }`
-            self.tokens.insert(self.position, Token("text", f"text:{joint}"))
+        unit, _, link = body.rpartition(" ")
+        if attached and link in ("and", "or") and is_unit(unit, upright=True):  # `\text{ hour and }`
+            self.tokens.insert(self.position, Token("text", f"text:{link}"))
             return Unit(unit)
         if attached and is_unit(body, upright=True) and not (self.sign("(", "{") or self.command("(")):
             return Unit(body)
@@ -463,9 +470,7 @@ class OperandParser(BracketParser):
                 return self.symbol(body)
             if style in ("vec", "mathbf", "bm", "overrightarrow", "mathcal", "mathit", "boldsymbol") and body.isalnum():
                 return self.symbol(body)
-        if not body:
-            raise NotMathError("empty text")
-        if not attached:
+        if not body or not attached:
             raise NotMathError(f"the text {body[:40]!r}")
         return unit_expression(body)
 

@@ -36,6 +36,10 @@ _TRAILS: Final = re.compile(
     r"(?:\s|~|\\(?:checkmark|blacksquare|square|qed|space|hfill)(?![A-Za-z])|[✓✔✅☑🎉■□∎\ufe0f])+\Z"
 )
 _TRAIL_ENDS: Final = frozenset("✓✔✅☑🎉■□∎\ufe0fkedl~")
+_SIGN_WORD: Final = re.compile(
+    r"(?:\\text\s*\{\s*)?(?P<minus>negative|minus|positive)\s*\}?[\s~$]*(?=\$?(?:\d|\.\d|\\[dt]?frac|\\sqrt))",
+    re.IGNORECASE,
+)
 _LEAD_STARTS: Final = frozenset("\\=⇒∴→")
 _OPEN_ENDS: Final = re.compile(r"(?:\\left)?\s*([\[\]])([^\[\]]+?)(?:\\right)?\s*([\[\]])")
 _DECIMAL: Final = re.compile(r"(-?\d+)\{,\}(\d{1,2})")
@@ -50,6 +54,8 @@ def respelled(text: str) -> tuple[str, bool]:
         text = _TRAILS.sub("", text)
     if text[:1] in _LEAD_STARTS and (lead := _LEADS.match(text)):
         text = text[lead.end() :]
+    if text[:1] in "nNmMpP\\" and (sign := _SIGN_WORD.match(text)):
+        text = ("" if sign["minus"].lower() == "positive" else "-") + text[sign.end() :]
     about = _ABOUT.match(text) if text[:1] in "\\≈" else None
     if about:
         text = text[about.end() :]
@@ -105,7 +111,7 @@ _SPACED_NUMBER: Final = re.compile(r"-?[1-9]\d{0,2}(?: \d{3})+")
 _RANGE: Final = re.compile(r"\d\s*[–—]\s*\d")
 _CLOCK_MARKUP: Final = re.compile(r"\\text|\\mathrm|[{}\\$~]")
 _TEXT_ONLY: Final = re.compile(r"\\(?:text|mathrm|textbf|mbox)\{([^{}\\]*)\}")
-_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([A-Za-z]{2,})\s*\}")
+_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([^\W\d_]{2,})\s*\}")
 _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 
 

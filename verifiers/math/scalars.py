@@ -32,7 +32,7 @@ from adjudge.verifiers.math.nodes import (
     rebuild,
     walk,
 )
-from adjudge.verifiers.math.units import is_unit
+from adjudge.verifiers.math.units import MEANINGS, factor, is_unit
 from adjudge.verifiers.math.values import (
     Ball,
     Evaluation,
@@ -280,6 +280,7 @@ def _only_units(node: Node) -> bool:
 
 
 def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:
+    gold, answer = _meant(gold, answer), _meant(answer, gold)
     if rules.units == "required":
         return gold, answer
     if rules.units == "ignore":
@@ -316,6 +317,22 @@ def _as_units(node: Node) -> Node:
     if isinstance(node, Symbol):
         return Unit(node.name)
     return rebuild(node, tuple(map(_as_units, children(node))))
+
+
+def _meant(node: Node, other: Node) -> Node:
+    """Return a node with the sign ¥, and pounds, as the unit that stands on the other side."""
+    units = {item.name for item in walk(node) if isinstance(item, Unit)} & MEANINGS.keys()
+    bases = {base for item in walk(other) if units and isinstance(item, Unit) for base in factor(item.name)[1]}
+    for name in units:
+        for base in bases & MEANINGS[name].keys():
+            node = _renamed(node, name, MEANINGS[name][base])
+    return node
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    if isinstance(node, Unit):
+        return Unit(new) if node.name == old else node
+    return rebuild(node, tuple(_renamed(child, old, new) for child in children(node)))
 
 
 def _angle_against_value(gold: Node, answer: Node) -> bool:

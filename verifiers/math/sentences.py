@@ -7,10 +7,9 @@ from typing import Final
 
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.standing import standing
-from adjudge.verifiers.math.units import changes_value
+from adjudge.verifiers.math.units import DEGREES, FACTORS, is_counter
 from adjudge.verifiers.math.vocabulary import NUMBER_WORD
 
-MAX_COUNTER: Final = 4  # letters of what is counted, in scripts without spaces
 MAX_SENTENCE: Final = 1000  # characters of a sentence that is searched for its value
 
 FORMULA: Final = re.compile(
@@ -24,7 +23,7 @@ NUMBER: Final = re.compile(
 
 _BEGIN = re.compile(r"(?<=[^\s\d.])[.!?](?=\s)|(?<=\d)[.!?](?=\s+[A-Z])|\n|。")
 _END = re.compile(r"(?<=[^\s.])(?<!\bi\.e)(?<!\be\.g)\.(?=\s|$)|\n|。")
-_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}|[^\W\d_\x00-\u03ff]{3,}")
+_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}|[^\W\d_\x00-\u03ff\u2070-\u209f]{3,}")
 _DECORATION = " \t\r\n*_`✓✔✅☑🎉■□∎\ufe0f"
 _VERB = re.compile(
     r"(?:\b(?:is|are|equals|was|were|be|as|by|to)\b|[:：=])(?!.*\b(?:is|are|equals|was|were)\b)", re.DOTALL
@@ -105,9 +104,36 @@ _EXPLAINED = re.compile(
     r"\((?:not|since|as|because|\d+\s+(?:per|for|in|each)))\b"
 )
 _UNIT_BEHIND = re.compile(r"\s*([^\W\d_\x00-\u03ff]+?)(?:です|である|だ|입니다|이다)?(?![^\W\d_])")
-_FOREIGN = re.compile(r"[^\W\d_\x00-\u03ff\u2100-\u214f]")
-_PARTICLE = re.compile("[的の의之未弱強强余餘多几数數超半]|보다|미만|이상|이하")
+_FOREIGN = re.compile(r"[^\W\d_\x00-\u03ff\u2070-\u214f]")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
+
+_NAMES = sorted(FACTORS.keys() - {"in", "us", "min", "unit", "units"}, key=len, reverse=True)
+_UNIT_NAMES = "|".join(  # without an adverb, a pronoun, a function, and what says nothing
+    re.escape(name) if len(name) < 4 else f"(?i:{re.escape(name)})"
+    for name in _NAMES
+    if len(name) > 1 and name.isascii()
+)
+_FOREIGN_NAMES = "|".join(name for name in _NAMES if name > "\u03ff")
+_BEFORE_NOUN = r"(?:(?<=[克斤吨升元])|(?<=厘米|毫米|分米|千米|公里|方米|小时|分钟))(?![拉旦级])"  # 5千克苹果
+_ABROAD = rf"(?:{_FOREIGN_NAMES})(?:(?![^\W\d_])|(?=です|である|だ|입니다|이다)|{_BEFORE_NOUN})"
+_ONE_UNIT = (
+    rf"(?:(?:(?:square|sq\.?|cubic|cu\.?)\s+)?(?:{_UNIT_NAMES}|min(?=[\s.,;*]*(?:\Z|\n)))(?!\w)"
+    rf"(?:\^\{{?-?\d\}}?|[²³])?|{_ABROAD})"
+)
+_GAP = r"(?:\*{1,3}|_{1,2}|\$\$?|\\[)\]])?(?:\s|~|\\[,;: ])*-?(?:\\(?:text|mathrm|textrm|mbox)\s*\{[\s~]*)?"
+_BEHIND = re.compile(
+    rf"{_GAP}(?:(?:whole|full|entire|more|extra|additional)\s+)?(?P<unit>{_ONE_UNIT}|(?<=\s)[mgshlL](?![\w'’]))"
+    rf"(?:(?i:\s+(?P<scale>C|F)(?:elsius|ahrenheit)?\b)|\s*(?:/|(?:per|an?|each|every)\s)\s*(?P<per>{_ONE_UNIT}|[hs](?!\w)))?"
+    r"(?!\s*(?:/|(?:per|an?|each|every)\s|squared\b|cubed\b|centigrade\b|kelvin\b))"
+)
+_SAID_SIGN = r"\A(?:\*\*)?(?:[Nn]egative|[Mm]inus|[Pp]ositive)\s+(?=[\d.\\$])"
+_MEASURES = re.compile(
+    rf"{_SAID_SIGN}|(?<=[\d}}]){_GAP}{_ONE_UNIT}(?:\s*(?:/|per\s)\s*(?:{_ONE_UNIT}|[hs](?!\w)))?".replace("(?i:", "(?:")
+)
+_UNITS_AND_JOINTS = re.compile(rf"{_MEASURES.pattern}|(?<![^\W\d_])(?:{'|'.join(known.SEPARATORS)})(?![^\W\d_])")
+_HALF_BOLD = re.compile(r"\A([-\d.,/$]+)\*\*(?=\s)")  # the rest of "**5** inches" behind a marker
+_KIND = re.compile(r"\s+[a-z]")
+_FEW = re.compile(r"1\Z|[./]")
 
 
 def _commits(text: str, start: int, stop: int, *, concludes: bool) -> bool:
@@ -126,18 +152,12 @@ def _commits(text: str, start: int, stop: int, *, concludes: bool) -> bool:
     ):
         return False
     concludes = concludes or bool(_CONCLUDES.search(before))
-    if (unit := _UNIT_BEHIND.match(text, stop)) and not _is_counter(unit[1]):
+    if (unit := _UNIT_BEHIND.match(text, stop)) and not is_counter(unit[1]):
         return False
     plain = before.rstrip()[-1:]
     return bool(_STATES.search(before)) or (
         concludes and (plain < "\u2e80" or plain in "、，：") and not _LINKS.search(before)
     )
-
-
-def _is_counter(word: str) -> bool:
-    """Whether a word in another script behind a number says what is counted."""
-    vague = word > "\u2e80" and (len(word) > MAX_COUNTER or _PARTICLE.search(word))
-    return not (vague or changes_value(word))
 
 
 def last_formulas(text: str) -> list[re.Match[str]]:
@@ -152,8 +172,9 @@ def last_formulas(text: str) -> list[re.Match[str]]:
 
 
 def joined(formulas: list[re.Match[str]]) -> str:
-    """Return what formulas hold as one answer."""
-    return ", ".join(clean(one[one.lastgroup or 0]) for one in formulas)
+    """Return what formulas hold as one answer, with the unit behind the last."""
+    values = ", ".join(clean(one[one.lastgroup or 0]) for one in formulas)
+    return measured(formulas[-1].string, values, formulas[-1].end())
 
 
 def _named(formula: re.Match[str]) -> bool:
@@ -161,8 +182,25 @@ def _named(formula: re.Match[str]) -> bool:
 
 
 def foreign(text: str) -> bool:
-    """Whether a text has a number among letters of another script."""
-    return not text.isascii() and bool(_FOREIGN.search(text)) and bool(NUMBER.search(text))
+    """Whether a text has a number among words of another script, and not only units and the words between values."""
+    return not text.isascii() and bool(_FOREIGN.search(_UNITS_AND_JOINTS.sub(" ", text))) and bool(NUMBER.search(text))
+
+
+def measured(text: str, value: str, at: int) -> str:
+    r"""Return a value with the unit that stands behind it, at a place: `5\text{ inches}`; else the value alone.
+
+    What is counted is not a unit ("5 apples"), nor is what only says of which kind it is ("5 dollar bills").
+    """
+    if not value.endswith((*"0123456789}π", "\\pi")) or (unit := _BEHIND.match(text, at)) is None:
+        return value
+    name, per = unit["unit"], unit["per"]
+    name = name if name in FACTORS else name.lower()
+    if unit["scale"] or name in DEGREES:
+        return f"{value}^\\circ{' ' + unit['scale'].upper() if unit['scale'] else ''}"
+    singular = (len(name) > 2 and f"{name}s" in FACTORS) or name in ("foot", "inch")
+    if singular and not per and not _FEW.search(value) and _KIND.match(text, unit.end()):
+        return value
+    return f"{value}\\text{{ {name}{f' per {per.lower()}' if per else ''}}}"
 
 
 def explained_number(text: str, *, concludes: bool = False) -> str:
@@ -174,7 +212,7 @@ def explained_number(text: str, *, concludes: bool = False) -> str:
         and not _DENIES.search(text, number.end())
         and lone_number(text, number, concludes=concludes)
     ]
-    return stated[0][0] if len(stated) == 1 else ""
+    return measured(text, stated[0][0], stated[0].end()) if len(stated) == 1 else ""
 
 
 def lone_number(text: str, number: re.Match[str], *, concludes: bool = False) -> bool:
@@ -201,8 +239,11 @@ def without_remark(text: str) -> str:
 
 
 def wordy(text: str) -> bool:
-    """Whether a text holds words outside its formulas that are not mathematics."""
-    return any(word not in _MATH_WORDS for word in _WORD.findall(FORMULA.sub("", text)))
+    """Whether a text holds words outside its formulas that are neither mathematics nor the unit of a number."""
+    words = _WORD.findall(FORMULA.sub("", text))
+    return any(word not in _MATH_WORDS for word in words) and any(
+        word not in _MATH_WORDS for word in _WORD.findall(FORMULA.sub("", _MEASURES.sub(" ", text)))
+    )
 
 
 def sentence_end(text: str, at: int = 0) -> int:
@@ -229,10 +270,11 @@ def said(text: str) -> str:
     A value that does not stand alone ("is not 42") is not what it says; the sentence is then returned whole.
     """
     text = without_remark(text)
+    text = _HALF_BOLD.sub(r"\1", text)
     if not text.isascii() and (counted := NUMBER.match(text)):
         unit = _UNIT_BEHIND.match(text, counted.end())
-        if unit and unit.end() == len(text) and _is_counter(unit[1]):
-            return counted[0]
+        if unit and unit.end() == len(text) and is_counter(unit[1]):
+            return measured(text, counted[0], counted.end())
     if len(text) > MAX_SENTENCE or not _WORD.search(text) or not wordy(text):
         return text
     for verb in _VERB.finditer(text):
@@ -247,5 +289,5 @@ def said(text: str) -> str:
         return number
     numbers = list(NUMBER.finditer(text))
     if len({number[0] for number in numbers}) == 1 and lone_number(text, numbers[-1], concludes=True):
-        return numbers[-1][0]
+        return measured(text, numbers[-1][0], numbers[-1].end())
     return text

@@ -13,12 +13,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from adjudge.responses.number_text import THOUSAND
 from adjudge.verifiers.math.nodes import Node, NotMathError, Number, Operation, Symbol, Unit, is_op
 
 _SI_PREFIX: Final[dict[str, int]] = {"n": -9, "u": -6, "m": -3, "c": -2, "d": -1, "k": 3, "M": 6, "G": 9}
 _LONG_PREFIX: Final[dict[str, int]] = {
     "nano": -9, "micro": -6, "milli": -3, "centi": -2, "deci": -1, "kilo": 3, "mega": 6, "giga": 9,
 }  # fmt: skip
+
+DEGREES: Final = ("degree", "degrees", "deg")
+MAX_COUNTER: Final = 4  # letters of what is counted, in scripts without spaces
 
 Factor = tuple[Fraction, dict[str, int]]
 
@@ -40,6 +44,9 @@ def _table() -> dict[str, Factor]:
 
     add_si("m", "meter", 1, "numcdkM", m=1)
     add("metre metres", 1, m=1)
+    add("kms", 1000, m=1)
+    add("cms", Fraction(1, 100), m=1)
+    add("kgs", 1, kg=1)
     add("kilometre kilometres", 1000, m=1)
     add("centimetre centimetres", Fraction(1, 100), m=1)
     add("millimetre millimetres", Fraction(1, 1000), m=1)
@@ -81,6 +88,9 @@ def _table() -> dict[str, Factor]:
     add("ounce ounces oz", "0.028349523125", kg=1)
     add("pound pounds lb lbs", "0.45359237", kg=1)
     add("ton tons", 1, ton=1)
+    add("gallon gallons gal", 1, gallon=1)  # American or British, but four quarts either way
+    add("quart quarts qt", Fraction(1, 4), gallon=1)
+    add("pint pints pt", Fraction(1, 8), gallon=1)
     add("hectare hectares", 10**4, m=2)
     add("acre acres", "4046.8564224", m=2)
     add("mph", Fraction("0.44704"), m=1, s=-1)
@@ -89,8 +99,11 @@ def _table() -> dict[str, Factor]:
     add("cent cents", Fraction(1, 100), usd=1)
     add("euro euros EUR", 1, eur=1)
     add("sterling GBP", 1, gbp=1)
+    add("pence", Fraction(1, 100), gbp=1)
     add("rupee rupees Rs INR", 1, inr=1)
-    add("yen yuan", 1, yen=1)
+    add("¥", 1, yen_or_yuan=1)
+    add("yen JPY", 1, yen=1)
+    add("yuan RMB CNY", 1, cny=1)
     add("K kelvin kelvins", 1, K=1)
     add("rpm", 1, rpm=1)
     add("mol mole moles", 1, mol=1)
@@ -102,7 +115,43 @@ def _table() -> dict[str, Factor]:
     return table
 
 
-FACTORS: Final[dict[str, Factor]] = _table()
+_SPELLINGS: Final[dict[str, str]] = {  # in scripts without which many answers are not read
+    "m": "米 м метр метра метров 미터 メートル", "cm": "厘米 公分 см сантиметр сантиметра сантиметров 센티미터",
+    "km": "千米 公里 км километр километра километров 킬로미터", "mm": "毫米 мм миллиметров 밀리미터", "dm": "分米 дм",
+    "g": "克 г грамм грамма граммов 그램 グラム", "kg": "千克 公斤 кг килограмм килограмма килограммов 킬로그램",
+    "mg": "毫克 мг", "L": "升 л литр литра литров 리터 リットル", "mL": "毫升 мл 밀리리터",
+    "hour": "小时 小時 时 钟头 時間 시간 ч час часа часов", "minute": "分钟 分鐘 мин минута минуты минут",
+    "second": "秒 秒钟 초 сек секунда секунды секунд", "day": "天 日 일 день дня дней",
+    "week": "周 星期 週間 주 неделя недели недель", "month": "个月 個月 か月 ヶ月 개월 месяц месяца месяцев",
+    "year": "年 년 год года лет", "kW": "千瓦 кВт", "kWh": "千瓦时", "kcal": "千卡 大卡 ккал", "hectare": "公顷 га",
+    "dollar": "美元 달러 ドル доллар доллара долларов", "euro": "欧元 歐元 유로 ユーロ евро", "sterling": "英镑",
+    "yen": "円 日元 엔", "yuan": "元 위안 юань юаня юаней",
+}  # fmt: skip
+_OTHERS: Final[dict[str, Factor]] = {
+    name: (Fraction(scale), {base: power})
+    for names, scale, base, power in (
+        ("平方米", 1, "m", 2), ("平方分米", "0.01", "m", 2), ("平方厘米", "0.0001", "m", 2),
+        ("平方千米 平方公里", 10**6, "m", 2),
+        ("立方米", 1, "m", 3), ("立方分米", "0.001", "m", 3), ("立方厘米", "0.000001", "m", 3), ("角", "0.1", "cny", 1),
+        ("吨 噸 톤 т тонна тонны тонн", 1000, "kg", 1), ("руб рубль рубля рублей", 1, "rub", 1),
+        ("fen", "0.01", "cny", 1), ("分 분", 1, "分", 1),
+        ("коп копейка копейки копеек", "0.01", "rub", 1), ("원", 1, "krw", 1),
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+def _spelled(table: dict[str, Factor]) -> dict[str, Factor]:
+    return table | _OTHERS | {name: table[unit] for unit, names in _SPELLINGS.items() for name in names.split()}
+
+
+FACTORS: Final[dict[str, Factor]] = _spelled(_table())
+
+MEANINGS: Final[dict[str, dict[str, str]]] = {
+    "¥": {"yen": "yen", "cny": "yuan"}, "分": {"s": "minute", "cny": "fen"}, "분": {"s": "minute"},
+    "pound": {"gbp": "sterling"}, "pounds": {"gbp": "sterling"},
+}  # fmt: skip
+"""Names of several units: the one meant beside a unit of this base."""
 
 _SINGLE_LETTERS: Final[frozenset[str]] = frozenset(name for name in FACTORS if len(name) == 1)
 
@@ -124,14 +173,18 @@ def factor(name: str) -> Factor:
 
 
 _PIECE = re.compile(r"([^\W\d]+|\$)\s*(?:\^?\s*\{?(-?\d)\}?)?")
-_SQUARE = {"square": 2, "sq": 2, "sq.": 2, "cubic": 3, "cu": 3, "cu.": 3}
+POWERS: Final = {"square": 2, "sq": 2, "sq.": 2, "cubic": 3, "cu": 3, "cu.": 3}
+_MEASURED = re.compile(  # what is measured does not bear on the unit: `grams of sugar`, `years old`
+    r"(.*?)\s+(?:(?:of|in|from|for)\s.+|old|older|tall|long|high|wide|deep|away|apart|ago|left|more|total|altogether|each)",
+    re.IGNORECASE,
+)
 
 
 NOT_NOUNS = frozenset(
     "is are was were be been not no never neither nor cannot can wrong incorrect false untrue maybe perhaps possibly "
     "either or and but if then than else unless except until about approximately roughly around between might could "
     "should would will what which who why how because since therefore thus hence so to from with without plus minus "
-    "for some where when".split()
+    "for some where when не нет ни или и минус плюс раз раза или 或 和 以及 неверно неправильно больше меньше".split()
 )
 
 
@@ -150,14 +203,15 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )  # by their endings, which languages share and hardly a counted thing has
 _SCALE_CJK = re.compile(
-    "[万亿千百兆倍半‰%萬億仟佰拾만억천백조]|हज़?ार|हजार|लाख|करोड़|सौ|ہزار|لاکھ|کروڑ|ألف|آلاف|مليون|ملايين|مليار|مئة|مائة"
-    "|พัน|หมื่น|แสน|ล้าน|ร้อย|হাজার|লক্ষ|কোটি|分之|以上|以下|次方|左右|割|ない|以外|아니|아닌|不"
+    rf"[万亿百十拾십兆倍半‰%萬億仟佰拾만억천백조]|{THOUSAND}|हज़?ार|हजार|लाख|करोड़|सौ|ہزار|لاکھ|کروڑ|ألف|آلاف|مليون|ملايين|مليار|مئة|مائة"
+    "|พัน|หมื่น|แสน|ล้าน|ร้อย|হাজার|লক্ষ|কোটি|分之|以上|以下|次方|左右|割|ない|以外|아[니닌닙]|틀[렸린]|不"
 )
+_PARTICLE = re.compile("[的の의之未弱强強余餘多几数數超半成折打错錯误誤否非假]|보다|미만|이상|이하")
 _NO_NOUN = re.compile(r"[\d\\α-ω]")
 _CHANGING = frozenset(  # scales, shares, powers, signs, bounds, estimates: the closed classes of words about a number
-    "ish tens score couple couples myriad myriads grand mil mill mils mille bn mn bil mio mrd hundredweight "
-    "hundredweights cwt googol googols lac lacs kilo mega giga tera milli micro nano trio trios brace gross "
-    "permille permil ppm ppb pp bps percent pct percents percentage percentages percentile percentiles basis per "
+    "тыс млн млрд ish tens score couple couples myriad myriads grand mil mill mils mille bn mn bil mio mrd "
+    "hundredweight hundredweights cwt googol googols lac lacs kilo mega giga tera milli micro nano trio trios brace "
+    "gross permille permil ppm ppb pp bps percent pct percents percentage percentages percentile percentiles basis per "
     "half halves halved third thirds quarter quarters squared cubed root factorial choose base modulo mod inverse "
     "reciprocal negative below above under over beyond at least most less more fewer twice thrice double doubled "
     "triple tripled max maximum minimum tops upward upwards onward onwards something approx approximate circa ca "
@@ -181,6 +235,39 @@ def is_noun(word: str) -> bool:
     return word.lower() not in NOT_NOUNS and not changes_value(word)
 
 
+def is_counter(word: str) -> bool:
+    """Whether a word in another script behind a number says what is counted."""
+    if word in FACTORS:
+        return True
+    return is_noun(word) and not (word > "\u2e80" and (len(word) > MAX_COUNTER or _PARTICLE.search(word)))
+
+
+def counted(word: str) -> tuple[Node, str]:
+    """Return what a word in another script says behind a number, and what is left of it: 元 of 万元.
+
+    Raises:
+        NotMathError: it is not what is counted.
+    """
+    if word not in FACTORS and word[0] in SCALES:
+        return scale(word[0]), word[1:]
+    if word in FACTORS:
+        return Unit(word), ""
+    if len(word) == 1 and word < "\u2e80":
+        return Symbol(word), ""  # the letter х looks like an x
+    if not is_counter(word) or word in "对對":  # a pair, or "correct"
+        raise NotMathError(f"the word {word[:40]!r}")
+    return Unit(f"?{word.lower()}"), ""
+
+
+def joint(first: str, second: str) -> Node | None:
+    """Return the unit that two words name: `square meters`, `degrees Celsius`; else None."""
+    if first in POWERS and is_unit(second, upright=True):
+        return Operation("pow", (Unit(second), Number(Fraction(POWERS[first]))))
+    if first in DEGREES and second.lower() in ("celsius", "fahrenheit"):
+        return Unit(second.lower())
+    return None
+
+
 def unit_expression(text: str) -> Node:
     """Return the product of scales and units that a text names; a text that names none is a counted noun.
 
@@ -188,6 +275,8 @@ def unit_expression(text: str) -> Node:
         NotMathError: the text holds a word that no noun phrase has, such as "is" or "not".
     """
     words = text.strip(" .,()").replace(" per ", "/").replace("\\cdot", " ").replace("*", " ").replace("·", " ")
+    if (measured := _MEASURED.fullmatch(words)) and _product(measured[1]) is not None:
+        words = measured[1]
     node: Node | None = None
     first, _, rest = words.strip().partition(" ")
     if first.lower() in SCALES:
@@ -208,8 +297,8 @@ def _product(text: str) -> Node | None:
     node: Node | None = None
     power = 1
     for word in text.split():
-        if word.lower() in _SQUARE:
-            power = _SQUARE[word.lower()]
+        if word.lower() in POWERS:
+            power = POWERS[word.lower()]
             continue
         match = _PIECE.fullmatch(word)
         if match is None or not is_unit(match[1], upright=True):

@@ -79,8 +79,11 @@ HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]
 _PERCENTAGE = re.compile(
     r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]*\bpercent(?:age)?\b", re.IGNORECASE
 )
+_RATE = re.compile(r"(.*\\text\{ [a-z ]+) per [a-z]+\}")
+_PERCENT_SIGN = re.compile(r"\s*(?:\\?%|\\text\{\s*percent\s*\}|percent)\s*\Z")
 SHOWN = 200  # characters of an answer kept as evidence
 PLAIN = frozenset({"literal", "rational"})  # tiers of answers that are the gold's text, or a number
+LAST = frozenset({"bold", "formula", "number"})  # markers that only pick a part of the last line
 LOOSE = 2  # digits that a value shows where it is stated again: `\\sqrt{12}`, or 3.5
 
 
@@ -142,6 +145,10 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     def find(self, sample: Sample, golds: tuple[Reading, ...]) -> tuple[Extraction, Prompt] | Score:
         """Return the answer that the response commits to, and the prompt; or the zero that it earns without one."""
         extraction = self.answer(sample)
+        text = response_text(sample).strip()
+        found = extraction.reason == "no_answer" if isinstance(extraction, Score) else extraction.marker in LAST
+        if found and any(text == gold.text for gold in golds):
+            extraction = Extraction(text, "whole")  # the very reference, in words or signs that are not looked for
         if not isinstance(extraction, Score):
             return extraction, sample.prompt
         if all(gold.tree is None for gold in golds):
@@ -152,8 +159,9 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         """Return 1 when the answer equals one of the golds, 0 when not; see the module for the rest."""
         extraction, prompt = answered
         answer = read_answer(extraction.text)
-        if extraction.text.endswith("%") and _PERCENTAGE.search(question(prompt)):
-            golds = tuple(map(_percent, golds))
+        shown = [text.rstrip(" }.").endswith(("%", "percent")) for text in (extraction.text, golds[0].text)]
+        if any(shown) and not all(shown) and _PERCENTAGE.search(question(prompt)):
+            golds = tuple(map(_percent, golds)) if shown[0] else (*golds, *map(_share, golds))
         score = self.beside(golds[0], answer, extraction, prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
@@ -184,6 +192,9 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     def beside(self, gold: Reading, answer: Reading, extraction: Extraction, prompt: Prompt) -> Score:
         """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
         score = self.compare(gold, answer, extraction, prompt)
+        if score.value != 1.0 and extraction.marker != "boxed" and (rate := _RATE.fullmatch(extraction.text)):
+            # "18 dollars a day" for `$18`: the sentence repeats the question
+            score = self.compare(gold, read_answer(f"{rate[1]}}}"), extraction, prompt)
         if score.value == 1.0 or not extraction.parts:
             return score
         scores = [self.compare(gold, read_answer(part), extraction, prompt) for part in extraction.parts]
@@ -375,6 +386,11 @@ def _percent(gold: Reading) -> Reading:
     """Return the gold of a question for a percentage with the sign that the answer has."""
     value = gold.number
     return read_gold(f"{gold.text}\\%") if value is not None and value.value > 1 else gold
+
+
+def _share(gold: Reading) -> Reading:
+    """Return the gold of a question for a percentage without its sign, as an answer in percent may be given."""
+    return read_gold(_PERCENT_SIGN.sub("", gold.text))
 
 
 def _rank(score: Score) -> int:

@@ -63,7 +63,7 @@ MATRICES: Final[frozenset[str]] = frozenset(
     "matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix psmallmatrix bsmallmatrix array".split()
 )
 
-CURRENCIES: Final[dict[str, str]] = {"$": "$", "euro": "euro", "pounds": "sterling", "yen": "yen", "rupee": "rupee"}
+CURRENCIES: Final[dict[str, str]] = {"$": "$", "euro": "euro", "pounds": "sterling", "yen": "¥", "rupee": "rupee"}
 
 MONEY: Final[frozenset[str]] = frozenset("Rs INR USD US$ EUR GBP CAD AUD".split())
 """Names of currencies that stand before the amount."""

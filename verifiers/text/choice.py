@@ -69,7 +69,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS

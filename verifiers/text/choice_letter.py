@@ -278,7 +278,7 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
         chain = conclusion["chain"] or ""
         others = {other for _, other in _mentions(chain, key)} - {label}
         alone = not (others or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
-        return label if alone and label in key.labels else ""
+        return (label if label in key.labels else _short_option(label, key)) if alone else ""
     words = f" {' '.join(re.findall(_WORDS, whole.casefold()))} "
     stated = {
         label: option
@@ -308,7 +308,12 @@ def _leading_label(line: str, key: ChoiceKey) -> str:
 def _read(text: str, key: ChoiceKey) -> tuple[str, str]:
     """Return the text without markup, and the label of the option whose text it is."""
     text = plain(text[:MAX_CHARACTERS])
-    return text, key.by_text(text) if len(text) > 1 else ""
+    return text, key.by_text(text) if len(text) > 1 else _short_option(text, key)
+
+
+def _short_option(text: str, key: ChoiceKey) -> str:
+    """Return the label of the option that is one character ("4", "N"), which is not a label itself, or ""."""
+    return "" if text.upper() in key.labels.upper() else key.by_text(text)
 
 
 def _is_label(match: re.Match[str], rest: str, key: ChoiceKey, ignore_case: bool) -> bool:

@@ -22,7 +22,14 @@ from adjudge.options import Range
 from adjudge.protocol import Score
 from adjudge.responses.answer_context import SENTENCE_END, taken_back
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.number_text import MAX_EXPONENT, NumberError, Quantity, plain_notation, read_quantity
+from adjudge.responses.number_text import (
+    MAX_EXPONENT,
+    NumberError,
+    Quantity,
+    plain_notation,
+    read_quantity,
+    shared_currency,
+)
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
@@ -81,7 +88,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
     abs_tol: Annotated[float, Range(ge=0)] = 0.0
@@ -181,8 +188,10 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         return quantity.number if self.percent == "ignore" else quantity.value
 
     def _equal(self, offered: Quantity, accepted: Quantity) -> bool:
-        if offered.currency and accepted.currency and offered.currency != accepted.currency:
+        if offered.currency and accepted.currency and not shared_currency(offered.currency, accepted.currency):
             return False
+        if offered.direction * accepted.direction < 0:
+            return False  # "a loss of 5" for a gain; either is 5 where the other says neither
         if _OTHER_MEANING & set(offered.unit[:2]) - set(accepted.unit):
             return False
         if accepted.currency and _PARTS & set(offered.unit[:1]):

@@ -41,14 +41,16 @@ class Quantity:
     Attributes:
         number: what the digits and scale words say, before any percent sign: 5 for "5%", 2,000,000 for "2 million".
         percent: whether a percent sign or word follows.
-        currency: code of the currency named, or "".
+        currency: code of the currency named, both for the sign ¥ ("cny/jpy"), or "".
         unit: the words right after the number, in lower case and without a plural s.
+        direction: 1 where the words say that it is gained ("a profit of 5"), -1 where it is lost, else 0.
     """
 
     number: Fraction
     percent: bool = False
     currency: str = ""
     unit: tuple[str, ...] = ()
+    direction: int = 0
 
     @property
     def value(self) -> Fraction:
@@ -188,12 +190,14 @@ def _factor(parts: list[str], at: int) -> tuple[Fraction, int]:
     raise NumberError("unparsable_answer", "arithmetic that lacks a number")
 
 
+THOUSAND = "千(?!(?:[克米瓦卡帕焦伏安赫牛升欧歐]|字节|比特))"
+"""千 where it means a thousand: before a unit it is the prefix kilo, as in 千米."""
+
 _CURRENCIES = {
     "$": "usd", "us$": "usd", "usd": "usd", "dollar": "usd",
     "€": "eur", "eur": "eur", "euro": "eur",
     "£": "gbp", "gbp": "gbp",
-    "¥": "cny/jpy", "cny": "cny/jpy", "rmb": "cny/jpy", "yuan": "cny/jpy", "元": "cny/jpy",
-    "jpy": "cny/jpy", "yen": "cny/jpy", "円": "cny/jpy",
+    "¥": "cny/jpy", "cny": "cny", "rmb": "cny", "yuan": "cny", "元": "cny", "jpy": "jpy", "yen": "jpy", "円": "jpy",
     "₹": "inr", "inr": "inr", "rupee": "inr",
     "₩": "krw", "krw": "krw",
     "₽": "rub", "rub": "rub", "ruble": "rub",
@@ -205,7 +209,7 @@ _SCALES = {
     "million(?:en|i|es)|milione|milioni|millones|millón|milhão|milhões": 10**6,
     "milliarden?|milliards?|miliardi?": 10**9,
     "тысяч[аи]?": 10**3, "миллион(?:ов|а)?": 10**6, "миллиард(?:ов|а)?": 10**9,
-    "[百백]": 10**2, "[千천]": 10**3, "[万萬만]": 10**4, "[亿億억]": 10**8, "[兆조]": 10**12,
+    "[百백]": 10**2, f"{THOUSAND}|천": 10**3, "[万萬만]": 10**4, "[亿億억]": 10**8, "兆(?![瓦赫帕])|조": 10**12,
 }  # fmt: skip
 _SYMBOLS = {
     "kilometer": "km", "kilometre": "km", "meter": "m", "metre": "m", "centimeter": "cm", "centimetre": "cm",
@@ -213,9 +217,10 @@ _SYMBOLS = {
     "litre": "l", "milliliter": "ml", "millilitre": "ml", "second": "s", "sec": "s", "minute": "min",
     "hour": "h", "hr": "h", "hrs": "h", "mins": "min", "mile": "mi", "foot": "ft", "feet": "ft",
     "inch": "in", "inche": "in", "pound": "lb", "lbs": "lb", "cents": "cent", "¢": "cent", "ct": "cent", "cts": "cent",
-    "pence": "penny",
+    "pence": "penny", "ounce": "oz", "yard": "yd", "year": "yr", "week": "wk", "gallon": "gal", "quart": "qt",
+    "pint": "pt",
 }  # fmt: skip
-_SCALE = "|".join(rf"(?:{word})\b" if word[0] != "[" else word for word in _SCALES)
+_SCALE = "|".join(rf"(?:{word})\b" if word[0].isalpha() and word[0] < "\u2e80" else word for word in _SCALES)
 
 
 def _set(words: str) -> frozenset[str]:
@@ -244,6 +249,14 @@ _CHANGES_AFTER = _set(
     trillion dozen
     percent pct log ln sin cos tan sqrt ish odd something"""
 )
+_GAINED = _set(
+    """gain gains gained increase increases increased rise rises rose profit profits growth grew surplus raise raised up
+    upward upwards above earned"""
+)
+_LOST = _set(
+    """loss losses lost decrease decreases decreased drop drops dropped fall falls fell decline declines declined
+    deficit debt reduction reduced down downward downwards below"""
+)
 _FORBIDDEN_CJK = re.compile(
     "不|非|负|負|半|分之|倍|折|至|或|到|以上|以下|以内|超过|少于|大于|小于|多于|ではない|じゃない|아니|아닙"
 )
@@ -270,6 +283,11 @@ _HYPHEN = re.compile(r"\A[-/](?=[A-Za-z]{2})")
 _UNIT = re.compile(r"[ -]?(°?[^\W\d_][^.,;:?()\[\]。，；：、]*)")
 
 
+def shared_currency(one: str, other: str) -> str:
+    """Return the code that both names of a currency can stand for, or "": the sign ¥ stands for two."""
+    return "/".join(code for code in one.split("/") if code in other.split("/"))
+
+
 def in_context(number: Fraction, before: str, after: str) -> Quantity:
     """Return a number with what stands before and behind it, in plain notation, if that is understood."""
     currency, percent = "", False
@@ -285,9 +303,9 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
         elif tail["currency"]:
             name = tail["currency"].lower()
             named = _CURRENCIES.get(name) or _CURRENCIES[name.rstrip("s")]
-            if currency not in ("", named):
+            currency = shared_currency(currency, named) if currency else named
+            if not currency:
                 raise NumberError("several_answers", "two different currencies")
-            currency = named
         else:
             break
         after = after[tail.end() :]
@@ -298,7 +316,16 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
     if _LETTER_BEFORE.search(before) or _LETTER_AFTER.match(after):
         raise NumberError("unparsable_answer", "a single letter beside the number may be a variable")
     unit = _UNIT.match(after)
-    return Quantity(number, percent, currency, _words(unit[1]) if unit else ())
+    return Quantity(
+        number, percent, currency, _words(unit[1]) if unit else (), _direction(words_before[-6:], words_after[:3])
+    )
+
+
+def _direction(before: list[str], after: list[str]) -> int:
+    for word in (*reversed(before), *after):
+        if word in _GAINED or word in _LOST:
+            return 1 if word in _GAINED else -1
+    return 0
 
 
 def require_harmless(text: str) -> list[str]:

@@ -52,7 +52,8 @@ OPENED = [
     r"2\cdot5"),
     # with what is written after the box
     (r"\boxed{5}\%", r"5\%"), (r"$\boxed{5}$ percent", r"5\%"), (r"$\boxed{30}^\circ$", r"30^\circ"),
-    (r"$\boxed{5}$ cm.", r"5\text{ cm}"), (r"$\boxed{5} \text{ km}$", r"5\text{ km}"), (r"\boxed{5} cm^2", "5"),
+    (r"$\boxed{5}$ cm.", r"5\text{ cm}"), (r"$\boxed{5} \text{ km}$", r"5\text{ km}"),
+    (r"\boxed{5} cm^2", r"5\text{ cm^2}"),
 ]  # fmt: skip
 
 

@@ -59,6 +59,9 @@ GOLDS_REFUSED: dict[str, str] = {}
 """Golds that do not accept themselves: text -> why."""
 
 EQUAL_GOLDS: dict[frozenset[str], str] = {
+    frozenset(("12 (inches)", "12 (inches of snow)")): "same unit",
+    frozenset(("15 (liters of Yoda Soda)", "15 (liters of paint)")): "same unit",
+    frozenset(("3 个", "3 或")): "a joint that joins nothing",
     frozenset(("$40", "5C3*4C3")): "10 times 4; the dollar sign is a unit left out",
     frozenset(("5C2*4C4", "10")): "10 times 1",
     frozenset(("13 hours.", "13 hrs")): "same unit",
@@ -241,6 +244,7 @@ def _tidy(text: str) -> str:
 def _without_words(text: str) -> str:
     """Return a gold without units and nouns."""
     marks = r"\\(?:mathrm|text)\{[^{}]*\}|\([^()\d]*[^\W\d][^()]*\)|(?<![\\\w])[^\W\d_]{2,}|\^\{?\\circ\}?|°|(?<=\d)km"
+    marks += "|[\u4e00-\u9fff]"
     return _tidy(re.sub(marks, "", bare(text)))
 
 
