@@ -44,9 +44,6 @@ def _table() -> dict[str, Factor]:
 
     add_si("m", "meter", 1, "numcdkM", m=1)
     add("metre metres", 1, m=1)
-    add("kms", 1000, m=1)
-    add("cms", Fraction(1, 100), m=1)
-    add("kgs", 1, kg=1)
     add("kilometre kilometres", 1000, m=1)
     add("centimetre centimetres", Fraction(1, 100), m=1)
     add("millimetre millimetres", Fraction(1, 1000), m=1)
@@ -88,9 +85,6 @@ def _table() -> dict[str, Factor]:
     add("ounce ounces oz", "0.028349523125", kg=1)
     add("pound pounds lb lbs", "0.45359237", kg=1)
     add("ton tons", 1, ton=1)
-    add("gallon gallons gal", 1, gallon=1)  # American or British, but four quarts either way
-    add("quart quarts qt", Fraction(1, 4), gallon=1)
-    add("pint pints pt", Fraction(1, 8), gallon=1)
     add("hectare hectares", 10**4, m=2)
     add("acre acres", "4046.8564224", m=2)
     add("mph", Fraction("0.44704"), m=1, s=-1)
@@ -99,7 +93,6 @@ def _table() -> dict[str, Factor]:
     add("cent cents", Fraction(1, 100), usd=1)
     add("euro euros EUR", 1, eur=1)
     add("sterling GBP", 1, gbp=1)
-    add("pence", Fraction(1, 100), gbp=1)
     add("rupee rupees Rs INR", 1, inr=1)
     add("¥", 1, yen_or_yuan=1)
     add("yen JPY", 1, yen=1)
@@ -134,6 +127,9 @@ _OTHERS: Final[dict[str, Factor]] = {
         ("平方千米 平方公里", 10**6, "m", 2),
         ("立方米", 1, "m", 3), ("立方分米", "0.001", "m", 3), ("立方厘米", "0.000001", "m", 3), ("角", "0.1", "cny", 1),
         ("吨 噸 톤 т тонна тонны тонн", 1000, "kg", 1), ("руб рубль рубля рублей", 1, "rub", 1),
+        ("gallon gallons gal", 1, "gallon", 1),  # American or British, but four quarts either way
+        ("quart quarts qt", "0.25", "gallon", 1), ("pint pints pt", "0.125", "gallon", 1),
+        ("kms", 1000, "m", 1), ("cms", "0.01", "m", 1), ("kgs", 1, "kg", 1), ("pence", "0.01", "gbp", 1),
         ("fen", "0.01", "cny", 1), ("分 분", 1, "分", 1),
         ("коп копейка копейки копеек", "0.01", "rub", 1), ("원", 1, "krw", 1),
     )
