@@ -204,7 +204,7 @@ class AsyncClient:
         connection, start = self._connection(), time.monotonic()
         if len(rows) > _LARGE and connection.large.locked():
             connection.http.crowded_at = start
-        answer: Answer | Refusal | Fault = Fault(reason="expired", detail="larger requests were under way all the time")
+        answer: Answer | Refusal | Fault = Fault(reason="expired", detail="no answer came in the caller's time")
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds_left()), connection.large if len(rows) > _LARGE else nullcontext():
                 answer = await connection.http.post(f"{self.config.url.rstrip('/')}/v1/score", body)
