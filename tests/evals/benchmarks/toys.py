@@ -59,7 +59,7 @@ class Numbers(Benchmark):
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1 where the better one has the higher number, half a point for a tie."""
-        won = verdict(outcome)
+        won = verdict(outcome) if len(outcome.values) == 2 else None  # rows of any shape come here
         if won is None:
             return None
         return 0.5 if won == 0 else float((won == 1) == (outcome.gold == 0))
