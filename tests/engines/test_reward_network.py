@@ -218,7 +218,7 @@ def test_a_folder_can_be_saved_into_again(tmp_path: Path) -> None:
     [
         pytest.param(HEAD_FILE, "does not fit", id="no-head"),
         pytest.param("model.safetensors", "cannot be loaded", id="no-body"),
-        pytest.param(FILE, "no reward model that adjudge has saved", id="no-notes"),
+        pytest.param(FILE, "not a reward model that adjudge has saved", id="no-notes"),
     ],
 )
 def test_nothing_is_made_up_for_what_is_lost(tmp_path: Path, lost: str, told: str) -> None:

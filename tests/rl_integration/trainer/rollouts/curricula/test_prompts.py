@@ -211,8 +211,8 @@ def test_sources_are_drawn_by_what_is_learnt_from_them() -> None:
         (lambda: Record().observe(["a"], Groups.of([2.0], ["a"])), "sample 0 has the reward 2.0"),
         (lambda: Record().observe([], Groups.of([1.0], ["a"])), "prompts has the shape"),
         (lambda: Record().observe_sources(["x"], Groups.of([1.0], ["a"]), np.zeros(2)), "advantages has the shape"),
-        (lambda: Record.from_dict({"prompts": {}}), "no record of prompts"),
-        (lambda: Record.from_dict({"options": {"size": 1}}), "no record of prompts"),
+        (lambda: Record.from_dict({"prompts": {}}), "not a record of prompts"),
+        (lambda: Record.from_dict({"options": {"size": 1}}), "not a record of prompts"),
         (lambda: Rlpr(first_filter=6), "first_filter=6; it must be a whole number, at least 7"),
         (lambda: RestGrpo(min_std=-1.0), "min_std=-1.0"),
         (lambda: PfPpo(policy="worst"), "policy='worst'"),  # type: ignore[arg-type]
