@@ -89,10 +89,10 @@ def check_turns(turns: Any, options: VerlOptions) -> None:
     Raises:
         ValueError: it is not, and that is to be refused.
     """
-    known = turns is not None and turns == turns  # pandas makes NaN of a missing cell
-    if known and int(turns) > _TURNS and options.tool_text == "refuse":
+    count = 0 if turns is None or turns != turns else int(turns)  # pandas makes NaN of a missing cell
+    if count > _TURNS and options.tool_text == "refuse":
         raise ValueError(
-            f"a trajectory has {int(turns)} turns, and verl does not say which tokens the model wrote, so that a "
+            f"a trajectory has {count} turns, and verl does not say which tokens the model wrote, so that a "
             "tool's text would be graded as the model's; let your agent loop score its own trajectories, or accept "
             "that with tool_text=grade in reward_kwargs"
         )

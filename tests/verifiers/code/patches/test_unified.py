@@ -106,7 +106,7 @@ def test_the_commits_of_a_series_are_applied_one_after_the_other() -> None:
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-z\n+b\n", "does not fit 'x' at line 1"),
         ("--- a/x\n+++ b/x\n@@ -2 +2 @@\n-a\n+b\n", "does not fit"),
         ("--- a/x\n+++ b/x\n@@ -1,3 +1 @@\n-a\n+b\n", "more lines than"),
-        ("--- a/x\n+++ b/x\n@@ nonsense\n", "no hunk header"),
+        ("--- a/x\n+++ b/x\n@@ nonsense\n", "not a hunk header"),
         ("--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "not among the files"),
         ('--- "a/\\303"\n+++ b/y\n', "quotes the file name"),
         ("GIT binary patch\n", "cannot be applied"),
