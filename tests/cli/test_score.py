@@ -66,7 +66,7 @@ def test_a_reference_as_json(adjudge: Adjudge, toys: str) -> None:
         (("--reference-json", "{x"), "is not JSON"),
         (
             ("--reference", '{"test": []}', "--scorer", "code"),
-            "(--reference is text; --reference-json reads it as data)",
+            "give the object itself (adjudge score: --reference-json)",
         ),
         (("--scorer", "exact"), "has none"),
         ((), 'scorer="auto" chooses by the reference'),

@@ -50,26 +50,12 @@ class ScoreCommand:
 
         response = sys.stdin.read() if self.response == "-" else self.response
         finish_reason = self.finish_reason or None
-        try:
-            verdict = score(self.prompt, response, self._reference(), scorer=self.scorer, finish_reason=finish_reason)
-        except ValueError as error:
-            if not self._is_data() or "--reference-json" in str(error):
-                raise
-            raise ValueError(f"{error} (--reference is text; --reference-json reads it as data)") from error
+        verdict = score(self.prompt, response, self._reference(), scorer=self.scorer, finish_reason=finish_reason)
         if self.as_json:
             print_json(verdict.to_dict())
         else:
             print_score(verdict)
         return exits.FINE if verdict.status == "scored" else exits.FOUND
-
-    def _is_data(self) -> bool:
-        """Whether the reference that was given as text is JSON for a list or an object."""
-        import json
-
-        try:
-            return self.reference.lstrip().startswith(("{", "[")) and bool(json.loads(self.reference))
-        except (json.JSONDecodeError, RecursionError):
-            return False
 
     def _reference(self) -> Any:
         import json

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -358,6 +359,15 @@ def test_a_suspended_scorer_makes_the_server_unready(serve: Callable[..., httpx.
     )
 
 
+def last_line(caplog: pytest.LogCaptureFixture) -> str:
+    """Give the log's last line; it is written just after the answer that it tells of has been sent."""
+    end = time.monotonic() + WAIT
+    while not caplog.messages:
+        assert time.monotonic() < end, "no line was logged"
+        time.sleep(0.01)
+    return caplog.messages[-1]
+
+
 def test_the_log_has_no_texts_unless_asked(
     serve: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -366,7 +376,7 @@ def test_the_log_has_no_texts_unless_asked(
         caplog.clear()
         client = serve({"it": Lengths()}, log_texts=log_texts)
         client.post("/v1/score", json={"sample": row("a secret")}, headers={"x-request-id": "mine"})
-        line = json.loads(caplog.messages[-1])
+        line = json.loads(last_line(caplog))
         assert (line["request_id"], line["status"], line["scorer"], line["samples"]) == ("mine", 200, "it", 1)
         assert ("a secret" in caplog.messages[-1]) is log_texts
 
@@ -386,7 +396,7 @@ def test_the_log_says_why_a_request_was_refused(
     for path, body, status, why in asked:
         caplog.clear()
         answer = client.post(path, json=body)
-        line = json.loads(caplog.messages[-1])
+        line = json.loads(last_line(caplog))
         assert (answer.status_code, line["status"]) == (status, status)
         assert line["code"] == answer.json()["error"]["code"]
         assert why in line["message"]
