@@ -11,7 +11,9 @@ import gc
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Generator, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,19 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say under CI which files take longest: `--durations` lists tests, of which thousands are short."""
+    seconds: Counter[str] = Counter()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.partition("::")[0]] += report.duration
+    if _on("CI"):
+        terminalreporter.section("longest files")
+        for file, spent in seconds.most_common(40):
+            terminalreporter.write_line(f"{spent:7.1f}s {file}")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from adjudge.rl_integration.trainer.data.task import Task
@@ -30,6 +31,13 @@ _TOGETHER: Final = ((0, 2), (1, 3), (3, 4))
 _SIX: Final = {"kind": "length_constraints:number_words", "args": {"relation": "at least", "num_words": 6}}
 """Without it, and a look for the subject, the policy wrote `"without a comma."` to every request within 60 steps."""
 
+_ASKED: Final = "What is {}? Write \\boxed{{}} around the number."
+_SHOWN: Final[list[dict[str, Any]]] = [
+    {"role": "user", "content": _ASKED.format("1 + 1")},
+    {"role": "assistant", "content": "1 + 1 = \\boxed{2}"},
+]
+"""Without a worked example the model wrote no box in 32 draws, so a group's rewards were all alike; with it, in 25."""
+
 SUM: Final = "sum"
 WORDS: Final = "words"
 
@@ -44,7 +52,7 @@ REWARD: Final[dict[str, Any]] = {
         WORDS: {"instructions": {"credit": "fraction", "vacuous": "unmet", "truncated": "zero"}},
     }
 }
-"""A box alone is worth something, since the model never writes one by itself; and so is each constraint of several."""
+"""A box alone is worth something, since the model writes few by itself; and so is each constraint of several."""
 
 TRUTH: Final[dict[str, Any]] = {
     "by_kind": {
@@ -63,8 +71,7 @@ def _sums() -> list[Task]:
     tasks = []
     for first, second in itertools.product(range(1, _TOP + 1), repeat=2):
         for asked, right in ((f"{first} + {second}", first + second), (f"{first + second} - {second}", first)):
-            prompt = f"What is {asked}? Write \\boxed{{}} around the number."
-            tasks.append(_task(asked, prompt, reference=str(right), kind=SUM))
+            tasks.append(_task(asked, _ASKED.format(asked), reference=str(right), kind=SUM, before=_SHOWN))
     return tasks
 
 
@@ -86,5 +93,6 @@ def _names(subject: str) -> dict[str, Any]:
     return {"kind": "keywords:existence", "args": {"keywords": [subject.split()[-1]]}}
 
 
-def _task(name: str, prompt: str, *, reference: Any, kind: str) -> Task:
-    return Task(id=name, prompt=[{"role": "user", "content": prompt}], reference=reference, extra={"kind": kind})
+def _task(name: str, prompt: str, *, reference: Any, kind: str, before: Sequence[Mapping[str, Any]] = ()) -> Task:
+    messages = [*before, {"role": "user", "content": prompt}]
+    return Task(id=name, prompt=messages, reference=reference, extra={"kind": kind})

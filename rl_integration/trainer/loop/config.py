@@ -68,6 +68,9 @@ class LearningConfig(Options, what="learning option"):
             "auto" does so on a GPU, as TRL does.
         lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
             divergences are measured from the policy without them.
+        use_prefix_grouper: read a prompt once for all the answers to it, as verl's option of this name does: with long
+            prompts and short answers most of the work; results do not depend on it beyond rounding.  It needs the
+            activations that gradient checkpointing drops, and a whole model in each process.
         sharding: "full" keeps in each process a part of all weights, gradients and optimizer states, as FSDP2 does
             (`fully_shard`); "none" keeps all of them in each.
         cpu_offload: keep those parts in the host's memory; needs sharding, and no `lora`.
@@ -90,6 +93,7 @@ class LearningConfig(Options, what="learning option"):
     precision: Precision = "auto"
     gradient_checkpointing: Literal["auto", True, False] = "auto"
     lora: Lora | None = None
+    use_prefix_grouper: bool = False
     sharding: Literal["none", "full"] = "none"
     cpu_offload: bool = False
     mask_truncated_completions: bool = False
@@ -97,6 +101,11 @@ class LearningConfig(Options, what="learning option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.use_prefix_grouper and (self.gradient_checkpointing is True or self.sharding != "none"):
+            raise ValueError(
+                "learning.use_prefix_grouper is true beside gradient_checkpointing or sharding, which drop what it "
+                "shares; leave one of them out"
+            )
         if self.cpu_offload and self.sharding == "none":
             raise ValueError("learning.cpu_offload is true, which needs shards; set learning.sharding to full")
         if self.cpu_offload and self.lora is not None:

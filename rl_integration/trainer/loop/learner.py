@@ -45,7 +45,7 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows, within_budget
 from adjudge.training.sharding import (
     Shards,
     in_shards,
@@ -123,11 +123,13 @@ class Learner:
             policy.adapt(config.lora, seed=seed)
         kind = policy.device.type if config.sharding == "none" else self._device().type
         policy.bf16 = config.bf16(kind)
+        policy.use_prefix_grouper = config.use_prefix_grouper
         if self._reference is not None:
-            self._reference.bf16 = policy.bf16
+            self._reference.bf16, self._reference.use_prefix_grouper = policy.bf16, policy.use_prefix_grouper
         again = config.gradient_checkpointing
         if again == "auto":
-            again = kind == "cuda" and policy.model.supports_gradient_checkpointing
+            able = policy.model.supports_gradient_checkpointing and not config.use_prefix_grouper
+            again = kind == "cuda" and able
         if again:
             policy.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         for name, value in policy.model.named_parameters():
@@ -307,13 +309,15 @@ class Learner:
         batch.advantages, batch.returns = batch.rows(advantages), batch.rows(returns)
 
     def _units(self, batch: LearningBatch, places: Sequence[int]) -> list[list[int]]:
-        """What must be read in one pass: a group for losses of pairs, else each rollout by itself."""
-        if not isinstance(self.objective.policy, Preference):
+        """What is read in one pass: groups for losses of pairs, as much of one as fits where prompts are shared."""
+        pairs = isinstance(self.objective.policy, Preference)
+        if not pairs and not self.config.use_prefix_grouper:
             return [[place] for place in places]
-        units: dict[int, list[int]] = {}
-        for place in places:
-            units.setdefault(batch.group[place], []).append(place)
-        return list(units.values())
+        groups = batch.groups(places)
+        if pairs:
+            return groups
+        fitting = partial(within_budget, batch.rollouts, tokens=self._passes.tokens)
+        return [part for group in groups for part in fitting([[place] for place in group])]
 
     def _update(self, batch: LearningBatch, places: Sequence[int]) -> dict[str, float]:
         """Make one update, in as many forward passes as memory asks for."""

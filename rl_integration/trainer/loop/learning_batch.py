@@ -148,6 +148,13 @@ class LearningBatch:
         self.group = [numbers[rollout.task.id] for rollout in self.rollouts]
         self.width = max(len(rollout.ids) for rollout in self.rollouts)
 
+    def groups(self, places: Sequence[int]) -> list[list[int]]:
+        """Return some of the places by task."""
+        groups: dict[int, list[int]] = {}
+        for place in places:
+            groups.setdefault(self.group[place], []).append(place)
+        return list(groups.values())
+
     def mask(self) -> Bools:
         """(n, width) tokens that the policy wrote."""
         mask = np.zeros((len(self.rollouts), self.width), dtype=np.bool_)

@@ -29,11 +29,14 @@ class Passes:
         processes: those that make passes together.
         tokens: most of a pass, padding included, to begin with.
         sharded: whether a pass is one that all processes make.
+
+    Attributes:
+        tokens: most of a pass now.
     """
 
     def __init__(self, processes: Processes, *, tokens: int, sharded: bool) -> None:
         self._processes = processes
-        self._tokens = tokens
+        self.tokens = tokens
         self._sharded = sharded
 
     def __call__(
@@ -48,7 +51,7 @@ class Passes:
 
         With shards all processes make as many passes, the last of them `idle`, and none can be made anew.
         """
-        left = deque(within_budget(rollouts, units(places), self._tokens))
+        left = deque(within_budget(rollouts, units(places), self.tokens))
         if self._sharded:
             lacking = max(self._processes.all_gather([len(left)])) - len(left)
             try:
@@ -58,7 +61,7 @@ class Passes:
                     idle()
             except torch.OutOfMemoryError as error:
                 raise torch.OutOfMemoryError(
-                    f"a pass does not fit into memory ({error}); lower learning.micro_tokens ({self._tokens}): "
+                    f"a pass does not fit into memory ({error}); lower learning.micro_tokens ({self.tokens}): "
                     "with learning.sharding: full the other processes are in that pass, too, so it is not halved"
                 ) from error
             return
@@ -75,7 +78,7 @@ class Passes:
                 continue
             torch.cuda.empty_cache()  # behind the handler, which holds what the pass made
             places = [*part, *(place for more in left for place in more)]
-            left = deque(within_budget(rollouts, units(places), self._tokens))
+            left = deque(within_budget(rollouts, units(places), self.tokens))
 
     def _halve(self, rollouts: Sequence[Rollout], part: Sequence[int], error: Exception, *, whole: bool) -> None:
         tokens = padded_tokens(rollouts, part)
@@ -84,11 +87,11 @@ class Passes:
                 f"a pass of {tokens} tokens, the least that can be read at once, does not fit into memory ({error}); "
                 "set learning.gradient_checkpointing or learning.lora, or lower rollouts.sampling.max_new_tokens"
             ) from error
-        self._tokens = min(self._tokens, tokens) // 2
+        self.tokens = min(self.tokens, tokens) // 2
         _LOG.warning(
             "a pass of %d tokens does not fit into memory; from here on passes have at most %d; set "
             "learning.micro_tokens to that (%s)",
             tokens,
-            self._tokens,
+            self.tokens,
             error,
         )

@@ -118,6 +118,7 @@ class Policy:
     Attributes:
         chat_template_kwargs: as given.
         bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
+        use_prefix_grouper: whether `logprobs` reads a prompt once for all answers to it that are read together.
         lora: the low-rank factors that are trained in the place of the weights; None for none.
         shards: of the model; None where this process has all of it.
         lock: held while answers are written, while an update is made, and while scorers ask the model.
@@ -130,6 +131,7 @@ class Policy:
         self.tokenizer = tokenizer
         self.name = name
         self.bf16 = False
+        self.use_prefix_grouper = False
         self.lora: Lora | None = None
         self.shards: Shards | None = None
         self.lock = threading.RLock()
@@ -279,6 +281,7 @@ class Policy:
                 columns=width,
                 temperature=temperature or 1.0,
                 steer=steer,
+                shared=self.use_prefix_grouper,
             )
         logprobs, entropies = (
             one.new_zeros(rows.own.numel()).index_copy(0, rows.places, one).view_as(rows.own) for one in found

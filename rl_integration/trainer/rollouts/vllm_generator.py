@@ -43,6 +43,7 @@ from adjudge.training.token_logprobs import base_model
 
 _GIB = 1 << 30
 _CPU_KV_GIB = 1.0  # vLLM's own default would take a share of all memory
+_CPU_BATCH = 4096  # tokens that are read at once, at least
 _ENDLESS = 1 << 30  # tokens; a policy that names no window has one beyond
 _MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 _COLDEST = 0.01  # vLLM draws at this temperature when it is given a lower one above 0
@@ -439,6 +440,9 @@ def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: in
         logprobs_mode="raw_logprobs" if raw_logprobs else "processed_logprobs",  # the latter know the temperature
         distributed_executor_backend="external_launcher" if several else "uni",
     )
+    if on_cpu:  # where a prompt is read in pieces, vLLM 0.32 turns back its request's generator, which a CPU's cannot
+        arguments.enable_chunked_prefill = False
+        arguments.max_num_batched_tokens = max(_CPU_BATCH, arguments.create_model_config().max_model_len)
     config = arguments.create_engine_config()
     return LLMEngine(
         vllm_config=config, executor_class=Executor.get_class(config), log_stats=False, multiprocess_mode=False

@@ -45,6 +45,7 @@ def token_logprobs(
     columns: int,
     temperature: float = 1.0,
     steer: bool = False,
+    shared: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return log-probabilities of tokens given those before them, in nats, and entropies of what they were drawn from.
 
@@ -57,6 +58,8 @@ def token_logprobs(
         columns: all the tokens are in the last so many columns.
         temperature: what logits are divided by; above 0.
         steer: whether entropies have gradients, too.
+        shared: read what stands before those columns once for all rows in which it is the same, where the model's head
+            is plain.
 
     Returns:
         (m,) and (m,), in 32 bits, or in 64 where the model computes in these.
@@ -65,7 +68,10 @@ def token_logprobs(
     before, targets = places - 1, ids.flatten()[places]
     head = plain_head(base)
     if head is not None:
-        states = base.base_model(**inputs, use_cache=False).last_hidden_state
+        if shared and columns < ids.shape[1]:
+            states = _shared_states(base.base_model, **inputs, prompt=ids.shape[1] - columns)
+        else:
+            states = base.base_model(**inputs, use_cache=False).last_hidden_state
         weights: tuple[Any, Any] = head.weight, head.bias
     else:
         keep = {"logits_to_keep": columns + 1} if columns + 1 < ids.shape[1] else {}
@@ -76,6 +82,29 @@ def token_logprobs(
         states.flatten(0, 1), *weights, before, targets, temperature, steer
     )
     return logprobs, entropies
+
+
+def _shared_states(
+    body: Any, *, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, prompt: int
+) -> Tensor:
+    """The last states (n, T, d) of rows whose first columns are prompts, of which each is read once."""
+    from transformers import DynamicCache
+
+    begins = torch.stack([one[:, :prompt] for one in (input_ids, attention_mask, position_ids)], dim=1)
+    once, which = begins.unique(dim=0, return_inverse=True)
+    cache = DynamicCache(config=body.config)
+    before = body(
+        input_ids=once[:, 0], attention_mask=once[:, 1], position_ids=once[:, 2], past_key_values=cache, use_cache=True
+    ).last_hidden_state
+    cache.batch_select_indices(which)
+    after = body(
+        input_ids=input_ids[:, prompt:],
+        attention_mask=attention_mask,
+        position_ids=position_ids[:, prompt:],
+        past_key_values=cache,
+        use_cache=True,
+    ).last_hidden_state
+    return torch.cat((before[which], after), dim=1)
 
 
 _PLAIN: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()

@@ -62,14 +62,32 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
 @pytest.mark.parametrize(
     "objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd", "top_entropy", "steer", "ettrl"]
 )
-def test_cutting_a_batch_changes_nothing(objective: str) -> None:
+@pytest.mark.parametrize("how", [{"micro_tokens": 40}, {"micro_tokens": 60, "use_prefix_grouper": True}])
+def test_cutting_a_batch_or_sharing_prompts_changes_nothing(objective: str, how: dict[str, Any]) -> None:
     whole, numbers = updated(objective)
-    cut, others = updated(objective, learning={"micro_tokens": 40})
+    cut, others = updated(objective, learning=how)
     for name, value in whole.items():
         # AdamW's first step is the gradient's sign: where that is nearly 0, rounding decides.
         assert float((value - cut[name]).abs().quantile(0.99)) < 1e-4, name
     for name in numbers:
         assert numbers[name] == pytest.approx(others[name], abs=2e-4), name
+
+
+def test_a_prompt_is_read_once_for_all_answers_in_a_pass() -> None:
+    read = []
+    for shared in (False, True):
+        policy = small_policy()
+        rollouts = rollouts_of(policy)
+        config = LearningConfig(use_prefix_grouper=shared)
+        learner = Learner(policy, ObjectiveChoice().made(max_new_tokens=8), config, temperature=1.0, steps=10, seed=0)
+        tokens: list[int] = []
+        policy.model.base_model.register_forward_pre_hook(
+            lambda _, args, given, tokens=tokens: tokens.append(given["input_ids"].numel()), with_kwargs=True
+        )
+        learner.learn(rollouts, [Score.scored(place % 2) for place in range(len(rollouts))])
+        read.append(sum(tokens))
+    longest = max(len(rollout.prompt_ids) for rollout in rollouts)
+    assert read[0] - read[1] == 5 * (GROUP - 1) * longest
 
 
 def test_answers_without_a_gradient_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,8 +48,16 @@ def drawn(policy: Policy, group: int, *, seed: int = 0, tasks: Sequence[Task] = 
     return found
 
 
-def test_log_probabilities_are_those_of_a_plain_forward_pass(policy: Policy) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+def test_log_probabilities_are_those_of_a_plain_forward_pass(policy: Policy, shared: bool) -> None:
+    if shared:  # two heads read the same keys and values
+        config = copy.deepcopy(policy.model.config)
+        config.num_key_value_heads //= 2
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(3)
+            policy = Policy(type(policy.model)(config), policy.tokenizer, name="with shared heads")
     found = drawn(policy, 6, temperature=0.7)
+    assert policy.model.config._attn_implementation == "sdpa"
     for rollout in found:
         ids = torch.tensor([[*rollout.prompt_ids, *rollout.ids]])
         with torch.no_grad():

@@ -156,6 +156,12 @@ def test_log_probabilities_are_the_policys_at_the_temperature_they_were_drawn_wi
     assert {piece.finish_reason for piece in found.values()} == {"stop", "length"}, "the test needs both"
 
 
+def test_prompts_of_more_tokens_than_are_read_at_once_wait(policy: Policy, generator: VllmGenerator) -> None:
+    prompts = encoded(policy, ["1+" * 40 + f"{number}=" for number in range(10, 74)])
+    assert sum(map(len, prompts)) > 4096
+    assert max(gaps(policy, prompts, drawn(generator, prompts, max_new_tokens=2))) < 1e-4
+
+
 def test_draws_follow_the_probabilities(policy: Policy, generator: VllmGenerator) -> None:
     (prompt,) = encoded(policy, TEXTS[:1])
     found = drawn(generator, [prompt], 1024, max_new_tokens=1)
