@@ -46,7 +46,7 @@ REWARD: Final[dict[str, Any]] = {
         SUM: {
             "weighted": [
                 {"scorer": {"numeric": {"where": "boxed"}}, "weight": 0.8},
-                {"scorer": {"regex": {"pattern": r"\\boxed\{\d+\}"}}, "weight": 0.2},
+                {"scorer": {"regex": {"pattern": r"\\boxed\{\d+\}", "mode": "search"}}, "weight": 0.2},
             ]
         },
         WORDS: {"instructions": {"credit": "fraction", "vacuous": "unmet", "truncated": "zero"}},

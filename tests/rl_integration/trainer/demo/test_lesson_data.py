@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adjudge import score_batch
-from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
+from adjudge import score, score_batch
+from adjudge.rl_integration.trainer.demo import arithmetic, instructed, last_digits, small_programs
 from adjudge.rl_integration.trainer.demo.arithmetic import preferences
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 
@@ -144,3 +144,27 @@ def test_a_policy_reads_and_writes_what_its_lesson_is_made_of(module: Any) -> No
         assert len(ids) + len(policy.encode(task)) < 64
     for word in module.WORDS:
         assert len(policy.tokens.text(word)) == 1
+
+
+@pytest.mark.parametrize(
+    ("response", "reward", "right"),
+    [("2 + 4 = \\boxed{6}", 1.0, 1.0), ("2 + 4 = \\boxed{7}", 0.2, 0.0), ("6", 0.0, 0.0)],
+)
+def test_a_box_alone_is_worth_something(response: str, reward: float, right: float) -> None:
+    tasks, _ = instructed.instructed(held_out=0.15, seed=0)
+    task = next(task for task in tasks if task.reference == "6")
+    for scorer, value in ((instructed.REWARD, reward), (instructed.TRUTH, right)):
+        assert score(task.prompt, response, task.reference, scorer=scorer, extra=task.extra).value == value
+
+
+def test_a_sentence_within_its_constraints_is_right() -> None:
+    tasks, held_out = instructed.instructed(held_out=0.15, seed=0)
+    task = next(
+        task for task in [*tasks, *held_out] if task.id == "the sea: Use lower case letters alone. Use no comma."
+    )
+    for response, reward, right in (
+        ("the sea is as deep as it is blue.", 1.0, 1.0),
+        ("The sea is deep, and blue.", 0.5, 0.0),
+    ):
+        for scorer, value in ((instructed.REWARD, reward), (instructed.TRUTH, right)):
+            assert score(task.prompt, response, task.reference, scorer=scorer, extra=task.extra).value == value
