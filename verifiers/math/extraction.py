@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from adjudge.responses.answer_span import OTHERS_SAY, is_supposed
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
 from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG
@@ -133,7 +134,7 @@ _ANSWER: Final = re.compile(
     r"Απάντηση)[ \t*]*[:：]|(?:정답|답|उत्तर|الجواب|الإجابة|תשובה|คำตอบ)[ \t*]*[:：은는])[ \t*]*"
     r"|\banswers?[ \t*]*(?:[:：]|\b(?:is|are|=|would be|will be|must be|should be)\b)[ \t*]*[:：]?"
     r"|\b(?:result|solution|value)[ \t*]*(?:is|are)\b[ \t*]*[:：]?"
-    r"|答案(?:[是为]|[:：])[:：]?|答[:：]|答え(?:は|[:：]))",
+    r"|【(?:正确|参考|最终)?答案】[:：]?|答案(?:[是为]|[:：])[:：]?|答[:：]|答え(?:は|[:：]))",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -192,17 +193,16 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
 
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:
-    """Return where the last match ends, or -1."""
-    end = len(text)
+    """Return where the last match ends, one in a sentence about another case only where there is no other; or -1."""
+    end, supposed = len(text), -1
     while end >= 0:
         start = text.rfind("\n", 0, end) + 1
-        last = -1
-        for match in pattern.finditer(text, start, end):
-            last = match.end()
-        if last >= 0:
-            return last
+        for match in reversed(list(pattern.finditer(text, start, end))):
+            if not is_supposed(text, match):
+                return match.end()
+            supposed = max(supposed, match.end())
         end = start - 1
-    return -1
+    return supposed
 
 
 def _same_sentence(text: str, at: int) -> bool:
@@ -337,7 +337,8 @@ def _statement(match: re.Match[str]) -> Statement:
     text, start = match.string, match.start(kind)
     begins = max((one.end() for one in _STARTS.finditer(text, max(0, start - 400), start)), default=0)
     before = text[begins:start]
-    if _COUNTERFACTUAL.search(before) or (kind in ("result", "bare", "pronoun") and _CHECKS.match(before)):
+    supposed = _COUNTERFACTUAL.search(before) or OTHERS_SAY.search(before)
+    if supposed or (kind in ("result", "bare", "pronoun") and _CHECKS.match(before)):
         return ()
     formula = FORMULA.match(text, start)
     value = formula[formula.lastgroup or 0] if formula else match[kind].rstrip(".$\\")

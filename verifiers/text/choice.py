@@ -22,6 +22,7 @@ from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 from adjudge.verifiers.text.choice_letter import (
     LABELS,
     NOTHING,
+    SURELY,
     ChoiceKey,
     closing_label,
     concluded_label,
@@ -33,7 +34,10 @@ from adjudge.verifiers.text.choice_letter import (
 )
 
 _EDGE = 4_000  # characters looked at on either end of an answer of many lines
-_LABEL_FOLLOWS = r"(?=[\s\"'“*(（\[]{0,6}(?:(?:option|choice|letter)\s)?[A-Za-z0-9](?![A-Za-z0-9]))"
+_LABEL_FOLLOWS = (
+    rf"(?=[\s\"'“*(（\[]{{0,6}}(?:(?:{SURELY})\s)?[*(（\[]{{0,3}}(?:(?:option|choice|letter)\s)?"
+    r"[A-Za-z0-9](?![A-Za-z0-9]))"
+)
 _IS = r"(?:is|was|would\ be|should\ be|must\ be|will\ be|appears\ to\ be|seems\ to\ be)\b[:：]?"
 _WORDS = "answer Answer option Option choice Choice guess Guess".split()
 _NAMED = "my My best Best final Final correct Correct".split()
@@ -69,7 +73,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS

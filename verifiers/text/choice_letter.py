@@ -19,15 +19,14 @@ from typing import Any
 
 from adjudge.responses.answer_context import undecorated
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.markup import invisible, unwrap
+from adjudge.responses.markup import invisible, plain_tex, unwrap
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown, wrong_form
 
 LABELS = "ABCDEFGHIJ"
 
-_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|boxed|fbox)\s{0,3}\{([^{}]*)\}")
-_NOISE = re.compile(r"\\[()\[\],;:! ]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
+_NOISE = re.compile(r"\\[()\[\]]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,7 @@ def plain(text: str) -> str:
         text = undecorated(unicodedata.normalize("NFKC", text))
     if not text.isprintable():
         text = invisible(text)
-    for _ in range(3):
-        text = _COMMAND.sub(r"\1", text)
-    return unwrap(_NOISE.sub(" ", text).strip())
+    return unwrap(_NOISE.sub(" ", plain_tex(text)).strip())
 
 
 def comparable(text: str) -> str:
@@ -124,9 +121,10 @@ def _unknown(answer: str, labels: str) -> str:
 MAX_CHARACTERS = 2_000
 NOTHING = ("", "no_answer")
 
+SURELY = "indeed|clearly|obviously|certainly|definitely|actually|simply|probably|likely"
 _LEAD = (
     r"[\s:：>#-]{0,8}(?i:(?:the|my|final|correct|right|best|most|appropriate|answer|option|choice|letter|is|it|it['’]s"
-    r"|that['’]s|that|so|thus|therefore|hence|clearly|probably|likely|definitely|i|we|think|believe|would|say|choose"
+    rf"|that['’]s|that|so|thus|therefore|hence|{SURELY}|i|we|think|believe|would|say|choose"
     r"|pick|select|go|with|be|must|should)\b[\s:：,]{1,4}){0,8}"
     r"(?:(?:正确|答案|选项|選項|应该|的|是|为|為|应|應|故|选|選|择|擇)[:：\s]{0,2}){0,6}"
 )
@@ -135,14 +133,20 @@ _STOP = re.compile(
     r"|\s*(?:です|である|だ(?!\w)|입니다|이다|예요|이에요)"
 )
 _REASON = re.compile(
-    r"\s+it is\W*\Z|\s+(?:because|since|as|for|due|not|rather|instead|would be|must be|has to be|best|correctly"
-    r"|fits|matches|works|satisfies|holds|agrees|follows|explains|describes|applies|stands out"
+    r"\s+it is\W*\Z|\s+(?:because|since|as|for|due|(?:(?:and|but) )?not|rather|instead|would be|must be|has to be|best"
+    r"|correctly|fits|matches|works|satisfies|holds|agrees|follows|explains|describes|applies|stands out"
     r"|(?:seems|looks|appears)(?: to be)?(?: the)? (?:correct|right|best)(?!.*\b(?:but|wrong|not)\b)"
     r"|makes (?:the most )?sense"
     r"|is (?:clearly |therefore |thus |indeed |also |probably |most likely |likely )?(?:(?:the|my|an?) )?"
     r"(?:only |single |one |most |best |final )*(?:correct|right|best|true|answer|option|choice|one|statement|solution"
     r"|appropriate|accurate|likely|consistent|valid|supported|plausible|suitable|reasonable))\b"
     r"|\s*(?:因为|是正确|正确|而不是|而非)",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"(?:\.|(?<=[^\W\d])!)(?=\s|\Z)|\s*[,;:–—-]\s*(?:because|since|as|due to|given|for|it|this|that|these|those"
+    r"|they|there|he|she|we|i|the)\b"
+    r"|\s+(?:because|since|due to)\b",
     re.IGNORECASE,
 )
 _DELIMITERS = " .:)]、。,"
@@ -177,6 +181,7 @@ _REJECTED = re.compile(
     r"(?=\W*\Z|[.;,)]\s)|[\s:.,(–—-]*[✗✘❌❎]|[\s(]*\?",
     re.IGNORECASE,
 )
+_JUDGED = re.compile(r"\b(?:is|are|was|were)\b.{0,40}\b(?:wrong|incorrect|false|not)\b|\b(?:isn|aren|wasn)['’]t\b")
 _SENTENCE_START = re.compile(r"[.;!?]\s|[\n。；！？]")
 _VERBS = ("is", "are", "was", "were", "it's", "it’s")
 _CONCLUSION = re.compile(
@@ -243,7 +248,26 @@ def _leading(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
     start = _patterns(key.labels).start.match(text)
     if start and _is_label(start, text[start.end() :], key, ignore_case):
         return _committed(start, text[start.end() :], key)
-    return NOTHING
+    return _leading_text(text, key)
+
+
+def _leading_text(text: str, key: ChoiceKey) -> tuple[str, str]:
+    """Return the label of the option whose text comes first, with a stop or a reason behind it: "Yes, it is."."""
+    text = " ".join(text.split())
+    said = [
+        (option, label)
+        for label, option in zip(key.labels, key.texts, strict=False)
+        if len(option) > 1 and text[: len(option)].casefold() == option and _SAID.match(text, len(option))
+    ]
+    if not said:
+        return NOTHING
+    option, label = max(said, key=lambda one: len(one[0]))
+    rest = text[len(option) :]
+    sentence = f" {' '.join(re.findall(_WORDS, _SENTENCE_START.split(rest.lstrip(' .!'))[0].casefold()))} "
+    others = (" ".join(re.findall(_WORDS, other)) for other in key.texts if other != option)
+    if any(f" {other} " in sentence for other in others if other) or _DENIED_AFTER.match(rest):
+        return "", "several_answers"
+    return label, ""
 
 
 def sole_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
@@ -294,7 +318,12 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
 
 
 def in_list(line: str, neighbour: str, key: ChoiceKey) -> bool:
-    """Tell whether a line and the one beside it are entries of a list of the options ("A. Paris", "B. London")."""
+    """Tell whether a line and the one beside it are entries of a list of the options ("A. Paris", "B. London").
+
+    One that says of its option that it is wrong is none: so begins an explanation.
+    """
+    if _JUDGED.search(neighbour):
+        return False
     labels = {_leading_label(text, key) for text in (line, neighbour)}
     return "" not in labels and len(labels) == 2 and len(plain(line).strip(_DELIMITERS + "([{")) > 1
 

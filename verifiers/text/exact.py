@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.markup import invisible, unwrap, visible_answer
+from adjudge.responses.markup import invisible, plain_quotes, plain_tex, unwrap, visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
@@ -39,19 +39,21 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
 
     Attributes:
         unicode_form: "NFC" makes composed and decomposed accents equal; "NFKC" also makes full-width letters,
-            ligatures and superscripts equal to plain ones (so "x²" equals "x2"); "none" compares code points.
+            ligatures and superscripts equal to plain ones (so "x²" equals "x2"); with both, typographic quotes,
+            apostrophes and short dashes are those of a keyboard; "none" compares code points.
         ignore_invisible: drop zero-width and other format characters, soft hyphens and control characters.
         ignore_case: compare with Unicode case folding.
         whitespace: "collapse" makes every run of whitespace one space, "remove" drops it, "keep" compares it; the
             ends are always trimmed.
-        strip_markup, strip_punctuation: take off what wraps the whole answer (quotes, `**`, backticks, `$`, `\text{}`),
-            and sentence punctuation at its end.  A reference such as `__init__` is a name, and not bold.
+        strip_markup, strip_punctuation: take off what wraps the whole answer (quotes, `**`, backticks, `$`), and text
+            commands and escapes of TeX (`\text{50\%}`); and sentence punctuation at its end.  A reference such as
+            `__init__` is a name, and not bold.
         homoglyphs: read Cyrillic and Greek letters that look like Latin ones as those.  Off, because a look-alike
             letter is another text; switch it on when the model copies from mixed-script sources.
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True
@@ -107,12 +109,12 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         if self.ignore_invisible and not text.isprintable():
             text = invisible(text)
         if self.unicode_form != "none" and not text.isascii():
-            text = unicodedata.normalize(self.unicode_form, text)
+            text = plain_quotes(unicodedata.normalize(self.unicode_form, text))
         if self.homoglyphs and not text.isascii():
             text = text.translate(_LOOKALIKES)
         text = text.strip()
         if self.strip_markup:
-            text = unwrap(text, keep)
+            text = unwrap(plain_tex(unwrap(text, keep)), keep)
         if self.strip_punctuation:
             text = text.rstrip(_ENDING) or text
             if self.strip_markup:

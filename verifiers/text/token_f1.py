@@ -1,7 +1,8 @@
 r"""Token F1 and exact match between an answer and a reference, as SQuAD and MRQA define them.
 
 Source: the SQuAD 1.1 evaluation (Rajpurkar et al., 2016), used by MRQA (Fisch et al., 2019).  Both texts are
-normalised in this order: lower case; ASCII punctuation removed (not replaced by a space, so "well-known" is one
+normalised in this order: text commands and escapes of TeX, and typographic quotes and dashes, written plainly (not in
+the source); lower case; ASCII punctuation removed (not replaced by a space, so "well-known" is one
 token); the words a, an, the removed; split at whitespace.  Then with bags of tokens P (answer) and G (reference)
 
     common    = sum over tokens of min(count in P, count in G)
@@ -28,7 +29,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.markup import spaced
+from adjudge.responses.markup import plain_quotes, plain_tex, spaced
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
@@ -51,7 +52,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
     """
 
     name: ClassVar[str] = "token_f1"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     metric: Literal["f1", "exact_match"] = "f1"
     language: Literal["en", "any"] = "en"
@@ -92,6 +93,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
 
     def tokens(self, text: str) -> list[str]:
         """Return the normalised tokens of a text."""
+        text = plain_quotes(plain_tex(text))
         if self.language == "en":
             return _ARTICLES.sub(" ", text.lower().translate(_ASCII_PUNCTUATION)).split()
         text = unicodedata.normalize("NFKC", text).casefold()

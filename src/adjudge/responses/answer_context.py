@@ -205,6 +205,7 @@ def undecorated(text: str) -> str:
     dropped = {
         ord(char): None
         for char in set(text)
-        if unicodedata.category(char) == "So" and char not in _KEPT and unicodedata.normalize("NFKC", char) == char
+        if (unicodedata.category(char) == "So" and char not in _KEPT and unicodedata.normalize("NFKC", char) == char)
+        or "\ufe00" <= char <= "\ufe0f"  # says how the sign before it is drawn
     }
     return text.translate(dropped) if dropped else text

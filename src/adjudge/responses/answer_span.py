@@ -34,7 +34,8 @@ COMMON_MARKERS = (
         for first, rest in (("a", "nswer"), ("A", "nswer"), ("A", "NSWER"))
     )
     + "".join(rf"|{first}(?<!\w{first})inal\ [Aa]nswer[*_]{{0,3}}[ \t]{{0,3}}(?=\r?\n)" for first in "fF")
-    + r"|答案[*_”』」]{0,3}\s{0,2}"
+    + r"|【(?:正确|參考|参考|最终)?答案】\s{0,2}[:：]?"
+    r"|答案[*_”』」]{0,3}\s{0,2}"
     r"(?:(?:应该是|应该为|应为|應為|是|为|為|选|選)\s{0,2}[:：]?|[:：=]|(?=[A-Za-z0-9(（\\$]))"
     r"|\"(?:final[_ ])?[aA]nswer\"\s{0,3}:"
 )
@@ -57,6 +58,21 @@ _OTHER_MARKERS = re.compile(
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON_VALUE = re.compile(r"\s{0,9}(?:\"(?P<text>(?:[^\"\\\n]|\\.){0,2000})\"|(?P<bare>-?[\w.]{1,40}))\s{0,9}[,}]")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_SUPPOSED = re.compile(
+    r"\b(?:if\b.*\b(?:were|was|had|did|\w+ed)|if\ (?:you|the\ (?:question|problem|task))|unless|had|were)\b"
+    r".*\b(?:would|could|might)\ be\W*\Z|\bif\ you\ (?:meant?|wanted|asked)\b",
+    re.IGNORECASE,
+)
+OTHERS_SAY = re.compile(
+    r"\b(?:people|students?|readers?|beginners?|someone|some|many|others|most|they)(?:\ \w+){0,3}"
+    r"\ (?:says?|thinks?|believes?|assumes?|claims?|guess(?:es)?|conclude|expect|pick|choose|answer)\b",
+    re.IGNORECASE,
+)
+_STOPS = " \t.,;:!?。，；：！？"
+_EMPHASIS = '*_`"'
+_BRACKETS = {")": "(", "]": "[", "）": "（", "”": "“", "」": "「", "』": "『", "】": "【"}
+_MAX_LAYERS = 3
 _BLANK = re.compile(r"(?:[\s*_`#>$:：]|\\[\[(])*")
 _LINE = re.compile(r"[^\r\n]*")
 _JOINER = re.compile(
@@ -195,7 +211,16 @@ def _closing_brace(text: str, start: int) -> int:
 
 
 def _marked(text: str, markers: re.Pattern[str]) -> list[Span]:
-    return [_behind(text, marker) for marker in reversed(find_markers(text, markers)[-MAX_MARKERS:])]
+    marks = list(reversed(find_markers(text, markers)[-MAX_MARKERS:]))
+    if len(marks) > 1:  # what would be the answer to something else comes after all answers
+        marks.sort(key=lambda marker: is_supposed(text, marker))
+    return [_behind(text, marker) for marker in marks]
+
+
+def is_supposed(text: str, marker: re.Match[str]) -> bool:
+    """Return whether the sentence up to a marker is about another case, or about what others think."""
+    sentence = _SENTENCE_END.split(text[max(0, marker.start() - _BESIDE) : marker.end()])[-1]
+    return _SUPPOSED.search(sentence) is not None or OTHERS_SAY.search(sentence) is not None
 
 
 def find_markers(text: str, markers: re.Pattern[str]) -> list[re.Match[str]]:
@@ -220,4 +245,24 @@ def _behind(text: str, marker: re.Match[str]) -> Span:
         at = start
     line = _LINE.match(text, at)
     end = line.end() if line else at
-    return Span("marker", (text[at:end].strip(),), before, text[end : end + _BEHIND])
+    said = _without_partners(text[at:end].strip(), text[text.rfind("\n", 0, marker.start()) + 1 : at])
+    return Span("marker", (said,), before, text[end : end + _BEHIND])
+
+
+def _without_partners(said: str, lead: str) -> str:
+    """Return an answer without the marks at its end that were opened in front of it: "**Answer: 5**"."""
+    for _ in range(_MAX_LAYERS):
+        body = said.rstrip(_STOPS)
+        sign = body[-1:]
+        if opening := _BRACKETS.get(sign):
+            width = int(lead.count(opening) > lead.count(sign) and body.count(sign) > body.count(opening))
+        elif sign and sign in _EMPHASIS:
+            width = len(body) - len(body.rstrip(sign))
+            inside = body[:-width].count(sign * width)
+            width *= lead.count(sign * width) % 2 and not inside % 2
+        else:
+            break
+        if not width:
+            break
+        said = body[:-width] + said[len(body) :]
+    return said

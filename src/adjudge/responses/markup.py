@@ -31,7 +31,11 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     (r"\[", r"\]"),
 )
 _FIRST = frozenset(opening[0] for opening, _ in _PAIRS)
-_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathsf|mathit|mbox|boxed|fbox)\s{0,3}\{")
+_NAME = r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathsf|mathit|mbox|boxed|fbox)\s{0,3}\{"
+_COMMAND = re.compile(_NAME)
+_INSIDE = re.compile(rf"{_NAME}([^{{}}]*)\}}")
+_ESCAPED = re.compile(r"\\([%$&#_])|\\(?:[ ,;:!]|q?quad\b)")
+_TYPOGRAPHIC = str.maketrans("‘’‚‛ʼ“”„‟‐‑–−", "'" * 5 + '"' * 4 + "-" * 4)
 _MAX_LAYERS = 8
 _MAX_TEXT = 20_000
 
@@ -65,6 +69,20 @@ def _one_layer(text: str) -> str:
                 # "x" or "y" is not one quoted text.
                 return text if opening in inner or closing in inner else inner
     return text
+
+
+def plain_tex(text: str) -> str:
+    r"""Return `text` with text commands and escapes of TeX as what they show: "50%" for `\text{50\%}`."""
+    if "\\" not in text or len(text) > _MAX_TEXT:
+        return text
+    for _ in range(3):  # one in another
+        text = _INSIDE.sub(r"\1", text)
+    return _ESCAPED.sub(lambda sign: sign[1] or " ", text)
+
+
+def plain_quotes(text: str) -> str:
+    """Return `text` with the quotes, apostrophes, hyphens and short dashes that a keyboard has."""
+    return text if text.isascii() else text.translate(_TYPOGRAPHIC)
 
 
 def _balanced(text: str) -> bool:
