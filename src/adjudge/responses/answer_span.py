@@ -66,7 +66,7 @@ _SUPPOSED = re.compile(
 )
 OTHERS_SAY = re.compile(
     r"\b(?:people|students?|readers?|beginners?|someone|some|many|others|most|they)(?:\ \w+){0,3}"
-    r"\ (?:says?|thinks?|believes?|assumes?|claims?|guess(?:es)?|conclude|expect|pick|choose|answer)\b",
+    r"\ (?:say|think|believe|assume|claim|guess|conclude|expect)s?(?:\ that)?(?:\ the)?(?:\ \w+)?\ answer\b.{0,15}\Z",
     re.IGNORECASE,
 )
 _STOPS = " \t.,;:!?。，；：！？"
