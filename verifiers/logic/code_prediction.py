@@ -49,7 +49,6 @@ _kept: dict[tuple[object, ...], Verdict] = {}
 
 _OPTIONAL: Final = ("entry_point", "input", "keywords", "output", "returns")
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
-_QUOTED: Final = re.compile(r"\s*(?P<mark>`+)(?P<inside>[^`]+)(?P=mark)\s*")
 _HEDGE: Final = re.compile(r"""#[^\n]*(?:[\d()\[\]{}'"]|\b(?:or|True|False|None|true|false|null)\b)""")
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 
@@ -90,7 +89,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     """
 
     name: ClassVar[str] = "code_prediction"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     seconds: Annotated[float, Range(ge=1e-3, le=600)] = 5.0
@@ -127,8 +126,6 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
 
     def judge_text(self, answer: str, gold: Prediction) -> Score:
         """Return 1 for a right prediction."""
-        quoted = _QUOTED.fullmatch(answer)
-        answer = quoted["inside"] if quoted else answer
         if _HEDGE.search(answer) and hedged(answer):
             return Score.scored(0.0, "several_answers", answer=shorten(answer))
         if gold.output:

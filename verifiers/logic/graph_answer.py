@@ -37,9 +37,10 @@ from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.logic.ordering import normal_item, read_items
+from adjudge.verifiers.logic.ordering import BULLET, normal_item, read_items
 
 MAX_EDGES: Final = 50_000
+_MAX_EDGE: Final = 1_000  # characters
 _WEIGHT: Final = re.compile(r"[+-]?\d{1,50}(?:\.\d{1,50})?(?:e[+-]\d{1,3})?", re.ASCII)  # as Python writes floats
 
 
@@ -189,7 +190,12 @@ NONE: Final = frozenset(
     }
 )
 
-_BARE: Final = re.compile(r"[^\W\d]\w*")
+_BARE: Final = re.compile(r"[^\W\d]\w*(?: \w+)*")
+_BRACKETS: Final = str.maketrans("{}", "[]")
+_EMPHASIS: Final = str.maketrans("", "", "*`")
+_JOINS: Final = re.compile(r"<[-–—]+>|[-–—]+>?|[→↔]")
+_WEIGHS: Final = re.compile(rf"[(:=]\s?(?:(?:weight|cost)\s?[:=]?\s?)?({_WEIGHT.pattern})\)?\Z", re.ASCII)
+_COLOUR: Final = re.compile(r"[\w#]+(?:[ -]\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,16 +246,43 @@ def _named(answer: str) -> Any:
         return read_unambiguous(_BARE.sub(r'"\g<0>"', answer))
 
 
+def _listed(answer: str) -> list[str]:
+    """Return what stands apart by commas, semicolons and line breaks, without bullets and emphasis."""
+    pieces = re.split(r"[,;\n]", answer.strip().strip("[]{}").translate(_EMPHASIS))
+    return [item for piece in pieces if (item := BULLET.sub("", piece, count=1).strip())]
+
+
 def _edges(question: Question, answer: str) -> list[tuple[str, str]]:
-    value = _named(answer)
-    if not isinstance(value, list | tuple) or not all(isinstance(e, list | tuple) and len(e) == 2 for e in value):
+    try:
+        value = _named(answer.translate(_BRACKETS))
+    except LiteralError as error:
+        if error.reason != "unparsable_answer":
+            raise
+        value = [_joined(question, item) for item in _listed(answer)]
+    if not isinstance(value, list | tuple) or not all(isinstance(e, list | tuple) and len(e) in (2, 3) for e in value):
         raise LiteralError("unparsable_answer", "it is not a list of edges")
-    edges = [(normal_item(str(start)), normal_item(str(end))) for start, end in value]
+    edges = [(normal_item(str(edge[0])), normal_item(str(edge[1]))) for edge in value]
     if len({frozenset(edge) for edge in edges}) < len(edges):
         raise LiteralError("unparsable_answer", "an edge is there twice")
-    if missing := [edge for edge in edges if edge not in question.graph.weights]:
-        raise LiteralError("wrong", f"there is no edge {missing[0]}")
+    for ends, edge in zip(edges, value, strict=True):
+        weight = question.graph.weights.get(ends)
+        if weight is None or any(_number(str(said)) != weight for said in edge[2:]):
+            raise LiteralError("wrong", f"there is no edge {edge}")
     return edges
+
+
+def _joined(question: Question, item: str) -> tuple[str, ...]:
+    """Return the edge that is written "A-B", or with its weight, "A-B (3)"; names may hold hyphens."""
+    weight = _WEIGHS.search(item)
+    text = item[: weight.start()] if weight else item
+    text = text.strip("() ")
+    if len(text) > _MAX_EDGE:
+        raise LiteralError("too_complex", f"an edge has {len(text)} characters")
+    cuts = [(normal_item(text[: join.start()]), normal_item(text[join.end() :])) for join in _JOINS.finditer(text)]
+    edges = [ends for ends in cuts if question.graph.nodes.issuperset(ends)]
+    if len(edges) != 1:
+        raise LiteralError("unparsable_answer", f"{item[:40]!r} is not an edge")
+    return (*edges[0], weight[1]) if weight else edges[0]
 
 
 def _number(answer: str) -> Fraction:
@@ -260,8 +293,7 @@ def _number(answer: str) -> Fraction:
 
 
 def _set(question: Question, answer: str) -> frozenset[str]:
-    text = answer.strip()
-    names = _vertices(question, f"[{text[1:-1]}]" if text[:1] == "{" and text[-1:] == "}" else text)
+    names = _vertices(question, answer)
     if len(set(names)) < len(names):
         raise LiteralError("unparsable_answer", "a vertex is there twice")
     return frozenset(names)
@@ -298,8 +330,8 @@ def _component(question: Question, answer: str) -> bool:
 
 
 def _components(question: Question, answer: str) -> bool:
-    value = _named(answer)
-    if not isinstance(value, list | tuple) or not all(isinstance(part, list | tuple | set) for part in value):
+    value = _named(answer.translate(_BRACKETS))
+    if not isinstance(value, list | tuple) or not all(isinstance(part, list | tuple) for part in value):
         raise LiteralError("unparsable_answer", "it is not a list of lists")
     parts = [[normal_item(str(node)) for node in part] for part in value]
     once = sum(map(len, parts)) == len({node for part in parts for node in part})
@@ -327,8 +359,24 @@ def _topological(question: Question, answer: str) -> bool:
     return whole and all(place[start] < place[end] for start, end in question.graph.weights)
 
 
+def _mapping(answer: str) -> Any:
+    """Return what "A: 1, B: 2" says, with or without braces, as a mapping of texts."""
+    pairs = [list(map(str.strip, re.split("[:=]", item))) for item in _listed(answer)]
+    if not all(len(pair) == 2 and _COLOUR.fullmatch(pair[1]) for pair in pairs):
+        raise LiteralError("unparsable_answer", "it is not a mapping of vertices to colours")
+    colours = {normal_item(node): colour for node, colour in pairs}
+    if len(colours) < len(pairs):
+        raise LiteralError("several_answers", "a vertex is there twice")
+    return colours
+
+
 def _colouring(question: Question, answer: str) -> bool:
-    value = _named(answer)
+    try:
+        value = _named(answer)
+    except LiteralError as error:
+        if error.reason != "unparsable_answer":
+            raise
+        value = _mapping(answer)
     if not isinstance(value, dict) or any(isinstance(c, bool) or not isinstance(c, str | int) for c in value.values()):
         raise LiteralError("unparsable_answer", "it is not a mapping of vertices to colours")
     colours = {normal_item(str(node)): str(colour) for node, colour in value.items()}
@@ -397,7 +445,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     """
 
     name: ClassVar[str] = "graph_answer"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""

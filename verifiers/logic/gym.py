@@ -211,7 +211,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     """
 
     name: ClassVar[str] = "reasoning_gym"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     limits: ClassVar[Limits] = Limits(seconds=10.0)
 
     credit: Literal["all", "library"] = "all"
@@ -246,13 +246,16 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
         del gold
         return text
 
+    def bare(self, answer: str, gold: GymEntry) -> str:
+        """Return an answer without the marks around it, unless they are the gold's; with the gold's white space."""
+        forms = (answer, super().bare(answer, gold))
+        return gold.gold if gold.gold is not None and gold.gold.strip() in forms else forms[1]
+
     def judge_text(self, answer: str, gold: GymEntry) -> Score:
         """Return what the answer is worth."""
         evidence = {"task": gold.task, "answer": shorten(answer)}
         if len(answer) > 4 * len(gold.gold or "") + _MAX_LONGER:
             return Score.scored(0.0, "too_complex", **evidence)
-        if gold.gold is not None and answer == gold.gold.strip():
-            answer = gold.gold  # with the white space that the tags took off
         require_form(gold.task, answer, gold.entry)
         given = ask(gold.task, answer, gold.entry)
         if given is None:

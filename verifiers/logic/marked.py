@@ -1,8 +1,8 @@
 r"""What the verifiers of this folder have in common: an answer that the response marks, and a rule for the response.
 
 The answer is the last `<answer>` element, or else the last `\boxed{}`; never the whole text, unless `where` asks for
-it.  So an answer in the reasoning, a copy of the prompt, and a list of candidates are not answers.  Markdown's fence
-around it is taken off.
+it.  So an answer in the reasoning, a copy of the prompt, and a list of candidates are not answers.  What Markdown and
+TeX put around it is taken off, and arrows, braces and texts of TeX are read as typed ones.
 
 InternBootcamp's rule for the whole response is two options: `min_characters=100` and `thought=True`.
 """
@@ -18,13 +18,17 @@ from typing import Annotated, Final, Generic
 from adjudge.options import Range
 from adjudge.protocol import THINK_END, Sample, Score, response_text
 from adjudge.responses.answer_span import Span, shorten
+from adjudge.responses.markup import unwrap, without_tex
 from adjudge.scoring.verifier_base import Gold
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
 MAX_ANSWER: Final = 100_000  # characters of an answer that are read
 
-_FENCE: Final = re.compile(r"```[\w+-]{0,20}[ \t]{0,3}\n(?P<inside>.*)\n[ \t]{0,3}```", re.DOTALL)
+_QUOTED: Final = re.compile(r"(['\"]).*\1", re.DOTALL)  # of a program's value the quotes are a part
+_FENCE: Final = re.compile(
+    r"```[\w+-]{0,20}[ \t]{0,3}\n(?P<inside>.*)```|(?P<mark>`+)(?P<code>[^`]+)(?P=mark)", re.DOTALL
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,11 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         Raises:
             LiteralError: it cannot be read; its reason is that of the zero.
         """
+
+    def bare(self, answer: str, gold: Gold) -> str:
+        """Return an answer without the marks around it, and without those of TeX inside."""
+        del gold
+        return without_tex(unwrap(_unfenced(answer), keep=_QUOTED))
 
     def verify(self, sample: Sample) -> Score:
         """Return the score; a reference that cannot be read is `gold_unparsable`."""
@@ -70,7 +79,7 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         text = span.texts[-1]
         if len(text) > MAX_ANSWER:
             return Score.scored(0.0, "too_complex", error=f"{len(text)} characters; an answer may have {MAX_ANSWER}")
-        answer = unfenced(text)
+        answer = self.bare(text.strip(), gold)
         try:
             score = self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
         except LiteralError as error:
@@ -79,8 +88,8 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         return Score.scored(0.0, fault, answer=shorten(answer), where=span.where) if fault else score
 
 
-def unfenced(text: str) -> str:
-    """Return a text without white space and Markdown's code fence around it."""
-    text = text.strip()
+def _unfenced(text: str) -> str:
+    """Return a text without Markdown's code fence around it."""
     fence = _FENCE.fullmatch(text)
-    return fence["inside"].strip() if fence and "```" not in fence["inside"] else text
+    inside = fence[fence.lastgroup or 0].strip() if fence else text
+    return text if "```" in inside else inside

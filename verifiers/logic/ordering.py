@@ -3,7 +3,7 @@
     value = 1     if it is the reference's list, item by item
             0     else
 
-A list is written as a literal, or apart by commas, ">", "->", "|", semicolons or line breaks; numbers or bullets at
+A list is written as a literal, or apart by commas, ">", arrows, "|", semicolons or line breaks; numbers or bullets at
 the beginning of lines are taken off.  Items are compared without regard to case, white space and quotes around them;
 2.0 is 2.
 
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.markup import unwrap
+from adjudge.responses.markup import unwrap, without_tex
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.reference_fields import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
@@ -27,8 +27,8 @@ from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
 MAX_ITEMS: Final = 1_000
 
-_BULLET: Final = re.compile(r"\s{0,8}(?:\d{1,4}[.)]|[-*•])\s+")
-_SEPARATORS: Final = tuple(map(re.compile, (r"[\r\n]+", r"->|→|>", r"\|", r";", r",")))
+BULLET: Final = re.compile(r"\A\s{0,8}(?:\d{1,4}[.)]|[-*•])\s+")
+_SEPARATORS: Final = tuple(map(re.compile, (r"[\r\n]+", r"[-=]*>|[→⇒⟶]", r"\|", r";", r",")))
 _WHOLE: Final = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -40,7 +40,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     """
 
     name: ClassVar[str] = "ordering"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
         """Return the accepted orders."""
@@ -70,6 +70,8 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
 def read_items(text: str) -> list[str]:
     """Return the items of a list, normalised; `LiteralError` for more than 1,000, or one that is not text or number."""
     text = text.strip()
+    if text[:1] == "{" and text[-1:] == "}":
+        text = f"[{text[1:-1]}]"
     if text[:1] in ("[", "("):
         try:
             value = read_literal(text)
@@ -87,7 +89,7 @@ def read_items(text: str) -> list[str]:
 
 def normal_item(text: str) -> str:
     """Return the form of an item that is compared."""
-    item = " ".join(unwrap(text.strip()).casefold().split())
+    item = " ".join(without_tex(unwrap(text.strip())).casefold().split())
     whole = _WHOLE.fullmatch(item) if item.endswith("0") else None
     return whole[1] if whole else item
 
@@ -95,7 +97,7 @@ def normal_item(text: str) -> str:
 def _split(text: str) -> list[str]:
     separator = next((one for one in _SEPARATORS if one.search(text.strip())), None)
     pieces = separator.split(text.strip()) if separator else [text]
-    return [item for piece in pieces if (item := _BULLET.sub("", piece, count=1).strip())]
+    return [item for piece in pieces if (item := BULLET.sub("", piece, count=1).strip())]
 
 
 def is_item(value: Any) -> bool:

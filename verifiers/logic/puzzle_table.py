@@ -44,7 +44,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     """
 
     name: ClassVar[str] = "puzzle_table"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: Literal["all", "fraction"] = "fraction"
 

@@ -52,7 +52,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     """
 
     name: ClassVar[str] = "table_answer"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     units: bool = True
@@ -141,4 +141,4 @@ def _size(text: str) -> Fraction:
 
 def _values(answer: str) -> list[str]:
     """The values of an answer; commas between thousands are none between values, unless white space follows."""
-    return read_items(answer if answer[:1] in ("[", "(") else _THOUSANDS.sub("", answer))
+    return read_items(answer if answer[:1] in ("[", "(", "{") else _THOUSANDS.sub("", answer))

@@ -19,7 +19,7 @@ from typing import Any
 
 from adjudge.responses.answer_context import undecorated
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.markup import invisible, plain_tex, unwrap
+from adjudge.responses.markup import invisible, unwrap, without_tex
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown, wrong_form
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
         text = undecorated(unicodedata.normalize("NFKC", text))
     if not text.isprintable():
         text = invisible(text)
-    return unwrap(_NOISE.sub(" ", plain_tex(text)).strip())
+    return unwrap(_NOISE.sub(" ", without_tex(text)).strip())
 
 
 def comparable(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.markup import invisible, plain_quotes, plain_tex, unwrap, visible_answer
+from adjudge.responses.markup import invisible, plain_quotes, unwrap, visible_answer, without_tex
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
@@ -114,7 +114,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
             text = text.translate(_LOOKALIKES)
         text = text.strip()
         if self.strip_markup:
-            text = unwrap(plain_tex(unwrap(text, keep)), keep)
+            text = unwrap(without_tex(unwrap(text, keep)), keep)
         if self.strip_punctuation:
             text = text.rstrip(_ENDING) or text
             if self.strip_markup:

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.markup import plain_quotes, plain_tex, spaced
+from adjudge.responses.markup import plain_quotes, spaced, without_tex
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
@@ -93,7 +93,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
 
     def tokens(self, text: str) -> list[str]:
         """Return the normalised tokens of a text."""
-        text = plain_quotes(plain_tex(text))
+        text = plain_quotes(without_tex(text))
         if self.language == "en":
             return _ARTICLES.sub(" ", text.lower().translate(_ASCII_PUNCTUATION)).split()
         text = unicodedata.normalize("NFKC", text).casefold()

@@ -31,10 +31,8 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     (r"\[", r"\]"),
 )
 _FIRST = frozenset(opening[0] for opening, _ in _PAIRS)
-_NAME = r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathsf|mathit|mbox|boxed|fbox)\s{0,3}\{"
-_COMMAND = re.compile(_NAME)
-_INSIDE = re.compile(rf"{_NAME}([^{{}}]*)\}}")
-_ESCAPED = re.compile(r"\\([%$&#_])|\\(?:[ ,;:!]|q?quad\b)")
+_TEXT = r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathsf|mathit|mbox|boxed|fbox)\s{0,3}\{"
+_COMMAND = re.compile(_TEXT)
 _TYPOGRAPHIC = str.maketrans("‘’‚‛ʼ“”„‟‐‑–−", "'" * 5 + '"' * 4 + "-" * 4)
 _MAX_LAYERS = 8
 _MAX_TEXT = 20_000
@@ -71,15 +69,6 @@ def _one_layer(text: str) -> str:
     return text
 
 
-def plain_tex(text: str) -> str:
-    r"""Return `text` with text commands and escapes of TeX as what they show: "50%" for `\text{50\%}`."""
-    if "\\" not in text or len(text) > _MAX_TEXT:
-        return text
-    for _ in range(3):  # one in another
-        text = _INSIDE.sub(r"\1", text)
-    return _ESCAPED.sub(lambda sign: sign[1] or " ", text)
-
-
 def plain_quotes(text: str) -> str:
     """Return `text` with the quotes, apostrophes, hyphens and short dashes that a keyboard has."""
     return text if text.isascii() else text.translate(_TYPOGRAPHIC)
@@ -92,6 +81,42 @@ def _balanced(text: str) -> bool:
         if depth < 0:
             return False
     return depth == 0
+
+
+_TEX = re.compile(
+    rf"(?P<quoted>(?<!\w)[bruBRU]{{0,2}}(?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"))"
+    rf"|{_TEXT}(?P<said>[^{{}}\n]*)\}}|\\(?P<name>[A-Za-z]+) ?|\\(?P<sign>[^A-Za-z\n])"
+)
+_TEX_NAMES: Final = {
+    **dict.fromkeys("to rightarrow longrightarrow Rightarrow Longrightarrow implies mapsto".split(), "→"),
+    **dict.fromkeys("leftrightarrow longleftrightarrow".split(), "↔"),
+    **dict.fromkeys("quad qquad enspace thinspace".split(), " "),
+    **dict.fromkeys("left right displaystyle".split(), ""),
+    **dict(zip("leftarrow uparrow downarrow gt succ infty lbrace rbrace".split(), "←↑↓>>∞{}", strict=True)),
+}
+_TEX_SIGNS: Final = {**dict.fromkeys(" ,;:", " "), "!": "", **{sign: sign for sign in "{}_%$&#"}}
+_MAX_NESTED = 3
+
+
+def without_tex(text: str) -> str:
+    r"""Return a list or a mapping written in TeX as one typed in plain text: `\{1 \to 2\}` is `{1 → 2}`.
+
+    Commands of formulas stay, and so does what stands in straight quotes: a program's text may hold `\t`.
+    """
+    for _ in range(_MAX_NESTED):
+        if "\\" not in text:
+            break
+        text = _TEX.sub(_typed, text)
+    return text
+
+
+def _typed(tex: re.Match[str]) -> str:
+    if tex["said"] is not None:
+        return tex["said"]
+    name, sign = tex["name"], tex["sign"]
+    if name in _TEX_NAMES:
+        return _TEX_NAMES[name] + " " * tex[0].endswith(" ")
+    return _TEX_SIGNS.get(sign, tex[0]) if sign else tex[0]
 
 
 def invisible(text: str) -> str:

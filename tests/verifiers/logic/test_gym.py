@@ -136,6 +136,9 @@ FAULTS = [
     ("propositional_logic", None, {"premises": ["P", "Q"], "variables": ["P", "Q"]}, None, "P ∧ Q"),
     ("propositional_logic", None, {"premises": ["(P ∧ Q)"], "variables": ["P", "Q"]}, "P ∧ Q", "Q ∧ P"),
     ("word_sorting", "a, b", {"sorted_words": ["a", "b"]}, "a, b, c", "a,b"),
+    ("word_sorting", "a, b", {"sorted_words": ["a", "b"]}, None, "**a, b**"),
+    ("letter_jumble", "one two", {}, None, r"\boxed{\text{one two}}"),
+    ("string_splitting", "**a**", {}, None, "**a**"),
 ]  # fmt: skip
 
 

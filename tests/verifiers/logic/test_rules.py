@@ -122,6 +122,86 @@ def test_values_of_tables(answer: str, reference: Any, right: float) -> None:
     assert value(TableAnswerVerifier(), answer, reference) == right
 
 
+PATH = {"graph": {"edges": [[0, 1], [1, 2]]}, "kind": "path", "source": 0, "target": 2}
+MAZE = {"kind": "maze", "grid": ["S.#", "#.G"]}
+ECHO = {"code": "def f(x):\n    return x", "predict": "output"}
+FAR = {"graph": {"edges": [[0, 1], [2, 3]]}, "kind": "distance", "source": 0, "target": 2}
+
+
+@pytest.mark.parametrize(
+    ("verifier", "answer", "reference", "right"),
+    [
+        (GraphAnswerVerifier(), r"\boxed{0 \to 1 \to 2}", PATH, 1.0),
+        (GraphAnswerVerifier(), "**0 → 1 → 2**", PATH, 1.0),
+        (GraphAnswerVerifier(), r"\boxed{\{0,\ 1,\ 2\}}", PATH, 1.0),
+        (GraphAnswerVerifier(), r"\boxed{0 \to 1 \to 2 \text{ or } 0 \to 2}", PATH, 0.0),
+        (GraphAnswerVerifier(), r"\boxed{\infty}", FAR, 1.0),
+        (OrderingVerifier(), r"\boxed{\text{a, b, c}}", ["a", "b", "c"], 1.0),
+        (OrderingVerifier(), r"\boxed{\text{a} \rightarrow \textbf{b} \succ \mathrm{c}}", ["a", "b", "c"], 1.0),
+        (OrderingVerifier(), r"\boxed{\left\{\text{a},\, \text{b}\right\}}", ["a", "b"], 1.0),
+        (OrderingVerifier(), r"\boxed{\text{O'Neil} \to \text{the boys' van}}", ["O'Neil", "the boys' van"], 1.0),
+        (OrderingVerifier(), "**a > b > c**", ["a", "b", "c"], 1.0),
+        (OrderingVerifier(), "**a** => **b** ⇒ **c**", ["a", "b", "c"], 1.0),
+        (OrderingVerifier(), r"\alpha, \beta", [r"\alpha", r"\beta"], 1.0),
+        (OrderingVerifier(), "Spider - Man, Part 1. Two", ["Spider - Man", "Part 1. Two"], 1.0),
+        (OrderingVerifier(), "Ba - ck, x", ["Back", "x"], 0.0),
+        (TableAnswerVerifier(), r"\boxed{\text{Paris, Rome}}", ["Rome", "Paris"], 1.0),
+        (TableAnswerVerifier(), r"\boxed{\{\text{Paris}, \text{new\_town}\}}", ["Paris", "new_town"], 1.0),
+        (TableAnswerVerifier(), r"\text{Paris}\text{Rome}", ["Paris", "Rome"], 0.0),
+        (TableAnswerVerifier(), r"x \to y", r"x \to y", 1.0),
+        (TableAnswerVerifier(), r"\boxed{\{100, 200\}}", [200, 100], 1.0),
+        (PuzzleVerifier(), r"\boxed{\text{RDR}}", MAZE, 1.0),
+        (PuzzleVerifier(), "**RDR**", MAZE, 1.0),
+        (PuzzleVerifier(), r"\boxed{\rightarrow\downarrow\rightarrow}", MAZE, 1.0),
+        (PuzzleVerifier(), r"\boxed{\text{R} \rightarrow \text{D} \rightarrow \text{R}}", MAZE, 1.0),
+        (PuzzleVerifier(), "**DRR**", MAZE, 0.0),
+        (GridVerifier(), "`[[1,0],[0,1]]`", [[1, 0], [0, 1]], 1.0),
+        (GridVerifier(), "```\n10\n01```", [[1, 0], [0, 1]], 1.0),
+        (GridVerifier(), r"\[\begin{pmatrix}1&0\\0&1\end{pmatrix}\]", [[1, 0], [0, 1]], 1.0),
+        (GridVerifier(), "```\n\n```", [[1, 0], [0, 1]], 0.0),
+        (CodePredictionVerifier(), "**'a b'**", {**ECHO, "output": "'a b'"}, 1.0),
+        (CodePredictionVerifier(), "``'a b'``", {**ECHO, "output": "'a b'"}, 1.0),
+        (CodePredictionVerifier(), "**a b**", {**ECHO, "output": "'a b'"}, 0.0),
+        (CodePredictionVerifier(), "'**a**'", {**ECHO, "output": "'a'"}, 0.0),
+        (CodePredictionVerifier(), r"\boxed{\{'a': '\to b'\}}", {**ECHO, "output": r"{'a': '\to b'}"}, 1.0),
+        (CodePredictionVerifier(), r"'\text{a}'", {**ECHO, "output": "'a'"}, 0.0),
+    ],
+)  # fmt: skip
+def test_marks_of_markdown_and_tex(verifier: Verifier, answer: str, reference: Any, right: float) -> None:
+    assert value(verifier, answer, reference) == right
+
+
+LINE = {"graph": {"edges": [["A", "B", 1], ["B", "C", 1], ["A", "C", 3]]}, "kind": "spanning_tree"}
+HYPHENS = {"graph": {"edges": [["n-1", "n-2"], ["n-2", "n-3"]]}, "kind": "matching", "size": 1}
+AMBIGUOUS = {"graph": {"edges": [["a", "b-c"], ["a-b", "c"]]}, "kind": "matching", "size": 1}
+PAIR = {"graph": {"edges": [["A", "B"]]}, "kind": "coloring", "size": 2}
+STATES = {"graph": {"edges": [["Western Australia", "Queensland"]]}, "kind": "coloring", "size": 2}
+PARTS = {"graph": {"edges": [["a", "b"]], "nodes": ["c"]}, "kind": "components"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "right"),
+    [
+        ("A-B, B-C", LINE, 1.0), ("[A - B; C–B]", LINE, 1.0), ("1. **A--B**\n2. B → C", LINE, 1.0),
+        ('[("A", "B", 1), ("B", "C", 1.0)]', LINE, 1.0), ('[("A", "B", 2), ("B", "C", 1)]', LINE, 0.0),
+        ("A-B (1), B-C: 1", LINE, 1.0), ("A-B (weight: 1), B-C (weight 1)", LINE, 1.0), ("A-B (2), B-C (1)", LINE, 0.0),
+        (r"\boxed{\{\{A, B\}, \{B, C\}\}}", LINE, 1.0), (r"\boxed{\{(A, B), (B, C)\}}", LINE, 1.0),
+        ("A-B, A-C", LINE, 0.0), ("A-B-C", LINE, 0.0), ("A-B, B-C, A-C", LINE, 0.0), ("A-B, A-B", LINE, 0.0),
+        ("A-B, B-C or A-C", LINE, 0.0), ("A-B, B<-C", LINE, 0.0),
+        ("n-1-n-2", HYPHENS, 1.0), ("n-1-n-3", HYPHENS, 0.0), ("a-b-c", AMBIGUOUS, 0.0), ("a - b-c", AMBIGUOUS, 1.0),
+        (r"\boxed{\{A: 1, B: 2\}}", PAIR, 1.0), ("A: 1, B: 2", PAIR, 1.0), ("A = 1; B = 2", PAIR, 1.0),
+        ("- **A:** red\n- **B:** blue", PAIR, 1.0), ("1. A: red,\n2. B: blue", PAIR, 1.0),
+        ("Western Australia: red, Queensland: light blue", STATES, 1.0),
+        ("{Western Australia: red, Queensland: red}", STATES, 0.0),
+        ("A: 1, B: 1", PAIR, 0.0), ("A: 1", PAIR, 0.0), ("A: 1, B: 2, A: 2", PAIR, 0.0), ("A: 1, B: 2 or 1", PAIR, 0.0),
+        ("A: 1/2, B: 2/1", PAIR, 0.0), ("A: 1, B: 2 or A: 2, B: 1", PAIR, 0.0),
+        (r"\boxed{\{\{a, b\}, \{c\}\}}", PARTS, 1.0), ("{a, b}, {c}", PARTS, 1.0), ("{a}, {b}, {c}", PARTS, 0.0),
+    ],
+)  # fmt: skip
+def test_edges_and_colours_as_people_write_them(answer: str, reference: Any, right: float) -> None:
+    assert value(GraphAnswerVerifier(), answer, reference) == right
+
+
 def test_a_tolerance_is_a_share_of_the_gold() -> None:
     assert value(TableAnswerVerifier(tolerance=0.01), "101", 100) == 1.0
     assert value(TableAnswerVerifier(tolerance=0.01), "101.1", 100) == 0.0
