@@ -100,7 +100,10 @@ PIECES = [
 ]
 
 
+TAGGED = "<answer>[[{answer}]]</answer>"
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_no_verdict_survives_the_escape(text: str) -> None:
-    for form in ("[[{answer}]]", "Final Decision: {answer}", "[RESULT] {answer}", "<answer>{answer}</answer>"):
+    for form in ("[[{answer}]]", "Final Decision: {answer}", "[RESULT] {answer}", "<answer>{answer}</answer>", TAGGED):
         assert answers(escape(text, marks=(mark(form),)), form) == []

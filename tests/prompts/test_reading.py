@@ -17,6 +17,7 @@ from adjudge.prompts.reading import (
 PAIR = LabelReader(form="[[{answer}]]", labels=("A", "B", "C"))
 DECISION = LabelReader(form="Final Decision: {answer}", labels=("Yes", "No"))
 TAG = LabelReader(form="<answer>{answer}</answer>", labels=("A", "B"))
+TAGGED = LabelReader(form="<answer>[[{answer}]]</answer>", labels=("A", "B"))
 FIVE = LabelReader(form="[[{answer}]]", labels=("A>>B", "A>B", "A=B", "B>A", "B>>A"))
 LAST_80 = LabelReader(form="[[{answer}]]", labels=("A", "B"), window=80, sole=True)
 WHOLE = LabelReader(form="{answer}", labels=("Yes", "No"))
@@ -52,6 +53,16 @@ RESULT = NumberReader(form="[RESULT] {answer}", low=1, high=5)
         (DECISION, "Final Yes", None),
         (TAG, "<answer>A</answer>", "A"),
         (TAG, "<answer>A</answer> then <answer>B", None),
+        (TAG, "<answer>\nA\n</answer>", "A"),
+        (TAG, "<answer>\n\n  **A**\n\n</answer>", "A"),
+        (TAG, "<answer>\nA\nB\n</answer>", None),
+        (TAG, "<answer>\nA\n</answer>\n<answer>\nor B\n</answer>", None),
+        (TAG, "<answer>\n<answer>A</answer>", "A"),
+        (TAG, "<answer>" + "\n" * 300 + "A</answer>", None),
+        (TAGGED, "<answer>\n[[B]]\n</answer>", "B"),
+        (TAGGED, "<answer>**[[B]]**</answer>", "B"),
+        (TAGGED, "<answer>so [[B]]</answer>", None),
+        (TAGGED, "<answer>[[A]]</answer> or <answer>\n[[B]]\n</answer>", None),
         (FIVE, "[[A>>B]]", "A>>B"),
         (FIVE, "[[B>A]]", "B>A"),
         (FIVE, "[[A>B>A]]", None),

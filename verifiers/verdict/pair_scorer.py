@@ -147,6 +147,7 @@ class BothOrdersScorer(PairScorer):
     """
 
     name: ClassVar[str] = "verdict_orders"
+    version: ClassVar[str] = "2"
 
     style: str = "j1"
     form: str = ""
@@ -205,6 +206,7 @@ class ScoreOrderScorer(PairScorer):
     """
 
     name: ClassVar[str] = "verdict_scores"
+    version: ClassVar[str] = "2"
 
     form: str = "<score>{answer}</score>"
     low: float = 0.0

@@ -21,7 +21,7 @@ A policy learns whatever pays, so a verdict counts only if it stands behind the 
 the very end, and with something said before it.  Two verdicts are none, be they equal: a text that names both options,
 repeats the tag in a quote, or hides a second one in full-width or invisible characters commits to nothing.  A judge
 that was taught to think again behind its verdict (J1-7B) is read with `several: last`.  A letter that looks like a
-label is not the label.
+label is not the label.  Blanks, line breaks and emphasis around the label are no part of the form.
 
 RM-R1 asks its judge for the kind of task, then a solution or a rubric, then an evaluation; the paper gives no reward
 for this form, and `sections` asks for it:
@@ -44,7 +44,7 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.options import Range
-from adjudge.prompts.reading import WHOLE, answers, frame, mark
+from adjudge.prompts.reading import AROUND, WHOLE, answers, at_tags, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.markup import invisible
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -76,12 +76,11 @@ def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str], *,
     text, thinking, fault = behind_reasoning(sample)
     if fault:
         return Written(answer=None, reason=fault)
-    whole = forms[0]
-    ending = text.rstrip(_AFTER)
+    ending = text.strip().rstrip(_AFTER)
     for label in labels:
-        verdict = whole.replace("{answer}", label).rstrip(_AFTER)
-        if ending.endswith(verdict) and (whole != WHOLE or ending.strip() == label):
-            before = ending[: -len(verdict)]
+        verdict = re.search(rf"{_pattern(forms[0], re.escape(label))}\Z", ending)
+        if verdict and (forms[0] != WHOLE or not verdict.start()):
+            before = ending[: verdict.start()]
             if not last and _holds_verdict(before, forms, labels):
                 return Written(answer=None, reason="several_answers")
             return Written(answer=label, thought=_said(thinking) + _said(before), before=before)
@@ -93,7 +92,7 @@ def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) 
     text, thinking, fault = behind_reasoning(sample)
     if fault:
         return (), Written(answer=None, reason=fault)
-    pattern = r"\s*".join(re.escape(form).replace(re.escape("{answer}"), r"([^\s<>]{1,40})") for form in forms)
+    pattern = r"[\s*_`]*".join(_pattern(form, r"([^\s<>*_`]{1,40})") for form in forms)
     ending = re.search(rf"{pattern}\Z", text.rstrip(_AFTER))
     if ending is None:
         return (), Written(answer=None, reason=_missing(text, forms))
@@ -104,6 +103,13 @@ def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) 
     if len(numbers) < len(forms):
         return (), Written(answer=None, reason="unparsable_answer")
     return numbers, Written(answer=ending[0], thought=_said(thinking) + _said(before), before=before)
+
+
+def _pattern(form: str, answer: str) -> str:
+    """The pattern of a form, without what may follow a verdict, and with emphasis around the answer."""
+    before, _, after = form.partition("{answer}")
+    opening, closing = (at_tags(re.escape(part)) for part in (before.strip(), after.strip().rstrip(_AFTER)))
+    return f"{opening}{AROUND}{answer}{AROUND}{closing}"
 
 
 def behind_reasoning(sample: Sample) -> tuple[str, str, str]:
@@ -222,6 +228,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     """
 
     name: ClassVar[str] = "verdict"
+    version: ClassVar[str] = "2"
 
     style: str = "j1"
     form: str = ""

@@ -3,7 +3,8 @@ r"""Strict reading of what a judge wrote: a declared answer in a declared form, 
 A form is the judge's line with `{answer}` in it: `[[{answer}]]`, `Final Decision: {answer}`, `[RESULT] {answer}`,
 `<answer>{answer}</answer>`, and with `{nonce}` where the prompt asks for its own key, `Verdict {nonce}: {answer}`.
 The last place in the text that has the form counts.  What stands there must be the answer and nothing else; two
-different answers on that line are none.  There is no default and no second guess: `None` means that nobody knows.
+different answers on that line are none.  In a form that closes, the answer may have a line of its own: a tag's content
+often has.  There is no default and no second guess: `None` means that nobody knows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ WHOLE = "{answer}"
 _DECORATION = " \t\n*_`\"'“”"
 _ENDING = ".。!;,"
 _NUMBER = re.compile(r"([+-]?[0-9]{1,6})(?:\s?/\s?([0-9]{1,6}))?", re.ASCII)
+AROUND = r"[\s*_`]{0,8}"  # between a tag and what stands in it
 _LONGEST_ANSWER = 200  # characters between the two halves of a form
 _LONGEST_JSON = 65_536  # characters from the end that are searched for JSON; a verdict is shorter
 
@@ -50,14 +52,20 @@ def frame(form: str, nonce: str = "") -> re.Pattern[str]:
         raise ValueError(f"the form {form!r} is keyed, so it is read with the nonce of the prompt")
     opening, closing = (_loosely(part.strip(), nonce) for part in (before, after))
     if closing:  # an opening without its closing is a place too, with no answer in it
-        return re.compile(rf"{opening}(?:(?P<answer>[^\n]{{0,{_LONGEST_ANSWER}}}?){closing})?", re.IGNORECASE)
+        inside = rf"(?:[ \t]{{0,8}}\n\s{{0,8}}(?!{opening}))?(?P<answer>[^\n]{{0,{_LONGEST_ANSWER}}}?)(?:\n\s{{0,8}})?"
+        return re.compile(rf"{opening}(?:{inside}{closing})?", re.IGNORECASE)
     return re.compile(rf"{opening}(?P<answer>[^\n]*)", re.IGNORECASE)
 
 
 def _loosely(literal: str, nonce: str) -> str:
-    """A literal with any blanks between its words, and with emphasis around its words and before a colon."""
+    """A literal with any blanks between its words, and with emphasis around its words, in tags and before a colon."""
     words = [re.escape(word.replace("{nonce}", nonce)) for word in literal.split()]
-    return r"[ \t*_]{1,4}".join(re.sub(r":$", r"[*_]{0,3}:", word) for word in words)
+    return r"[ \t*_]{1,4}".join(at_tags(re.sub(r":$", r"[*_]{0,3}:", word)) for word in words)
+
+
+def at_tags(pattern: str) -> str:
+    """Return a pattern that lets blanks, line breaks and emphasis stand behind each tag in it and before each."""
+    return re.sub(r"(?<=>)(?=.)|(?<=.)(?=<)", lambda _: AROUND, pattern)
 
 
 def mark(form: str) -> str:
