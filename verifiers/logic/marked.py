@@ -18,7 +18,7 @@ from typing import Annotated, Final, Generic
 from adjudge.options import Range
 from adjudge.protocol import THINK_END, Sample, Score, response_text
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.responses.markup import unwrap, without_tex
+from adjudge.responses.markup import unfenced, unwrap, without_tex
 from adjudge.scoring.verifier_base import Gold
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
@@ -26,9 +26,6 @@ from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 MAX_ANSWER: Final = 100_000  # characters of an answer that are read
 
 _QUOTED: Final = re.compile(r"(['\"]).*\1", re.DOTALL)  # of a program's value the quotes are a part
-_FENCE: Final = re.compile(
-    r"```[\w+-]{0,20}[ \t]{0,3}\n(?P<inside>.*)```|(?P<mark>`+)(?P<code>[^`]+)(?P=mark)", re.DOTALL
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +51,7 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
     def bare(self, answer: str, gold: Gold) -> str:
         """Return an answer without the marks around it, and without those of TeX inside."""
         del gold
-        return without_tex(unwrap(_unfenced(answer), keep=_QUOTED))
+        return without_tex(unwrap(unfenced(answer), keep=_QUOTED))
 
     def verify(self, sample: Sample) -> Score:
         """Return the score; a reference that cannot be read is `gold_unparsable`."""
@@ -86,10 +83,3 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
             return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
         fault = self.taken_back(span) if score.value else ""
         return Score.scored(0.0, fault, answer=shorten(answer), where=span.where) if fault else score
-
-
-def _unfenced(text: str) -> str:
-    """Return a text without Markdown's code fence around it."""
-    fence = _FENCE.fullmatch(text)
-    inside = fence[fence.lastgroup or 0].strip() if fence else text
-    return text if "```" in inside else inside

@@ -9,8 +9,9 @@ nuggets, when the F1 is 0, or when reasoning is opened twice.
 
 Where the released code (linyue-ma/Search-Gen-V, search_gen_v.py @ df929de) and this differ: it evaluates the labels as
 Python, skips words that are not labels, and takes any text with a comma for CSV; here a list is one notation from end
-to end, or it is nothing.  It means to give a tenth for two openings, but returns 0 before.  Beyond the paper, a text
-that was cut off gets 0: its labels are not all there.
+to end, or it is nothing.  A fence around it and a line `labels:` before it cost the notation alone; the code reads such
+lists only where each label has a line of its own.  It means to give a tenth for two openings, but returns 0 before.
+Beyond the paper, a text that was cut off gets 0: its labels are not all there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.protocol import Sample, Score, response_text
+from adjudge.responses.markup import unfenced
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
@@ -44,11 +46,13 @@ def label_reward(output: str, gold: Sequence[Label], notation: Notation | None =
     if labels is None or len(labels) != len(gold) or not (f1 := macro_f1(labels, gold)):
         return 0.0
     in_notation = notation is not None and read_labels(written, notation) is not None
-    return (
-        F1_WEIGHT * f1
-        + RIGHT_WEIGHT * (labels == tuple(gold))
-        + REASONING_WEIGHT * reasoning_credit(output)
-        + NOTATION_WEIGHT * in_notation
+    return math.fsum(  # so that all of it is 1
+        (
+            F1_WEIGHT * f1,
+            RIGHT_WEIGHT * (labels == tuple(gold)),
+            REASONING_WEIGHT * reasoning_credit(output),
+            NOTATION_WEIGHT * in_notation,
+        )
     )
 
 
@@ -80,6 +84,7 @@ NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 _MAX_CHARACTERS = 20_000  # 500 labels with room; JSON nested deeper than that would only cost time
 _QUOTED = re.compile(r"'([a-z_]*)'|\"([a-z_]*)\"")
 _NUMBERED = re.compile(r"(\d{1,4})\.[ \t]+([a-z_]+)")
+_HEADER = re.compile(r"\Alabels:[ \t]*\n\s*")
 _XML = re.compile(r"<labels>\s*((?:<label>\s*[a-z_]+\s*</label>\s*)+)</labels>")
 _XML_LABEL = re.compile(r"<label>\s*([a-z_]+)\s*</label>")
 
@@ -87,9 +92,11 @@ _XML_LABEL = re.compile(r"<label>\s*([a-z_]+)\s*</label>")
 def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...] | None:
     """Return the labels that a text lists in a notation, or in any; None if it is not a list of labels.
 
-    One label alone is a list in every notation of separators.
+    One label alone is a list in every notation of separators.  A fence and a line `labels:` are no part of a notation.
     """
     text = text.strip()
+    if notation is None:
+        text = _HEADER.sub("", unfenced(text))
     if not text or len(text) > _MAX_CHARACTERS:
         return None
     for name in NOTATIONS if notation is None else (notation,):
@@ -135,7 +142,7 @@ def _separated(separator: str) -> Callable[[str], list[str] | None]:
 def _bullets(bullet: str) -> Callable[[str], list[str] | None]:
     def read(text: str) -> list[str] | None:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return [line[2:].strip() for line in lines] if all(line.startswith(bullet) for line in lines) else None
+        return [line[2:].strip("* \t") for line in lines] if all(line.startswith(bullet) for line in lines) else None
 
     return read
 
@@ -178,6 +185,7 @@ class LabelListVerifier(ReferenceVerifier[Labels, str]):
     """
 
     name: ClassVar[str] = "verdict_labels"
+    version: ClassVar[str] = "2"
 
     def read_reference(self, reference: Any) -> Labels:
         """Return the right labels, and their notation."""

@@ -56,6 +56,16 @@ def unwrap(text: str, keep: re.Pattern[str] | None = None) -> str:
     return text
 
 
+_FENCE = re.compile(r"```[\w+-]{0,20}[ \t]{0,3}\n(?P<inside>.*)```|(?P<mark>`+)(?P<code>[^`]+)(?P=mark)", re.DOTALL)
+
+
+def unfenced(text: str) -> str:
+    """Return a text without the marks of Markdown that make all of it code."""
+    fence = _FENCE.fullmatch(text)
+    inside = fence[fence.lastgroup or 0].strip() if fence else text
+    return text if "```" in inside else inside
+
+
 def _one_layer(text: str) -> str:
     if text[:1] == "\\" and text[-1:] == "}" and (command := _COMMAND.match(text)):
         inner = text[command.end() : -1]

@@ -125,6 +125,15 @@ REASONED = "<reasoning>so it is</reasoning>\n"
         (f'["{S}", "{P}", "{P}"]', [S, P, N], "json", 0.35 * (1 + 2 / 3) / 3 + 0.1),
         (f'{REASONED}["{S}", "{P}", "{P}"]', [S, P, N], "json", 0.35 * (1 + 2 / 3) / 3 + 0.3),
         (f"{REASONED}{S}, {P}, {N}", [S, P, N], "json", 0.9),
+        (f'{REASONED}```json\n["{S}", "{N}"]\n```', [S, N], "json", 0.9),
+        (f"{REASONED}```\n- {S}\n- {N}\n```", [S, N], "yaml", 0.9),
+        (f"{REASONED}labels:\n- {S}\n- {N}", [S, N], "yaml", 0.9),
+        (f"{REASONED}- **{S}**\n- **{N}**", [S, N], "yaml", 1.0),
+        (f'{REASONED}```json\n["{S}", "{N}"]\n```\nor\n```json\n["{N}", "{N}"]\n```', [S, N], "json", 0.0),
+        (f'{REASONED}```json\n["{S}", "{N}"]\n["{N}", "{N}"]\n```', [S, N], "json", 0.0),
+        (f"{REASONED}labels:\n- {S}\nlabels:\n- {N}", [S, N], "yaml", 0.0),
+        (f"{REASONED}- {S} or {N}\n- {N}", [S, N], "yaml", 0.0),
+        (f"{REASONED}1) {S}\n2) {N}", [S, N], "numbered", 0.0),
         (f'{REASONED}["{S}"]', [S, P], "json", 0.0),
         (f'{REASONED}["{S}", "{S}"]', [S], "json", 0.0),
         (f'{REASONED}{REASONED}["{S}"]', [S], "json", 0.0),
@@ -139,6 +148,15 @@ REASONED = "<reasoning>so it is</reasoning>\n"
         "one wrong",
         "one wrong and reasoned",
         "other notation",
+        "fenced",
+        "fenced lines",
+        "headed",
+        "bold",
+        "two fences",
+        "two lists in a fence",
+        "two headers",
+        "two labels in a line",
+        "brackets behind numbers",
         "too few",
         "too many",
         "two reasonings",
@@ -147,7 +165,8 @@ REASONED = "<reasoning>so it is</reasoning>\n"
     ],
 )
 def test_search_gen_v_rewards_its_verifier(output: str, gold: Any, notation: Notation | None, reward: float) -> None:
-    assert label_reward(output, gold, notation) == pytest.approx(reward)
+    found = label_reward(output, gold, notation)
+    assert found == (1.0 if reward == 1.0 else pytest.approx(reward))
 
 
 def test_the_published_measurements() -> None:

@@ -57,6 +57,7 @@ def test_renormalise_shares_the_missing_weight_out() -> None:
     scorer = mix("renormalize", a=0.5, b=0.25, c=0.25)
     assert one(scorer, a=1.0, b=0.0).value == pytest.approx(0.5 / 0.75, abs=1e-15)
     assert one(scorer, a=1.0, b=0.0, c=1.0).value == 0.75
+    assert one(mix("renormalize", a=0.35, b=0.35, c=0.2, d=0.1), a=1.0, b=1.0, d=1.0).value == 1.0
 
 
 @pytest.mark.parametrize("missing", ["fail", "skip", "renormalize"])

@@ -65,7 +65,7 @@ class Weighted(Composite):
         value = math.fsum(weight * value for weight, value in terms.values())
         if absent and self.missing == "renormalize":
             total = math.fsum(part.weight for part in self.parts)
-            value *= total / math.fsum(weight for weight, _ in terms.values())
+            value = total * (value / math.fsum(weight for weight, _ in terms.values()))  # of ones exactly the total
         return Score(value=value, parts=parts, evidence={"missing": absent} if absent else {})
 
 
