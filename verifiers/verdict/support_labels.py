@@ -32,7 +32,7 @@ from adjudge.scoring.verifier_base import ReferenceVerifier
 Label: TypeAlias = Literal["support", "partial_support", "not_support"]
 LABELS: tuple[Label, ...] = get_args(Label)
 
-F1_WEIGHT, RIGHT_WEIGHT, REASONING_WEIGHT, NOTATION_WEIGHT = 0.35, 0.35, 0.2, 0.1
+F1_WEIGHT, RIGHT_WEIGHT, REASONING_WEIGHT, NOTATION_WEIGHT = 7, 7, 4, 2  # of 20, whose sums are exact
 _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 
 
@@ -46,14 +46,8 @@ def label_reward(output: str, gold: Sequence[Label], notation: Notation | None =
     if labels is None or len(labels) != len(gold) or not (f1 := macro_f1(labels, gold)):
         return 0.0
     in_notation = notation is not None and read_labels(written, notation) is not None
-    return math.fsum(  # so that all of it is 1
-        (
-            F1_WEIGHT * f1,
-            RIGHT_WEIGHT * (labels == tuple(gold)),
-            REASONING_WEIGHT * reasoning_credit(output),
-            NOTATION_WEIGHT * in_notation,
-        )
-    )
+    whole = F1_WEIGHT * f1 + RIGHT_WEIGHT * (labels == tuple(gold))
+    return (whole + REASONING_WEIGHT * reasoning_credit(output) + NOTATION_WEIGHT * in_notation) / 20
 
 
 def macro_f1(labels: Sequence[Label], gold: Sequence[Label]) -> float:

@@ -166,7 +166,7 @@ REASONED = "<reasoning>so it is</reasoning>\n"
 )
 def test_search_gen_v_rewards_its_verifier(output: str, gold: Any, notation: Notation | None, reward: float) -> None:
     found = label_reward(output, gold, notation)
-    assert found == (1.0 if reward == 1.0 else pytest.approx(reward))
+    assert found == (reward if reward in (0.8, 0.9, 1.0) else pytest.approx(reward))
 
 
 def test_the_published_measurements() -> None:
