@@ -248,7 +248,7 @@ def _named(answer: str) -> Any:
 
 def _listed(answer: str) -> list[str]:
     """Return what stands apart by commas, semicolons and line breaks, without bullets and emphasis."""
-    pieces = re.split(r"[,;\n]", answer.strip().strip("[]{}").translate(_EMPHASIS))
+    pieces = re.split(r"[,;\n]", answer.strip(" .[]{}").translate(_EMPHASIS))
     return [item for piece in pieces if (item := BULLET.sub("", piece, count=1).strip())]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Generic
 
 from adjudge.options import Range
@@ -81,5 +81,7 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
             score = self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
         except LiteralError as error:
             return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
-        fault = self.taken_back(span) if score.value else ""
+        fault = ""
+        if score.value:  # what stands behind the answer may repeat it with its marks or without them
+            fault = self.taken_back(span) and self.taken_back(replace(span, texts=(answer,)))
         return Score.scored(0.0, fault, answer=shorten(answer), where=span.where) if fault else score

@@ -4,8 +4,8 @@
             0     else
 
 A list is written as a literal, or apart by commas, ">", arrows, "|", semicolons or line breaks; numbers or bullets at
-the beginning of lines are taken off.  Items are compared without regard to case, white space and quotes around them;
-2.0 is 2.
+the beginning of lines are taken off.  Items are compared without regard to case, white space, quotes around them
+and a stop behind them; 2.0 is 2.
 
 Not covered: partial credit, and ties; for tasks with several right orders list them all in the reference.
 """
@@ -89,7 +89,8 @@ def read_items(text: str) -> list[str]:
 
 def normal_item(text: str) -> str:
     """Return the form of an item that is compared."""
-    item = " ".join(without_tex(unwrap(text.strip())).casefold().split())
+    text = without_tex(unwrap(text.strip()))
+    item = " ".join((text.rstrip(". ") or text).casefold().split())
     whole = _WHOLE.fullmatch(item) if item.endswith("0") else None
     return whole[1] if whole else item
 

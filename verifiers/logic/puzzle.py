@@ -47,7 +47,7 @@ _STEPS: Final = {
     **dict.fromkeys("r right → e east".split(), (0, 1)),
 }
 _ITEM: Final = re.compile(r"^\s*(?:(?:step|move)\s{0,2})?\d{1,5}\s?[.):]\s*|^\s*[*•]\s+", re.IGNORECASE | re.MULTILINE)
-_APART: Final = re.compile(r"[\s,;\[\]\"'>-]+")
+_APART: Final = re.compile(r"[\s,;.\[\]\"'>-]+")
 CELL: Final = re.compile(r"[(\[]\s{0,3}(\d{1,4})\s{0,3},\s{0,3}(\d{1,4})\s{0,3}[)\]]")
 
 
