@@ -25,7 +25,8 @@ from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
 MAX_ANSWER: Final = 100_000  # characters of an answer that are read
 
-_QUOTED: Final = re.compile(r"(['\"]).*\1", re.DOTALL)  # of a program's value the quotes are a part
+# Of a program's value the quotes are a part, and of a board the stars.
+_WHOLE: Final = re.compile(r"(['\"]).*\1|\*(?:\s|[^*\n]*\n).*", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
     def bare(self, answer: str, gold: Gold) -> str:
         """Return an answer without the marks around it, and without those of TeX inside."""
         del gold
-        return without_tex(unwrap(unfenced(answer), keep=_QUOTED))
+        return without_tex(unwrap(unfenced(answer), keep=_WHOLE))
 
     def verify(self, sample: Sample) -> Score:
         """Return the score; a reference that cannot be read is `gold_unparsable`."""
