@@ -313,11 +313,8 @@ class Learner:
         pairs = isinstance(self.objective.policy, Preference)
         if not pairs and not self.config.use_prefix_grouper:
             return [[place] for place in places]
-        groups = batch.groups(places)
-        if pairs:
-            return groups
-        fitting = partial(within_budget, batch.rollouts, tokens=self._passes.tokens)
-        return [part for group in groups for part in fitting([[place] for place in group])]
+        groups, fitting = batch.groups(places), partial(within_budget, batch.rollouts, tokens=self._passes.tokens)
+        return groups if pairs else [part for group in groups for part in fitting([[place] for place in group])]
 
     def _update(self, batch: LearningBatch, places: Sequence[int]) -> dict[str, float]:
         """Make one update, in as many forward passes as memory asks for."""

@@ -91,7 +91,7 @@ def _shared_states(
     from transformers import DynamicCache
 
     begins = torch.stack([one[:, :prompt] for one in (input_ids, attention_mask, position_ids)], dim=1)
-    once, which = begins.unique(dim=0, return_inverse=True)
+    once, which = torch.unique(begins, dim=0, return_inverse=True)
     cache = DynamicCache(config=body.config)
     before = body(
         input_ids=once[:, 0], attention_mask=once[:, 1], position_ids=once[:, 2], past_key_values=cache, use_cache=True
