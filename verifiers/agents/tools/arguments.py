@@ -9,6 +9,9 @@ unless its "additionalProperties" says otherwise.  BFCL's names of types ("dict"
 understood.  Schemas are checked by `jsonschema` (the extra `tasks`), which fetches nothing here: a `$ref` must stand in
 the schema.
 
+Between tags a value has no type: `<parameter=zip>75001</parameter>` is a text where the schema or the reference wants
+one, and a number where it wants that.
+
 Not covered: "format", which is an annotation in JSON Schema; expecting a mapping whose only keys are "any_of" and
 "optional", which is always read as a choice.
 """
@@ -19,15 +22,17 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.extras import install_hint
 from adjudge.responses.answer_span import shorten
+from adjudge.responses.trajectories.reading import read_json
 from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.reference_fields import shown
+from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 
 Strings: TypeAlias = Literal["exact", "normal"]
 
@@ -36,11 +41,45 @@ MAX_ALLOWED: Final = 512
 _LARGEST: Final = 10**300  # so that every number has a float
 _CHOICE: Final = frozenset({"any_of", "optional"})
 _BLANKS: Final = re.compile(r"\s+")
+_PYTHON: Final = re.compile(r"\s*(?:[\[({]|(?:True|False|None)\s*\Z)")  # the rest is a text, or the same in JSON
 _AROUND: Final = re.compile(r" ?([,./*^_-]) ?")
 
 
 class NotDataError(ValueError):
     """A value that no JSON text can hold, or that is beyond the limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """An argument between tags, which do not say of what type it is: what it may mean, the text itself last."""
+
+    readings: tuple[Any, ...]
+
+
+def spelled(text: str) -> Any:
+    """Return what a text between tags means: the text alone, or what it is in JSON or Python as well."""
+    value, fault = read_json(text)
+    try:
+        if fault:
+            value = read_unambiguous(text) if _PYTHON.match(text) else text
+        return text if isinstance(value, str) else Spelled((data(value), text))
+    except (LiteralError, NotDataError):
+        return text
+
+
+def narrowed(arguments: Mapping[str, Any], allows: Callable[[str, Any], bool]) -> dict[str, Any]:
+    """Return arguments that mean what their parameters allow; if these allow nothing of it, whatever they may."""
+    made = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, Spelled):
+            left = tuple(one for one in value.readings if allows(name, one)) or value.readings
+            made[name] = Spelled(left) if len(left) > 1 else left[0]
+    return made
+
+
+def plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with the likeliest meaning of each."""
+    return {name: value.readings[0] if isinstance(value, Spelled) else value for name, value in arguments.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +94,8 @@ class Equality:
 
     def same(self, expected: Any, offered: Any) -> bool:
         """Return whether a value is the expected one, or one of a choice."""
+        if isinstance(offered, Spelled):
+            return any(self.same(expected, one) for one in offered.readings)
         if is_choice(expected):
             return any(self.same(one, offered) for one in expected["any_of"])
         if isinstance(expected, bool) or isinstance(offered, bool) or expected is None or offered is None:
@@ -91,11 +132,13 @@ class Equality:
 
 
 def normal(value: Any) -> Any:
-    """Return data, or what is expected of it, with every text but keys as `normal_text` has it."""
+    """Return data, what it may mean, or what is expected of it, with every text but keys as `normal_text` has it."""
     if isinstance(value, str):
         return normal_text(value)
     if isinstance(value, list):
         return [normal(item) for item in value]
+    if isinstance(value, Spelled):
+        return Spelled(tuple(map(normal, value.readings)))
     if isinstance(value, Mapping):
         return {name: normal(item) for name, item in value.items()}
     return value
@@ -191,10 +234,20 @@ class Tools:
         if validator is None:
             return f"there is no tool {shown(name)}"
         try:
-            error = next(validator.iter_errors(arguments), None)
+            error = next(validator.iter_errors(plain(arguments)), None)
         except (RecursionError, OverflowError):
             return "the arguments are beyond what the schema's checker can take"
         return "" if error is None else shorten(str(error.message))
+
+    def allows(self, name: str, argument: str, value: Any) -> bool:
+        """Return whether the schema of a tool finds no fault with the value of one argument."""
+        if name not in self.validators:
+            return True
+        try:
+            errors = self.validators[name].iter_errors({argument: value})
+            return not any(error.path and error.path[0] == argument for error in errors)
+        except (RecursionError, OverflowError):
+            return False
 
 
 def read_tools(given: Any) -> Tools:

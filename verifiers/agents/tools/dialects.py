@@ -17,8 +17,7 @@ Arguments are literals with a name: a positional argument, an unpacked one, an e
 its call, and so is a name that Python would read as another one, such as a look-alike letter that its parser turns into
 the plain one.
 
-Not covered: values between tags that are texts and look like JSON ("2"), which are read as JSON; programs, in which
-other statements stand between the calls.
+Not covered: programs, in which other statements stand between the calls.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ from typing import Any, Final
 
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.agents.tools.arguments import spelled
 from adjudge.verifiers.logic.literal import LiteralError, parse_python, value_of
 
 MAX_CALLS: Final = 256  # of one response; one with more is not judged call by call
@@ -228,14 +228,13 @@ def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
         end = json_end(text, start)
         arguments, fault = read_json(text[start:end]) if end else (None, "its arguments cannot be read")
         return [Call(name=name, arguments=arguments, start=start, end=end or start + 1, fault=fault)], end or start + 1
-    arguments, at = {}, start
+    arguments, at = dict[str, Any](), start
     while parameter := _PARAMETER.match(text, at):
         closing = _PARAMETER_END.search(text, parameter.end())
         if not closing or parameter[1] in arguments:
             return [], parameter.end()
         value = text[parameter.end() : closing.start()].removeprefix("\n")
-        data, fault = read_json(value) if parameter[2] != "true" else (value, "")
-        arguments[parameter[1]], at = value if fault or isinstance(data, str) else data, closing.end()
+        arguments[parameter[1]], at = value if parameter[2] == "true" else spelled(value), closing.end()
     closed = re.compile(r"\s{0,9}</").match(text, at)
     return ([Call(name=name, arguments=arguments, start=start, end=at)] if closed else []), at
 

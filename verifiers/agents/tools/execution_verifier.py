@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge import wire
@@ -31,6 +31,7 @@ from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import match
+from adjudge.verifiers.agents.tools.arguments import plain
 from adjudge.verifiers.agents.tools.reading import Called, CallsVerifier
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
@@ -63,7 +64,7 @@ class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier
     """
 
     name: ClassVar[str] = "tool_execution"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     extra: Literal["cost", "ignore"] = "cost"
     tolerance: Share = 1e-6
@@ -110,6 +111,7 @@ class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier
 
     def _played(self, toolbox: Toolbox, calls: Sequence[Call]) -> Played:
         """Return what calls give in a session of their own; the same calls on the same tools are not run twice."""
+        calls = [call if call.fault else replace(call, arguments=plain(call.arguments)) for call in calls]
         text = wire.dumps([[call.name, call.fault, None if call.fault else call.arguments] for call in calls])
         key = (toolbox, hashlib.sha256(text.encode()).digest(), self._limits)
         played = _kept.get(key)

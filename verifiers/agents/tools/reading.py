@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from adjudge.protocol import Sample, Score, split_reasoning
 from adjudge.responses.answer_span import shorten
@@ -27,7 +28,7 @@ from adjudge.responses.trajectories.reading import check_trajectory, read_json, 
 from adjudge.responses.trajectories.trajectory import Block, Call, TrajectoryForm, Turn
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.agents.scoring import ReadsTrajectories
-from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
+from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, Spelled, Tools, data, narrowed
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
     MAX_CALLS,
@@ -64,13 +65,21 @@ class Called:
         return tuple(call for turn in self.turns for call in turn)
 
 
-class _Names(Protocol):
+class KnowsTools(Protocol):
+    """What says which tools there are, and which values their arguments may have."""
+
     @property
-    def names(self) -> Container[str]: ...
+    def names(self) -> Container[str]:
+        """The tools that are known by name."""
+        ...
+
+    def allows(self, name: str, argument: str, value: Any) -> bool:
+        """Return whether a tool may take a value for an argument."""
+        ...
 
 
-Wants = TypeVar("Wants", bound=_Names)
-"""What a reference asks for; it says which tools there are."""
+Wants = TypeVar("Wants", bound=KnowsTools)
+"""What a reference asks for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +118,7 @@ class CallsVerifier(ReadsCalls, ReferenceVerifier[Wants, Called], Generic[Wants]
     def find(self, sample: Sample, gold: Wants) -> Called | Score:
         """Return the calls of a response."""
         try:
-            return read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=gold.names)
+            return read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, tools=gold)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
 
@@ -139,23 +148,23 @@ def read_calls(
     *,
     bare: Bare,
     truncated: Literal["zero", "grade"],
-    names: Container[str] = (),
+    tools: KnowsTools,
 ) -> Called:
     """Return what a response calls; a result that the assistant wrote itself is `tampering`.
 
-    Attempts to call tools of the `names` count.  Raises `ValueError` as `check_response` does.
+    Attempts to call the `tools` that are known count.  Raises `ValueError` as `check_response` does.
     """
     trajectory = read_trajectory(with_spans(sample), form)
     by_turn, made, made_up = [], set[str](), False
     for turn in trajectory.turns:
-        calls = calls_of_turn(turn, form, bare=bare)
+        calls = [meant(call, tools) for call in calls_of_turn(turn, form, bare=bare)]
         rest = _rest(turn, form, calls)
         made_up |= bool(calls) and makes_up_results(rest[min(call.end for call in calls) - turn.start :])
         if calls and takes_back(rest):
             calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
         recorded = {call.name for call in _recorded(turn, form)}
         told = made | recorded if recorded or not calls else set()  # a report of calls is not an attempt at more
-        tried = [call for call in attempted_calls(rest, turn.start, names) if call.name not in told]
+        tried = [call for call in attempted_calls(rest, turn.start, tools.names) if call.name not in told]
         by_turn.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
         made.update(call.name for call in calls)
     turns = tuple(tuple(calls) for calls in by_turn if calls)
@@ -322,10 +331,20 @@ def _item_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def meant(call: Call, tools: KnowsTools | Tools) -> Call:
+    """Return a call with arguments as its tool takes them, as far as that is known."""
+    if call.fault:
+        return call
+    return replace(call, arguments=narrowed(call.arguments, partial(tools.allows, call.name)))
+
+
 def _checked(call: Call) -> Call:
     if call.fault:
         return replace(call, fault=shorten(call.fault))
     try:
-        return replace(call, arguments=data(call.arguments))
+        return replace(
+            call,
+            arguments={name: one if isinstance(one, Spelled) else data(one, 1) for name, one in call.arguments.items()},
+        )
     except NotDataError as error:
         return replace(call, fault=f"its arguments: {error}")

@@ -70,6 +70,10 @@ class CallReference:
             return self.tools.validators
         return {call.name for turn in self.turns or () for call in turn}
 
+    def allows(self, name: str, argument: str, value: Any) -> bool:
+        """Return whether a tool may take a value for an argument."""
+        return self.tools is None or self.tools.allows(name, argument, value)
+
 
 def read_reference(reference: Any) -> CallReference:
     """Return what a reference asks for; its own tools must allow each wanted call, which needs `jsonschema`."""
@@ -236,6 +240,12 @@ class ExecutionReference:
     def names(self) -> Collection[str]:
         """The tools that there are."""
         return self.toolbox.names
+
+    def allows(self, name: str, argument: str, value: Any) -> bool:
+        """Return whether a tool may take a value for an argument, by its source or else by the gold calls."""
+        given = [call.arguments.get(argument, ...) for call in self.gold or () if call.name == name]
+        kinds = self.toolbox.kinds.get((name, argument)) or {type(one) for one in given if one is not ...}
+        return not kinds or type(value) in kinds or (type(value) is int and float in kinds)
 
     @property
     def count(self) -> int:

@@ -9,8 +9,8 @@ Not covered: tools in other languages, classes as tools, and tools that need fil
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from adjudge.responses.trajectories.trajectory import Call
@@ -30,11 +30,15 @@ _PROCESSES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """A program that defines tools and how to read their state, and the functions that may be called."""
+    """A program that defines tools and how to read their state, and the functions that may be called.
+
+    `kinds` has the types of (tool, parameter) of which the source says that they are data.
+    """
 
     source: str
     names: tuple[str, ...]
     has_state: bool
+    kinds: Mapping[tuple[str, str], frozenset[type]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,45 @@ def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
     _parsed(setup, "setup")
     if state:
         _parsed(state.strip(), "state", "eval")
-    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-    names = tuple(dict.fromkeys(name for name in functions if not name.startswith("_")))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    names = tuple(dict.fromkeys(node.name for node in functions))
     if not names:
         raise ReferenceFormError('"tools_source" defines no function whose name begins without "_"')
     if _STATE in names:
         raise ReferenceFormError(f"{_STATE} is a name that the verifier uses; rename that tool")
     look = f"def {_STATE}():\n    return (\n{state}\n    )\n" if state else ""
-    return Toolbox(source=f"{source}\n\n{setup}\n\n{look}", names=names, has_state=bool(state))
+    kinds = {(node.name, name): kind for node in functions for name, kind in _kinds_of(node.args) if kind}
+    return Toolbox(source=f"{source}\n\n{setup}\n\n{look}", names=names, has_state=bool(state), kinds=kinds)
+
+
+_KINDS: Final = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
+
+
+def _kinds_of(arguments: ast.arguments) -> Iterator[tuple[str, frozenset[type]]]:
+    """The parameters of a function, with the types that their annotations name, or else their defaults have."""
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(named) - len(arguments.defaults)), *arguments.defaults, *arguments.kw_defaults]
+    for one, default in zip([*named, *arguments.kwonlyargs], defaults, strict=True):
+        value = default.value if isinstance(default, ast.Constant) else None
+        yield one.arg, _kinds(one.annotation) or frozenset({type(value)} & {*_KINDS.values()})
+
+
+def _kinds(annotation: ast.expr | None) -> frozenset[type]:
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return frozenset({_KINDS[name.lower()]} if name.lower() in _KINDS else ())
+        case ast.Constant(value=None):
+            return frozenset({type(None)})
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _kinds(left) | _kinds(right)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if name == "Literal":
+                return frozenset(type(part.value) for part in parts if isinstance(part, ast.Constant))
+            if name in ("Optional", "Union", "Annotated"):
+                return frozenset[type]().union(*map(_kinds, parts), {type(None)} if name == "Optional" else ())
+            return _kinds(annotation.value)
+    return frozenset()
 
 
 def _parsed(source: str, what: str, mode: Literal["exec", "eval"] = "exec") -> Any:

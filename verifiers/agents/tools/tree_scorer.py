@@ -35,8 +35,8 @@ from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import HasInnerScorers
 from adjudge.verifiers.agents.scoring import Weight
-from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
-from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, with_spans
+from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, plain, read_tools
+from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, meant, with_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
     inner: ClassVar[tuple[str, ...]] = ("outcome",)
@@ -159,11 +159,13 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
 
     def _move(self, turn: Turn, tools: Tools | None) -> _Move:
         calls = calls_of_turn(turn, self.shape, bare=self.bare)
+        if tools is not None:
+            calls = [meant(call, tools) for call in calls]
         faults = [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]
         valid = faults.count("") / len(faults) if faults else 1.0
         if turn.results:
             valid = min(valid, sum(result.ok for result in turn.results) / len(turn.results))
-        said = [[call.name, "" if call.fault else call.arguments, call.fault] for call in calls]
+        said = [[call.name, "" if call.fault else plain(call.arguments), call.fault] for call in calls]
         heard = [[result.name, result.text] for result in turn.results]
         key = json.dumps([turn.text, said, heard, turn.replies], sort_keys=True)
         return _Move(key=key, valid=0.0 if turn.forged else valid, start=turn.start, end=turn.end)

@@ -116,6 +116,71 @@ def test_a_schema_decides_which_numbers_are_of_the_right_type(tool: Any, text: s
     assert value(text, {"tools": [tool]}) == float(right)
 
 
+BETWEEN_TAGS = (
+    "<tool_call>\n<function=a>\n<parameter=x>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "<tool_call>a\n<arg_key>x</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+    '<function_calls>\n<invoke name="a">\n<parameter name="x">{}</parameter>\n</invoke>\n</function_calls>',
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wanted", "right"),
+    [
+        ("string", "75001", "75001", True),
+        ("string", "true", "true", True),
+        ("string", "null", "null", True),
+        ("string", "[1, 2]", "[1, 2]", True),
+        ("string", "75001", "75002", False),
+        ("string", '"75001"', "75001", False),  # the quotes are part of the text
+        (["string", "integer"], "75001", "75001", True),
+        (["string", "integer"], "75001", 75001, True),
+        (None, "75001", "75001", True),
+        (None, "75001", 75001, True),
+        (None, "True", True, True),
+        (None, "1", True, False),
+        (None, "True", 1, False),
+        ("integer", "75001", 75001, True),
+        ("integer", "2.0", 2, False),
+        ("number", "2", 2.0, True),
+        ("number", "1e999", 2.0, False),
+        ("boolean", "True", True, True),
+        ("boolean", "true", True, True),
+        ("boolean", "1", True, False),
+        ("boolean", "False", True, False),
+        ("array", "['a', 'b']", ["a", "b"], True),
+        ("array", "('a', 'b')", ["a", "b"], True),
+        ("array", "list('ab')", ["a", "b"], False),
+        ("object", "{'a': None}", {"a": None}, True),
+        ("object", "{'a': 1, 'a': 2}", {"a": 2}, False),
+        ("object", '{"a": 1, "a": 2}', {"a": 2}, False),
+        ("null", "None", None, True),
+    ],
+)
+@pytest.mark.parametrize("tags", BETWEEN_TAGS)
+def test_what_stands_between_tags_means_what_the_schema_or_the_reference_says(
+    tags: str, kind: Any, text: str, wanted: Any, right: bool
+) -> None:
+    calls = [{"name": "a", "arguments": {"x": wanted}}]
+    tool = {"name": "a", "parameters": {"properties": {"x": {"type": kind} if kind else {}}, "required": ["x"]}}
+    assert value(tags.format(text), {"calls": calls, "tools": [tool]}) == float(right)
+    if kind in (None, "string"):
+        assert value(tags.format(text), calls) == float(right)
+        assert value(tags.format(text), calls, strings="normal") == float(right)
+
+
+def test_a_schema_elsewhere_in_the_reference_of_a_tool_says_what_a_text_means() -> None:
+    zipped = {"properties": {"x": {"$ref": "#/$defs/zip"}}, "$defs": {"zip": {"type": "string", "minLength": 5}}}
+    others = {"patternProperties": {"^x": {"type": "string"}}}
+    for schema in (zipped, others):
+        reference = {"tools": [{"name": "a", "parameters": schema}]}
+        assert [value(tags.format("75001"), reference) for tags in BETWEEN_TAGS] == [1.0] * 3
+    marked = '<invoke name="a"><parameter name="x" string="{}">75001</parameter></invoke>'
+    assert [value(marked.format(word), [{"name": "a", "arguments": {"x": 75001}}]) for word in ("true", "false")] == [
+        0.0,
+        1.0,
+    ]
+
+
 def test_with_tools_alone_valid_calls_are_right_and_none_is_not() -> None:
     reference = {"tools": [INTEGER]}
     assert value("[a(x=1), a(x=2)]", reference) == 1.0
@@ -345,6 +410,7 @@ def test_no_text_raises_and_spans_stay_inside(pieces: list[str]) -> None:
         '"name": ' * 120_000,
         "a(x=1)\n" * 5_000,
         "a(x=1)\n" * 140_000,
+        "<function=a>" + "".join(f"<parameter=x{at}>['{at}', 1]</parameter>" for at in range(5_000)) + "</function>",
     ],
 )
 def test_a_megabyte_is_read_in_linear_time(text: str) -> None:

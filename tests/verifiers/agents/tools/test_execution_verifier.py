@@ -91,6 +91,34 @@ def test_results_and_state_are_what_counts(response: str, reference: dict[str, A
     assert judged(response, reference).value == float(share == 1.0)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "number", "truth"),
+    [
+        ("x", 75001, True),
+        ("x: str", "75001", "True"),
+        ("x: str | None", "75001", "True"),
+        ("x: 'str' = ''", "75001", "True"),
+        ("x: typing.Optional[str]", "75001", "True"),
+        ("x: typing.Union[int, str]", 75001, "True"),
+        ('x: typing.Literal["75001", "True"]', "75001", "True"),
+        ("*, x='a'", "75001", "True"),
+        ("x: float", 75001, True),
+        ("x: bool = False", 75001, True),
+        ("x: list[str]", 75001, True),
+    ],
+)
+def test_a_value_between_tags_is_what_the_tool_s_source_says(parameter: str, number: Any, truth: Any) -> None:
+    source = f"import typing\ndef echo({parameter}):\n    return x, type(x).__name__"
+    for text, given in (("75001", number), ("True", truth)):
+        response = f"<function=echo><parameter=x>{text}</parameter></function>"
+        expected = [[given, type(given).__name__]]
+        assert judged(response, {"tools_source": source, "expected": expected}).value == 1.0
+    untold = {"tools_source": "def echo(x):\n    return type(x).__name__"}
+    response = "<function=echo><parameter=x>75001</parameter></function>"
+    for gold in ("75001", 75001):
+        assert judged(response, {**untold, "calls": [{"name": "echo", "arguments": {"x": gold}}]}).value == 1.0
+
+
 def test_the_state_lasts_from_turn_to_turn() -> None:
     first, second = (f"<tool_call>{call}</tool_call>" for call in (PAY, BALANCE))
     turns = [

@@ -87,6 +87,12 @@ def test_valid_calls_add_to_a_turn_and_more_of_them_add_no_more() -> None:
     assert [score.evidence["values"][0] for score in found] == pytest.approx([1.1, 0.9, 1.0, 1.1, 0.9])
 
 
+def test_a_text_between_tags_is_valid_if_the_schema_wants_a_text() -> None:
+    asked = turn("<function=search><parameter=q>75001</parameter></function>", result="found")
+    found = scores([sample(1.0, one, GOOD) for one in (LOOK, asked)])
+    assert [score.evidence["values"][0] for score in found] == pytest.approx([1.1, 1.1])
+
+
 def test_without_schemas_a_call_that_can_be_read_is_valid() -> None:
     shout = turn("I look.", ("shout", {}), result="found")
     found = scores([sample(1.0, one, tools=None) for one in (LOOK, shout)])
