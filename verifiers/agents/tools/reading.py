@@ -26,6 +26,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.rendering import without_hidden
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
 from adjudge.responses.trajectories.trajectory import Block, Call, TrajectoryForm, Turn
+from adjudge.responses.visible import visible
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.agents.scoring import ReadsTrajectories
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, Spelled, Tools, data, narrowed
@@ -49,6 +50,8 @@ _APART: Final = re.compile(r"[\s,]*")
 _MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
 _SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MAX_CALLS + 2)))  # one for each call, as what stands there
 _SIGN: Final = re.compile(r"[\U000f0000-\U000f1000]")
+_TAG: Final = re.compile(r"<[^<>\s][^<>]{0,100}>")
+_WORD: Final = re.compile(r"[^\W_]|[\u2600-\u27bf\U0001f300-\U0001faff]")
 _JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|id|function|arguments|parameters)["\']')
 
 
@@ -155,10 +158,10 @@ def read_calls(
     Attempts to call the `tools` that are known count.  Raises `ValueError` as `check_response` does.
     """
     trajectory = read_trajectory(with_spans(sample), form)
-    by_turn, made, made_up = [], set[str](), False
+    by_turn, rests, made, made_up = list[list[Call]](), list[str](), set[str](), False
     for turn in trajectory.turns:
         calls = [meant(call, tools) for call in calls_of_turn(turn, form, bare=bare)]
-        rest = _rest(turn, form, calls)
+        rests.append(rest := _rest(turn, form, calls))
         made_up |= bool(calls) and makes_up_results(rest[min(call.end for call in calls) - turn.start :])
         if calls and takes_back(rest):
             calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
@@ -177,7 +180,15 @@ def read_calls(
         fault = "truncated"
     elif trajectory.turns and form.think and _still_thinking(trajectory.turns[-1], form.think):
         fault = "unfinished_reasoning"
+    elif not turns and not any(_says_something(rest, form) for rest in rests):
+        fault = "no_answer"
     return Called(turns=turns, fault=fault)
+
+
+def _says_something(rest: str, form: TrajectoryForm) -> bool:
+    """Return whether a turn's text outside its thoughts shows a word or a picture, and not tags alone."""
+    said = split_reasoning(rest)[1] if form.think else rest
+    return bool(_WORD.search(_TAG.sub(" ", visible(said))))
 
 
 def _still_thinking(turn: Turn, tag: str) -> bool:
