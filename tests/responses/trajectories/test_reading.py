@@ -139,6 +139,45 @@ def test_calls_are_read_in_both_forms_and_faults_are_named() -> None:
     assert [(search.query, search.answered) for search in searches_of(read, FORM)] == [("q", True)]
 
 
+def test_calls_and_results_may_be_parts_of_the_content_or_stand_in_the_older_field() -> None:
+    asked = {"type": "tool_use", "id": "t", "name": "search", "input": {"query": "q"}}
+    found = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "F"}]}
+    in_parts = chat(
+        {"role": "assistant", "content": [{"type": "text", "text": "I look."}, asked]},
+        {"role": "user", "content": [found, {"type": "text", "text": "Go on."}]},
+        {"role": "assistant", "content": [asked], "tool_calls": None, "function_call": None, "tool_call": {}},
+        {"role": "user", "content": [{**found, "is_error": True, "content": "no"}]},
+    )
+    assert [(turn.text, turn.replies) for turn in in_parts.turns] == [("I look.", ("Go on.",)), ("", ())]
+    assert [(result.text, result.call_id, result.ok) for result in results_of(in_parts)] == [
+        ("F", "t", True),
+        ("no", "t", False),
+    ]
+    older = chat(
+        {"role": "assistant", "content": None, "function_call": {"name": "search", "arguments": '{"query": "q"}'}},
+        {"role": "function", "name": "search", "content": "F"},
+    )
+    for read in (in_parts, older):
+        first = searches_of(read, FORM)[0]
+        assert (first.query, [result.text for result in first.results]) == ("q", ["F"])
+
+
+def test_a_call_that_an_engine_read_and_kept_in_the_text_is_one_call() -> None:
+    function = {"name": "search", "arguments": {"query": "q"}}
+    written = f"<tool_call>{json.dumps(function)}</tool_call>"
+    deep = '{"query": ' + "[" * 900 + "]" * 900 + "}"
+    for text, arguments, count in (
+        (written, '{"query": "q"}', 1),
+        (written * 2, '{"query": "q"}', 2),
+        (written, '{"query": "other"}', 2),
+        (written, deep, 2),
+        ("<tool_call>{</tool_call>", "{", 2),
+    ):
+        call = {"id": "1", "function": {"name": "search", "arguments": arguments}}
+        read = chat({"role": "assistant", "content": text, "tool_calls": [call]})
+        assert (len(read.calls()), len(read.turns[0].recorded)) == (count, 1)
+
+
 @pytest.mark.parametrize("text", ["NaN", "[1e999]", "[" * 100_000, "9" * 5_000, "", '{"a":1,"a":2}', "{'a':1}"])
 def test_json_that_is_refused_has_a_reason(text: str) -> None:
     value, fault = read_json(text)
@@ -278,6 +317,19 @@ def test_an_empty_text_stands_for_one_with_any_spans() -> None:
         {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 3}}]},
         {"role": "assistant", "tool_calls": [{"id": 3, "function": {"name": "f"}}]},
         {"role": "tool", "content": "", "tool_call_id": 3},
+        {"role": "assistant", "function_call": "f"},
+        {"role": "assistant", "tool_call": {"name": "f"}},
+        {"role": "assistant", "function_calls": [{"name": "f"}]},
+        {"role": "assistant", "content": [{"type": "tool_use"}]},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolName": "f"}]},
+        {"role": "assistant", "content": [{"type": "server_tool_use", "name": "f", "input": {}}]},
+        {"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]},
+        {"role": "assistant", "content": [{"functionCall": {"name": "f", "args": {}}}]},
+        {"role": "assistant", "content": [{"type": "tool_result", "content": "x"}]},
+        {"role": "user", "content": [{"type": "tool_use", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": 3}]},
+        {"role": "user", "content": [{"type": "tool_result", "content": 3}]},
+        {"role": "user", "content": [{"toolResult": {"content": []}}]},
         "text",
     ],
 )

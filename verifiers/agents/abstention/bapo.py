@@ -153,7 +153,7 @@ class BapoScorer:
     """
 
     name: ClassVar[str] = "bapo"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
     groupwise: ClassVar[bool] = True
 

@@ -118,7 +118,7 @@ class AtomJudge(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "atom_judge"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     template: ClassVar[str] = "verifiers/agents/search/atoms"
 
     reasoning: Literal["strip", "keep"] = "keep"
@@ -191,7 +191,7 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "atomic_thoughts"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     inner: ClassVar[tuple[str, ...]] = ("reward", "outcome")
 
     engine: Any = None

@@ -91,7 +91,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """
 
     name: ClassVar[str] = "search_boundary"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     policy: Policy = "ikea"
     values: Mapping[str, float] = field(default_factory=dict)

@@ -308,7 +308,7 @@ class FactGainScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "fact_gain"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("checker", "outcome")
 
     engine: Any = None

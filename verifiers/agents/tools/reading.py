@@ -2,7 +2,7 @@
 
 | where a call stands | read by |
 |---|---|
-| `tool_calls` of a chat turn; `<tool_call>{"name": .., "arguments": {..}}</tool_call>` | `adjudge.responses` |
+| beside the text of a chat turn; `<tool_call>{"name": .., "arguments": {..}}</tool_call>` | `adjudge.responses` |
 | marks of models that have their own, such as `<function=f>` and `[TOOL_CALLS]` | `dialects` |
 | a turn that is nothing but a JSON object or list of such objects, or Python calls, in a code fence or not | here |
 
@@ -24,12 +24,21 @@ from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, 
 from adjudge.protocol import Sample, Score, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.rendering import without_hidden
-from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
+from adjudge.responses.trajectories.reading import call_in, check_trajectory, read_json, read_trajectory, unrecorded
 from adjudge.responses.trajectories.trajectory import Block, Call, TrajectoryForm, Turn
 from adjudge.responses.visible import visible
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.agents.scoring import ReadsTrajectories
-from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, Spelled, Tools, data, narrowed
+from adjudge.verifiers.agents.tools.arguments import (
+    NoSchemasError,
+    NotDataError,
+    Spelled,
+    Tools,
+    data,
+    narrowed,
+    plain,
+    spelled,
+)
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
     MAX_CALLS,
@@ -160,12 +169,14 @@ def read_calls(
     trajectory = read_trajectory(with_spans(sample), form)
     by_turn, rests, made, made_up = list[list[Call]](), list[str](), set[str](), False
     for turn in trajectory.turns:
-        calls = [meant(call, tools) for call in calls_of_turn(turn, form, bare=bare)]
-        rests.append(rest := _rest(turn, form, calls))
-        made_up |= bool(calls) and makes_up_results(rest[min(call.end for call in calls) - turn.start :])
+        written = _written(turn, form, bare)
+        calls = [meant(call, tools) for call in _all(turn, written)]
+        rests.append(rest := _rest(turn, form, written))
+        ends = [call.end for call in (*turn.recorded, *written)]
+        made_up |= bool(ends) and makes_up_results(rest[min(ends) - turn.start :])
         if calls and takes_back(rest):
             calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
-        recorded = {call.name for call in _recorded(turn, form)}
+        recorded = {call.name for call in turn.recorded}
         told = made | recorded if recorded or not calls else set()  # a report of calls is not an attempt at more
         tried = [call for call in attempted_calls(rest, turn.start, tools.names) if call.name not in told]
         by_turn.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
@@ -197,30 +208,40 @@ def _still_thinking(turn: Turn, tag: str) -> bool:
 
 
 def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare) -> list[Call]:
-    """Return the calls of one turn, with arguments that are JSON data."""
+    """Return the calls of one turn, with arguments that are JSON data or `Spelled`."""
+    return _all(turn, _written(turn, form, bare))
+
+
+def _all(turn: Turn, written: Sequence[Call]) -> list[Call]:
+    """Return the recorded calls, and those of the text that are not these again."""
+    return [*map(_checked, turn.recorded), *unrecorded(turn.recorded, written, _as_spelled)]
+
+
+def _as_spelled(call: Call) -> Call:
+    if call.fault:
+        return call
+    given = {name: spelled(value) if isinstance(value, str) else value for name, value in call.arguments.items()}
+    return replace(call, arguments=plain(given))
+
+
+def _written(turn: Turn, form: TrajectoryForm, bare: Bare) -> list[Call]:
+    """Return the calls that stand in the text of a turn."""
     blocks = turn.tagged(form.tool_call) if form.tool_call else ()
-    recorded, thoughts = list(_recorded(turn, form)), _thoughts(turn, form)
-    tagged = zip(turn.calls[len(recorded) :], blocks, strict=True)
-    calls = [inner for call, block in tagged for inner in _in_tag(call, block)]
+    thoughts = _thoughts(turn, form)
+    calls = [call for block in blocks for call in _in_tag(block)]
     if form.tool_call:
         written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start)]
         calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
         written = [call for call in written if not any(_overlap(call, other) for other in calls)]
-        calls = [*recorded, *_seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)]
-    else:
-        calls = recorded
-    if not calls and bare != "none":
+        calls = _seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)
+    if not calls and not turn.recorded and bare != "none":
         calls = _bare_calls(turn, max((end for _, end in thoughts), default=turn.start), bare)
     return [_checked(call) for call in calls]
 
 
-def _recorded(turn: Turn, form: TrajectoryForm) -> Sequence[Call]:
-    """Return the calls that stand beside the text of a turn, not in it."""
-    return turn.calls[: len(turn.calls) - (len(turn.tagged(form.tool_call)) if form.tool_call else 0)]
-
-
-def _in_tag(call: Call, block: Block) -> list[Call]:
+def _in_tag(block: Block) -> list[Call]:
     """Return the calls of one tag: several in a list or below each other, in a fence, or with other keys."""
+    call = call_in(block)
     if not call.fault and named_call(read_json(block.text)[0], argued=False):
         return [call]
     text = _unfenced(block.text)[0]
@@ -230,10 +251,9 @@ def _in_tag(call: Call, block: Block) -> list[Call]:
     return [call if call.fault else replace(call, name="", arguments=block.text, fault="it is not a call, or several")]
 
 
-def _rest(turn: Turn, form: TrajectoryForm, calls: Sequence[Call]) -> str:
+def _rest(turn: Turn, form: TrajectoryForm, written: Sequence[Call]) -> str:
     """Return a turn's text with blanks in the place of its thoughts and of the calls that are read in it."""
-    beside = len(_recorded(turn, form))
-    covered = [*_thoughts(turn, form), *((call.start, call.end) for call in calls[beside:])]
+    covered = [*_thoughts(turn, form), *((call.start, call.end) for call in written)]
     parts, at = [], turn.start
     for start, end in sorted(covered):
         if end > (before := max(at, start)):

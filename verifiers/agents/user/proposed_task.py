@@ -71,6 +71,7 @@ class ProposedTask(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "proposed_task"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
     inner: ClassVar[tuple[str, ...]] = ("scorer",)
 

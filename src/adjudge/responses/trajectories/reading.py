@@ -8,11 +8,12 @@ block ends at the first closing tag of its name, and an opening tag that is neve
 the exception, for a plan is not an act: one that is never closed reaches to the end of the turn, and a closing tag
 without an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
 
-A call is `{"name": .., "arguments": {..}}`, in `tool_calls` of a chat turn or as JSON in a tag; the arguments may be
-JSON text themselves, as the OpenAI form has them, and may be called `parameters`.  JSON is read strictly: beyond what
-it forbids, NaN and the infinities, a key that stands twice in one object, and nesting or numbers beyond what Python
-reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly is a
-`ValueError`.
+A call is `{"name": .., "arguments": {..}}`, as JSON in a tag or beside the text of a chat turn: in `tool_calls`, in the
+older `function_call`, or as a part `tool_use` of its content.  The arguments may be JSON text themselves, as the OpenAI
+form has them, and may be called `parameters`.  A call that stands in the text and beside it is one.  JSON is read
+strictly: beyond what it forbids, NaN and the infinities, a key that stands twice in one object, and nesting or numbers
+beyond what Python reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded
+wrongly, or in a form that is not read, is a `ValueError`.
 
 The documents that a tool's output lists:
 
@@ -37,7 +38,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -94,18 +95,81 @@ def call_in(block: Block) -> Call:
     return Call(name=name, arguments=arguments, start=block.start, end=block.end, fault=fault)
 
 
+_STRUCTURED = re.compile(r"(?:tool|function)[_-]?(?:calls?|uses?|results?|responses?|outputs?)\Z", re.IGNORECASE)
+
+
 def calls_of(turn: Mapping[str, Any], where: str, start: int, end: int) -> list[Call]:
-    """Return the calls that a chat turn, whose text stands from `start` to `end`, carries in `tool_calls`.
+    """Return the calls that a chat turn, whose text stands from `start` to `end`, carries beside its text.
 
     Raises:
-        ValueError: the field is not what the OpenAI form says; the message names the turn as `where`.
+        ValueError: a field is not what its form says, or has another form; the message names the turn as `where`.
     """
+    for key, value in turn.items():
+        if key not in ("tool_calls", "function_call") and _is_structured(key, value):
+            raise ValueError(f"{where}: {key} is not read; give its calls as tool_calls")
     given = turn.get("tool_calls")
     if given is None:
-        return []
+        given = []
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise ValueError(f"{where}: tool_calls is a {type(given).__name__}; give a list of calls")
-    return [_recorded(one, f"{where}, tool_calls[{at}]", start, end) for at, one in enumerate(given)]
+    calls = [_recorded(one, f"{where}, tool_calls[{at}]", start, end) for at, one in enumerate(given)]
+    if turn.get("function_call") is not None:
+        older = _recorded({"function": turn["function_call"]}, f"{where}, function_call", start, end)
+        calls += unrecorded(calls, [older])
+    parts = []
+    for at, part in _parts_of(turn, "tool_use", where):
+        function = {"name": part.get("name"), "arguments": part.get("input")}
+        parts.append(_recorded({"id": part.get("id"), "function": function}, f"{where}, content[{at}]", start, end))
+    return [*calls, *unrecorded(calls, parts)]
+
+
+def _parts_of(turn: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The parts of one type of a turn's content, with their places; other parts may be no calls or results."""
+    content = turn.get("content")
+    for at, part in enumerate(content if isinstance(content, list | tuple) else ()):
+        if not isinstance(part, Mapping):
+            continue
+        if part.get("type") == kind:
+            yield at, part
+        elif any(_is_structured(key, value) for key, value in (*part.items(), (part.get("type"), part))):
+            raise ValueError(
+                f"{where}, content[{at}]: a part with {', '.join(map(str, part))} (type {part.get('type')!r}) is not "
+                "read; give calls as tool_calls, and results as turns of the tool"
+            )
+
+
+def _is_structured(key: Any, value: Any) -> bool:
+    """Return whether a key names calls or results, and its value holds some."""
+    return bool(value) and isinstance(value, Mapping | list | tuple) and bool(_STRUCTURED.search(str(key)))
+
+
+def unrecorded(
+    recorded: Sequence[Call], written: Sequence[Call], key: Callable[[Call], Call] = lambda call: call
+) -> list[Call]:
+    """Return the written calls that are not the recorded ones again, as where an engine has kept the text that it read.
+
+    Args:
+        recorded: the calls that stand beside a text.
+        written: the calls in it.
+        key: makes calls alike that are the same.
+    """
+    if not recorded or not written:
+        return list(written)
+    left, made = Counter(_text_of(key(call)) for call in recorded), list[Call]()
+    for call in written:
+        text = "" if call.fault else _text_of(key(call))
+        if text and left[text]:
+            left[text] -= 1
+        else:
+            made.append(call)
+    return made
+
+
+def _text_of(call: Call) -> str:
+    try:
+        return json.dumps([call.name, call.arguments], sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _recorded(given: Any, where: str, start: int, end: int) -> Call:
@@ -225,13 +289,15 @@ class _Written:
 def _turn(written: Sequence[_Written], heard: Sequence[Result | str], text: str, form: TrajectoryForm) -> Turn:
     start, end = (written[0].start, written[-1].end) if written else (0, 0)
     blocks = blocks_of(text[start:end], form, offset=start)
-    calls = [call for piece in written for call in piece.calls]
+    recorded = [call for piece in written for call in piece.calls]
+    tagged = [call_in(block) for block in blocks if block.tag == form.tool_call]
     return Turn(
         text=text[start:end],
         start=start,
         end=end,
         blocks=tuple(block for block in blocks if block.tag != form.result),
-        calls=(*calls, *(call_in(block) for block in blocks if block.tag == form.tool_call)),
+        calls=(*recorded, *unrecorded(recorded, tagged)),
+        recorded=tuple(recorded),
         results=tuple(replace(one, documents=documents_of(one.text)) for one in heard if isinstance(one, Result)),
         forged=tuple(block for block in blocks if block.tag == form.result),
         replies=tuple(one for one in heard if isinstance(one, str)),
@@ -262,15 +328,34 @@ def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | st
             )
             start += len(text) + 1  # `response_text` joins the turns by a newline
         elif role in TOOL_ROLES:
+            if told := list(_results_in(turn, where)):
+                yield from told
+                continue
             name, call_id = turn.get("name") or "", turn.get("tool_call_id") or ""
             if not isinstance(name, str) or not isinstance(call_id, str):
                 raise ValueError(f"{where}: name and tool_call_id are {name!r} and {call_id!r}; they must be texts")
             yield Result(text=text, name=name, call_id=call_id, ok=turn.get("ok") is not False)
         elif role == "user":
-            yield text
+            told = list(_results_in(turn, where))
+            yield from told
+            if text or not told:
+                yield text
         elif role not in OTHER_ROLES:
             known = ", ".join(("assistant", *TOOL_ROLES, *OTHER_ROLES))
             raise ValueError(f"{where}: the role is {role!r}; it must be one of {known}")
+
+
+def _results_in(turn: Mapping[str, Any], where: str) -> Iterator[Result]:
+    """The results among the parts of a turn's content."""
+    for at, part in _parts_of(turn, "tool_result", where):
+        call_id = part.get("tool_use_id") or ""
+        try:
+            text = content_text(part.get("content"))
+        except (ValueError, AttributeError) as error:
+            raise ValueError(f"{where}, content[{at}]: its content must be text or a list ({error})") from error
+        if not isinstance(call_id, str):
+            raise ValueError(f"{where}, content[{at}]: its tool_use_id is {call_id!r}; it must be a text")
+        yield Result(text=text, call_id=call_id, ok=part.get("is_error") is not True)
 
 
 def _flat(text: str, spans: Sequence[tuple[int, int]], form: TrajectoryForm) -> Iterator[_Written | Result]:

@@ -156,7 +156,8 @@ class Turn:
     Attributes:
         text: what the assistant wrote; "" for tool output before any of it.
         blocks: the tagged blocks outside thoughts, and the thoughts themselves, in order.
-        calls: its tool calls outside thoughts, in order.
+        calls: its tool calls outside thoughts: the recorded ones, and those in its text that are not these again.
+        recorded: the calls that its messages carry beside the text.
         results: what tools returned, in order.
         forged: blocks with the tag of tool results that the assistant itself wrote; they are not results.
         replies: what a user said, in order.
@@ -167,6 +168,7 @@ class Turn:
     end: int
     blocks: tuple[Block, ...] = ()
     calls: tuple[Call, ...] = ()
+    recorded: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
     forged: tuple[Block, ...] = ()
     replies: tuple[str, ...] = ()

@@ -366,9 +366,45 @@ def test_what_a_turn_says_behind_results_is_a_report_of_the_calls_it_names() -> 
 
 
 def test_text_beside_recorded_calls_may_say_them_and_make_no_others() -> None:
-    for said, right in (("I call\na(x=1)", True), ('b(y="two")', False), (tagged(B), False), (tagged(A), False)):
+    for said, right in (
+        ("I call\na(x=1)", True),
+        (tagged(A), True),  # what the engine read, and kept
+        (f"<think>One.</think>\n{tagged(A)}", True),
+        (BETWEEN_TAGS[0].format("1"), True),
+        ("[TOOL_CALLS]" + json.dumps([A]), True),
+        (tagged(A, A), False),
+        (tagged(A, B), False),
+        (BETWEEN_TAGS[0].format("2"), False),
+        (f"<!--{tagged(A)}-->", False),
+        (f"{tagged(A)}\nIgnore the call above.", False),
+        (f"{tagged(A)}\nObservation: it worked.", False),
+        ('b(y="two")', False),
+        (tagged(B), False),
+    ):
         turns = [message(A)[0] | {"content": said}]
         assert value(turns, {"calls": [A], "tools": [INTEGER, {"name": "b"}]}) == float(right), said
+
+
+RECORDED: list[list[dict[str, Any]]] = [
+    message(A),
+    [{"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": '{"x": 1}'}}],
+    [{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "a", "input": {"x": 1}}]}],
+]
+RECORDED += [[{**RECORDED[1][0], **message(A)[0]}], [{**message(A)[0], **RECORDED[2][0]}]]
+
+
+@pytest.mark.parametrize("turns", RECORDED)
+def test_a_call_beside_a_text_is_read_in_each_form_and_once(turns: list[dict[str, Any]]) -> None:
+    assert value(turns, [A]) == 1.0
+    assert value(turns, {"calls": [], "tools": [INTEGER]}) == 0.0
+    told = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}
+    assert value([*turns, told, *message(B)], {"calls": [[A], [B]], "order": "turns"}) == 1.0
+
+
+def test_text_calls_that_are_recorded_in_other_types_are_these_again() -> None:
+    for text, passed in (("75001", "75001"), ("75001", 75001), ("True", True), ("['b']", ["b"]), ("[1]", "[1]")):
+        turns = [message({"name": "a", "arguments": {"x": passed}})[0] | {"content": BETWEEN_TAGS[1].format(text)}]
+        assert value(turns, [{"name": "a", "arguments": {"x": passed}}]) == 1.0
 
 
 PIECES = [
