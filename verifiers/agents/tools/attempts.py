@@ -67,7 +67,7 @@ _FENCE: Final = re.compile(r"^[ \t>]{0,9}```[^`\n]{0,40}\n(.*?)(?:^[ \t>]{0,9}``
 _IN_CODE: Final = re.compile(r"(?<![\w.])(?<!def )([^\W\d][\w.]{0,200})\((?=([^()\n]*))")
 _LISTED: Final = re.compile(r"\[[ \t]{0,9}([^\W\d][\w.]{0,200})\(([^\]\n]*)")
 _TAG: Final = re.compile(r"</?[\w|]{1,40}>")
-_SIGN: Final = re.compile(r"""[()]|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
+_SIGN: Final = re.compile(r"""[()]|\\.|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
 _NEXT: Final = re.compile(r"\s{0,20}[,;]?\s{0,20}[\w.]{1,200}\(")
 _REMARK: Final = re.compile(r"[);\s]{0,9}(?:#|//)")
 _VALUE: Final = re.compile(r"""[="'\d]""")  # a list of tools names parameters, `book(city, nights)`, and has no value

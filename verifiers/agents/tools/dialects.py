@@ -5,12 +5,16 @@
 | `<function=NAME>`, `<invoke name="NAME">` | JSON, or `<parameter=KEY>VALUE</parameter>` | Llama, Qwen3-Coder, Claude |
 | `<tool_call>NAME` | `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` | GLM |
 | `[TOOL_CALLS]`, `[TOOL_CALLS]NAME[ARGS]` | JSON calls; JSON | Mistral |
-| `<|python_tag|>`, `<|tool_call_start|>`, `<TOOLCALL>`, .. | JSON or Python calls | Llama 3, LFM, Nemotron |
+| `<|python_tag|>`, `<|python_start|>`, `<|tool_call_start|>` | JSON or Python calls | Llama 3, Llama 4, LFM |
+| `<function_calls>`, `<TOOLCALL>`, `<|START_ACTION|>`, `functools` | the same | OLMo 3, Nemotron, Command, Phi-4-mini |
+| a fence ```` ```tool_code ````, in which `print(f(a=1))` is `f(a=1)` | the same | Gemma |
 | `NAME<｜tool▁sep｜>`, `functions.NAME:0<|tool_call_argument_begin|>` | JSON | DeepSeek, Kimi |
 | `to=functions.NAME ..<|message|>` | JSON | gpt-oss |
 | `✿FUNCTION✿: NAME ✿ARGS✿:`, `Action: NAME`, `Action Input:` | JSON | Qwen, ReAct |
+| a line `>>>NAME`, or at the beginning one with the name of a known tool alone | a JSON object | Functionary, GLM-4 |
 
-A mark with nothing behind it that can be read is a call with a `fault`.
+A mark with nothing behind it that can be read is a call with a `fault`.  Where JSON calls are expected, the same as a
+Python literal (`{'name': 'f', 'arguments': {'a': 1}}`) will do.
 
 Python is `[f(a=1), g(b="x")]`, one call by itself, or several below each other.  It is parsed and never evaluated.
 Arguments are literals with a name: a positional argument, an unpacked one, an expression or a bare word is a fault of
@@ -29,14 +33,14 @@ import re
 import tokenize
 import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.tools.arguments import spelled
-from adjudge.verifiers.logic.literal import LiteralError, parse_python, value_of
+from adjudge.verifiers.logic.literal import LiteralError, parse_python, read_unambiguous, value_of
 
 MAX_CALLS: Final = 256  # of one response; one with more is not judged call by call
 
@@ -85,6 +89,9 @@ def _lines_of_calls(text: str) -> list[ast.expr]:
 def _read(node: ast.expr, source: str, start: int, end: int) -> Call:
     if not isinstance(node, ast.Call):
         return Call(name="", arguments=source, start=start, end=end, fault="it is not a call")
+    match node:
+        case ast.Call(func=ast.Name(id="print"), args=[ast.Call() as inner], keywords=[]):
+            node = inner
     name = _name(node.func)
     try:
         if not name or _has_look_alike(source):
@@ -136,19 +143,30 @@ def _spans(text: str, nodes: Sequence[ast.expr]) -> list[tuple[ast.expr, tuple[i
 
 
 _NAME: Final = r"(?=\w)[^\s\"'<>={}\[\]()]{1,200}"
+_NAMED_MARKS: Final = (  # one group each, the name; its arguments come next
+    rf"""<function=["']?({_NAME})["']?>""",
+    rf"""<[\w:｜|]{{0,20}}invoke name=["']({_NAME})["']>""",
+    rf"<tool_call>\s{{0,9}}({_NAME})\s{{0,9}}(?=<arg_key>|</tool_call>)",
+    rf"\[TOOL_CALLS\]\s{{0,9}}({_NAME})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?(?=\s{{0,9}}\{{)",
+    rf"<｜tool▁call▁begin｜>\s{{0,9}}(?:function<｜tool▁sep｜>)?({_NAME})(?:<｜tool▁sep｜>)?",
+    rf"<\|tool_call_begin\|>\s{{0,9}}(?:functions\.)?({_NAME}?)(?::\d{{1,4}})?\s{{0,9}}<\|tool_call_argument_begin\|>",
+    rf"\bto=functions\.({_NAME})[^{{}}\n]{{0,100}}?<\|message\|>",
+    rf"✿FUNCTION✿:[ \t]{{0,9}}({_NAME})\s{{0,9}}✿ARGS✿:",
+    rf"^[ \t*]{{0,9}}Action:[* \t`]{{0,9}}({_NAME}?)[`*]{{0,3}}[ \t]{{0,9}}\r?\n[ \t*]{{0,9}}Action Input:\**",
+    rf"^>>>(?!all\s)({_NAME})[ \t]{{0,9}}\r?\n(?=\s{{0,9}}\{{)",
+    rf"\A\s{{0,9}}(?P<known>{_NAME})[ \t]{{0,9}}\r?\n(?=\s{{0,9}}\{{)",
+)
+_MARKS: Final = (  # calls in JSON or Python come next
+    r"<\|(?:python_tag|python_start|tool_call|tool_call_start|START_ACTION)\|>",
+    r"<\|action_start\|><\|plugin\|>",
+    r"<(?:function_?calls?|tool_calls|TOOLCALL|tool_code|tool_use)>",
+    r"</?tool_call\|>",
+    r"\[TOOL_CALLS\]",
+    r"(?<![\w.])functools(?=\[\s{0,9}\{)",
+    r"^```tool_code[ \t]{0,9}\r?\n",
+)
 _OPENING: Final = re.compile(
-    rf"""<function=["']?({_NAME})["']?>
-    |<[\w:｜|]{{0,20}}invoke[ ]name=["']({_NAME})["']>
-    |<tool_call>\s{{0,9}}({_NAME})\s{{0,9}}(?=<arg_key>|</tool_call>)
-    |\[TOOL_CALLS\]\s{{0,9}}({_NAME})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?(?=\s{{0,9}}\{{)
-    |<｜tool▁call▁begin｜>\s{{0,9}}(?:function<｜tool▁sep｜>)?({_NAME})(?:<｜tool▁sep｜>)?
-    |<\|tool_call_begin\|>\s{{0,9}}(?:functions\.)?({_NAME}?)(?::\d{{1,4}})?\s{{0,9}}<\|tool_call_argument_begin\|>
-    |\bto=functions\.({_NAME})[^{{}}\n]{{0,100}}?<\|message\|>
-    |✿FUNCTION✿:[ \t]{{0,9}}({_NAME})\s{{0,9}}✿ARGS✿:
-    |^[ \t*]{{0,9}}Action:[* \t`]{{0,9}}({_NAME}?)[`*]{{0,3}}[ \t]{{0,9}}\r?\n[ \t*]{{0,9}}Action[ ]Input:\**
-    |(?:<\|python_tag\|>|<\|tool_call\|>|<\|tool_call_start\|>|</?tool_call\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]
-       |<(?:function_?call|tool_calls|TOOLCALL|tool_code|tool_use)>)(?=\s{{0,9}}(?:[\[{{`]|[^\W\d][\w.]{{0,200}}\())""",
-    re.VERBOSE | re.MULTILINE,
+    rf"{'|'.join(_NAMED_MARKS)}|(?:{'|'.join(_MARKS)})(?=\s{{0,9}}(?:[\[{{`]|[^\W\d][\w.]{{0,200}}\())", re.MULTILINE
 )
 _FENCE: Final = re.compile(r"\s{0,9}(?:```[\w-]{0,20}\s{0,9})?")
 _PARAMETER: Final = re.compile(
@@ -156,21 +174,25 @@ _PARAMETER: Final = re.compile(
     r"""(?:\s{0,9}</arg_key>\s{0,9}<arg_value>|[ ]string=["'](true|false)["']>|>)"""
 )
 _PARAMETER_END: Final = re.compile(r"\n?</(?:arg_value|[\w:｜|]{0,20}parameter)>")
-_PYTHON_END: Final = re.compile(r"<[/|]|```|\Z")
+_PYTHON_END: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(<[/|]|```|\Z)""")  # not in a text
 _BETWEEN: Final = re.compile(r"\s{0,9}[;,]?\s{0,9}")
 _DECODER: Final = json.JSONDecoder()
 _KEYS: Final = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
 _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
 
 
-def dialect_calls(text: str, offset: int) -> list[Call]:
+def dialect_calls(text: str, offset: int, names: Container[str] = ()) -> list[Call]:
     """Return the calls in a text outside thoughts that are marked in one of the ways above, with `offset` added.
 
-    The first call behind a mark begins with it; the mark that exceeds `MAX_CALLS` is the last.
+    A line with nothing but a name is a mark if it is one of the `names`.  The first call behind a mark begins with it;
+    the mark that exceeds `MAX_CALLS` is the last.
     """
     made: list[Call] = []
     at = 0
     while len(made) <= MAX_CALLS and (mark := _OPENING.search(text, at)):
+        if mark["known"] and mark["known"] not in names:
+            at = mark.end()
+            continue
         name = next(filter(None, mark.groups()), "")
         start = _FENCE.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches the empty text
         calls, at = _named(name, text, start) if name else bare_calls(text, start)
@@ -253,8 +275,16 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
         at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]  # it matches the empty text
     if calls:
         return calls, at
-    end = _PYTHON_END.search(text, start).start()  # type: ignore[union-attr]  # it matches the end
+    end = next(mark.start() for mark in _PYTHON_END.finditer(text, start) if mark[1] is not None)
     source = text[start:end].rstrip()
+    if source[:1] in ("{", "["):
+        try:
+            value = unwrapped(read_unambiguous(source))
+        except LiteralError:
+            value = None
+        items = value if isinstance(value, list) else [value]
+        if all(map(named_call, items)):
+            return [json_call(item, start, start + len(source)) for item in items], end
     return [replace(call, name=call.name.removesuffix(".call")) for call in python_calls(source, start)], end
 
 

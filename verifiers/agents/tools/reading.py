@@ -169,7 +169,7 @@ def read_calls(
     trajectory = read_trajectory(with_spans(sample), form)
     by_turn, rests, made, made_up = list[list[Call]](), list[str](), set[str](), False
     for turn in trajectory.turns:
-        written = _written(turn, form, bare)
+        written = _written(turn, form, bare, tools.names)
         calls = [meant(call, tools) for call in _all(turn, written)]
         rests.append(rest := _rest(turn, form, written))
         ends = [call.end for call in (*turn.recorded, *written)]
@@ -207,9 +207,9 @@ def _still_thinking(turn: Turn, tag: str) -> bool:
     return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith(f"</{tag}>"))
 
 
-def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare) -> list[Call]:
-    """Return the calls of one turn, with arguments that are JSON data or `Spelled`."""
-    return _all(turn, _written(turn, form, bare))
+def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare, names: Container[str]) -> list[Call]:
+    """Return the calls of one turn, its tools known by `names`, with arguments that are JSON data or `Spelled`."""
+    return _all(turn, _written(turn, form, bare, names))
 
 
 def _all(turn: Turn, written: Sequence[Call]) -> list[Call]:
@@ -224,13 +224,14 @@ def _as_spelled(call: Call) -> Call:
     return replace(call, arguments=plain(given))
 
 
-def _written(turn: Turn, form: TrajectoryForm, bare: Bare) -> list[Call]:
+def _written(turn: Turn, form: TrajectoryForm, bare: Bare, names: Container[str]) -> list[Call]:
     """Return the calls that stand in the text of a turn."""
     blocks = turn.tagged(form.tool_call) if form.tool_call else ()
     thoughts = _thoughts(turn, form)
     calls = [call for block in blocks for call in _in_tag(block)]
     if form.tool_call:
-        written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start)]
+        names = names if bare in ("auto", "json") else ()
+        written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start, names)]
         calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
         written = [call for call in written if not any(_overlap(call, other) for other in calls)]
         calls = _seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)
@@ -338,10 +339,10 @@ def _json_calls(text: str, start: int) -> list[Call] | None:
     """Return the calls of a JSON text, an attempt as a faulty one; None if the text is something else."""
     value, fault = read_json(text) if len(text) <= _MAX_JSON else (None, f"it has more than {_MAX_JSON} characters")
     if fault:
-        calls, end = bare_calls(text, 0) if text[0] == "{" and len(text) <= _MAX_JSON else ([], 0)
-        if calls and end == len(text):  # objects below each other
-            return [replace(call, start=call.start + start, end=call.end + start) for call in calls]
         attempt = _JSON_ATTEMPT.match(text)
+        calls, end = bare_calls(text, 0) if (attempt or text[0] == "{") and len(text) <= _MAX_JSON else ([], 0)
+        if calls and end == len(text):  # objects below each other, or written as Python has them
+            return [replace(call, start=call.start + start, end=call.end + start) for call in calls]
         return [Call(name="", arguments=text, start=start, end=start + len(text), fault=fault)] if attempt else None
     if unwrapped(value) is not value:
         value, spans = unwrapped(value), []

@@ -158,7 +158,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
         return [self._move(turn, tools) for turn in turns if turn.acted]
 
     def _move(self, turn: Turn, tools: Tools | None) -> _Move:
-        calls = calls_of_turn(turn, self.shape, bare=self.bare)
+        calls = calls_of_turn(turn, self.shape, bare=self.bare, names=() if tools is None else tools.validators)
         if tools is not None:
             calls = [meant(call, tools) for call in calls]
         faults = [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]

@@ -446,6 +446,10 @@ def test_no_text_raises_and_spans_stay_inside(pieces: list[str]) -> None:
         '"name": ' * 120_000,
         "a(x=1)\n" * 5_000,
         "a(x=1)\n" * 140_000,
+        "<|python_tag|>a(" + '\\"' * 450_000,
+        "[TOOL_CALLS]['" * 70_000,
+        "a\n{" * 250_000,
+        ">>>a\n{" * 150_000,
         "<function=a>" + "".join(f"<parameter=x{at}>['{at}', 1]</parameter>" for at in range(5_000)) + "</function>",
     ],
 )
