@@ -17,7 +17,10 @@ from typing import Any, ClassVar, Literal
 from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.responses.answer_span import shorten
+from adjudge.responses.markup import invisible
 from adjudge.scoring.verifier_base import graded_text
+
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +32,14 @@ class RegexVerifier(Verifier):
         mode: "fullmatch" wants the whole trimmed text to match, "search" any part of it.
         expect: "match", or "no_match" for a pattern that must not occur.
         ignore_case, dot_all, multi_line: flags: case does not matter; "." matches a newline; "^" and "$" at every line.
+        ignore_invisible: match the text without zero-width and other format characters, soft hyphens and control
+            characters, unless the pattern has such a character itself.
         reasoning: "strip" matches only what follows the last end-of-thinking tag, and a response that ends inside its
             reasoning gets 0; "keep" matches the whole text.
     """
 
     name: ClassVar[str] = "regex"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
 
     pattern: str = ""
@@ -42,6 +48,7 @@ class RegexVerifier(Verifier):
     ignore_case: bool = False
     dot_all: bool = True
     multi_line: bool = False
+    ignore_invisible: bool = True
     reasoning: Literal["strip", "keep"] = "strip"
 
     def __post_init__(self) -> None:
@@ -60,13 +67,21 @@ class RegexVerifier(Verifier):
         text, fault = graded_text(sample, self.reasoning)
         if fault:
             return Score.scored(0.0, fault)
+        if self.ignore_invisible and not text.isprintable() and not self._names_invisible():
+            text = invisible(text)
         text = text.strip()
+        if not text and self.expect == "no_match":
+            return Score.scored(0.0, "no_answer")
         compiled = self._compiled()
         match = compiled.fullmatch(text) if self.mode == "fullmatch" else compiled.search(text)
         evidence: dict[str, Any] = {"match": shorten(match[0]), "span": list(match.span())} if match else {}
         if (match is not None) == (self.expect == "match"):
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "bad_format", **evidence)
+
+    def _names_invisible(self) -> bool:
+        pattern = _ESCAPE.sub(lambda match: chr(int(match[0][2:], 16)), self.pattern)
+        return invisible(pattern) != pattern
 
     def _compiled(self) -> re.Pattern[str]:
         flags = self.ignore_case * re.IGNORECASE | self.dot_all * re.DOTALL | self.multi_line * re.MULTILINE
