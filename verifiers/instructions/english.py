@@ -21,6 +21,15 @@ STOP_WORDS: Final = frozenset(
     "hasn haven isn ma mightn mustn needn shan shouldn wasn weren won wouldn".split()
 )
 
+SMALL_WORDS_ELSEWHERE: Final = frozenset(
+    "das der des ein eine einen einer es ist ich nicht sind und auf aus bei mit nach oder sehr von wie wir zu zum zur "
+    "für au aux avec ce dans de du elle est et il ils je la le les ne nous ou par pas que qui sont sur un une vous con "
+    "del el en este hay las los lo mi muy por se su una y al com da dos em na não os um uma che di è gli non per sono "
+    "att av det ett och som är på og er ikke jeg til med ja ei nie jest się że az egy nem és bir bu ve için cu nu "
+    "și".split()
+)
+"""Small words of languages with accents; English has hardly any of them."""
+
 CONJUNCTIONS: Final = frozenset({"and", "but", "for", "nor", "or", "so", "yet"})
 
 PRONOUNS: Final = frozenset(

@@ -19,7 +19,7 @@ from typing import Final
 from adjudge.responses.rendering import as_read
 from adjudge.responses.visible import in_plain_letters
 from adjudge.verifiers.instructions import sentences as english_sentences
-from adjudge.verifiers.instructions.english import STOP_WORDS, is_common
+from adjudge.verifiers.instructions.english import SMALL_WORDS_ELSEWHERE, STOP_WORDS, is_common
 from adjudge.verifiers.instructions.text_units import in_plain_signs
 
 _LEAST: Final = 3  # letters of a word that may be disguised
@@ -41,6 +41,8 @@ _LOOKS_LIKE: Final = {
 }  # fmt: skip
 _NAMED = re.compile(r"(?:LATIN|MODIFIER) (?:SMALL |CAPITAL |LETTER )+([A-Z])(?: WITH .*)?\Z")
 _LETTERS = re.compile(r"[^\W_]+")
+_LISTED = re.compile(r"[^\W_](?:\W*[,;+/&]\W*[^\W_])+")
+_POSSESSIVE = re.compile(r"(?<![sS])(?:['`]| \u0301)[sS]\Z")
 _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
 
 
@@ -49,15 +51,14 @@ class Packed:
 
     def __init__(self, text: str) -> None:
         """Pack a text; linear in its length."""
-        self._text = text = _STRETCHED.sub(r"\1", unicodedata.normalize("NFKC", text))
+        self._text = text = in_plain_signs(_STRETCHED.sub(r"\1", unicodedata.normalize("NFKC", text)))
         letters = [(place, plain) for place, sign in enumerate(text) if (plain := _plain(sign))]
         bare = [one for one in letters if text[one[0]].isalnum()]  # a sign between letters may be none of them
         self._packed = [
             ("".join(plain for _, plain in one), [place for place, _ in one])
             for one in ([letters] if len(bare) == len(letters) else [letters, bare])
         ]
-        accented = [word for word in _LETTERS.findall(text) if not word.isascii()]
-        self._accents = len(accented) > 3 and len(accented) * 12 > len(text.split())
+        self._accents = not text.isascii() and _has_accents(text)
         self._latin = 5 * sum(map(_is_ascii_letter, text)) >= 4 * sum(map(str.isalpha, text))
 
     def times(self, word: str) -> int:
@@ -80,28 +81,48 @@ class Packed:
         if self._in_word(start - 1) or self._in_word(end) or end - start > len(word) + _GAP * len(places):
             return False
         text, signs = self._text[start:end], [self._text[place] for place in places]
-        if text.casefold() == word.casefold() and (self._joins(start - 1) or self._joins(end)):
-            return False  # as it is, and part of a word with a hyphen
+        as_it_is = text.casefold() == word.casefold()
+        if self._joins(start - 1, "-'_" if as_it_is else "'") or (as_it_is and self._joins(end, "-'_")):
+            return False  # part of a longer word
         if not all(map(_may_be, signs, filter(_plain, word))):
             return False
         plain, others = sum(map(_is_ascii_letter, signs)), sum(not sign.isalpha() for sign in signs)
-        if 2 * others > len(signs) or (others and text[-1] in "!|"):
+        if 2 * others > len(signs) or (others and (text[-1] in "!|" or (text[0] in "!|" and not text[1].isalnum()))):
             return False
         if plain + others < len(signs) and (self._accents or not (plain or self._latin)):
             return False  # a word of a language that has such letters
-        pieces = _LETTERS.findall(text)
-        if text.isalpha() and not STOP_WORDS.isdisjoint(word.lower().split()[: len(word.split()) - 1]):
-            return False  # "the rapist" is not a "therapist"
-        own = text.casefold().split() == word.casefold().split()
-        return own or len(pieces) == 1 or sum(len(one) == 1 for one in pieces) > 1 or not all(map(is_common, pieces))
+        return text.casefold().split() == word.casefold().split() or _is_split(word, text)
 
-    def _joins(self, place: int) -> bool:
-        return (
-            self._text[place : place + 1] in ("-", "'", "’") and self._in_word(place - 1) and self._in_word(place + 1)
-        )
+    def _joins(self, place: int, signs: str) -> bool:
+        return self._text[place : place + 1] in tuple(signs) and self._in_word(place - 1) and self._in_word(place + 1)
 
     def _in_word(self, place: int) -> bool:
         return 0 <= place < len(self._text) and self._text[place].isalnum()
+
+
+def _has_accents(text: str) -> bool:
+    """Return whether the language of a text has letters with accents, going by its small words and by their number."""
+    words = _LETTERS.findall(text.lower())
+    accented = sum(not word.isascii() for word in words)
+    english, other = (sum(word in small for word in words) for small in (STOP_WORDS, SMALL_WORDS_ELSEWHERE))
+    return other > english or (accented > 3 and accented * 12 > len(text.split()))
+
+
+def _is_split(word: str, text: str) -> bool:
+    """Return whether a text is one word, parted or not: no words, numbers or letters that stand for themselves."""
+    pieces = _LETTERS.findall(text)
+    if text.isalpha() and not STOP_WORDS.isdisjoint(word.lower().split()[: len(word.split()) - 1]):
+        return False  # "the rapist" is not a "therapist"
+    if len(pieces) == 1:
+        return True
+    if all(len(piece) == 1 for piece in pieces):
+        return not (_LISTED.fullmatch(text) and pieces == sorted(set(pieces)))  # as in "vitamins A, C, E"
+    edges = ((pieces[0], word[0]), (pieces[-1], word[-1]))
+    if any(piece.isdigit() or (piece == "I" != letter.upper()) for piece, letter in edges):
+        return False  # "day 5" is not "days", and "an AI, I" not "all"
+    if len(pieces[-2]) > 1 and _POSSESSIVE.search(text):
+        return False
+    return sum(len(piece) == 1 for piece in pieces) > 1 or not all(map(is_common, pieces))
 
 
 def _is_ascii_letter(sign: str) -> bool:
@@ -135,6 +156,8 @@ def _letter(sign: str) -> str:
 
 def _may_be(sign: str, letter: str) -> bool:
     letter = letter.lower()
+    if sign == "l":
+        return letter == "l"  # "tall" is not a "tail"
     return letter in _STANDS_FOR.get(sign, "") or _letter(sign) == letter or sign.lower() == letter
 
 
