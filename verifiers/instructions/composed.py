@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
@@ -77,7 +78,7 @@ for _unit, _worth_of in {
 
 def _check_phrases(phrases: tuple[str, ...] = (), phrase: str = "", **_: Limits) -> None:
     for one in (*phrases, *filter(None, (phrase,))):
-        if "\n" in one or not one[:1].isalnum() or not one[-1:].isalnum():
+        if "\n" in one or not one[:1].isalnum() or not unicodedata.category(one[-1:]).startswith(("L", "M", "N")):
             raise ValueError(f"one of its phrases is {one!r}; a phrase must begin and end with a letter or digit")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from adjudge.verifiers.instructions.constraint import Constraint
-from adjudge.verifiers.instructions.text_units import in_plain_signs, occurrences, words
+from adjudge.verifiers.instructions.text_units import in_plain_signs, may_share_a_word, occurrences, words
 
 Args: TypeAlias = Mapping[str, Any]
 
@@ -282,6 +282,7 @@ def _needed_words(constraints: Sequence[Constraint]) -> tuple[int, set[str]]:
         else:
             phrases = []
         for phrase, count in phrases:
-            tokens |= Counter({word: number * count for word, number in Counter(words(phrase.casefold())).items()})
+            numbers = Counter(word for word in words(phrase.casefold()) if not may_share_a_word(word))
+            tokens |= Counter({word: number * count for word, number in numbers.items()})
             asking.add(one.kind)
     return sum(tokens.values()), asking

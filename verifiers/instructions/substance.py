@@ -68,7 +68,7 @@ def apart(matches: Sequence[re.Match[str]], text: str) -> int:
 def times_apart(phrase: str, text: str) -> int:
     """Return how many words of a text hold a phrase; of those that stand in a row and are the same, two."""
     phrase = phrase.strip()
-    if not phrase.isalnum():
+    if not (phrase.isalnum() and phrase.isascii()):
         return apart(list(re.finditer(re.escape(phrase), text, re.IGNORECASE)), text)
     folded = phrase.casefold()
     return apart([word for word in re.finditer(r"\w+", text) if folded in word[0].casefold()], text)

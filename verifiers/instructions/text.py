@@ -20,7 +20,7 @@ from adjudge.responses.rendering import as_read
 from adjudge.responses.visible import in_plain_letters
 from adjudge.verifiers.instructions import sentences as english_sentences
 from adjudge.verifiers.instructions.english import SMALL_WORDS_ELSEWHERE, STOP_WORDS, is_common
-from adjudge.verifiers.instructions.text_units import in_plain_signs
+from adjudge.verifiers.instructions.text_units import bounds, in_plain_signs, spelled
 
 _LEAST: Final = 3  # letters of a word that may be disguised
 _GAP: Final = 12  # characters between two letters of one word
@@ -247,13 +247,14 @@ class Text:
 
 
 def whole_word(word: str) -> str:
-    r"""Return a pattern that finds a word by itself: with `\b` at an end that is a letter, a digit or an underscore.
+    r"""Return a pattern that finds a word by itself: with what `\b` asks for at an end that is a letter or a digit.
 
-    At another end, as in "C++" or ".NET", `\b` would ask for a letter beside it, so that the word were never found.
+    At another end, as in "C++" or ".NET", `\b` would ask for a letter beside it, so that the word were never found;
+    in a script without blanks it asks for a mark.
     """
     word = word.strip()
-    before, after = (r"\b" if end and _WORD.match(end) else "" for end in (word[:1], word[-1:]))
-    return f"{before}{re.escape(word)}{after}"
+    before, after = bounds(word, underscore=True)
+    return f"{before}{spelled(word)}{after}"
 
 
 def without_marks(text: str) -> str:

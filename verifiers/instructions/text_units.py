@@ -6,7 +6,7 @@ as sentences as paragraphs.  The period of an abbreviation ("e.g. this"), of an 
 line ends none.
 
 Not covered: abbreviations beyond the list here, and words of languages that write without spaces: each ideograph
-counts as one.
+counts as one, and so does each run of katakana or of other letters.
 """
 
 from __future__ import annotations
@@ -17,10 +17,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from adjudge.responses.markup import UNSPACED
 from adjudge.verifiers.instructions.sentences import STARTERS
 
 _IDEOGRAPH = "\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"[{_IDEOGRAPH}]|(?:(?![{_IDEOGRAPH}])[^\W_])+(?:['’-](?:(?![{_IDEOGRAPH}])[^\W_])+)*")
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
+_HANGUL = "\uac00-\ud7a3"
+_UNSPACED = f"{UNSPACED}\u3005-\u3007\uff66-\uff9f"
+_LETTER = rf"[^\W_{_UNSPACED}{_HANGUL}]"
+_ITSELF = rf"(?![{_IDEOGRAPH}{_KATAKANA}])"  # each ideograph is a word, and so is a run of katakana
+_WORD = re.compile(
+    rf"{_LETTER}+(?:['’-]{_LETTER}+)*[{_HANGUL}]*|[{_IDEOGRAPH}]|[{_KATAKANA}]+"
+    rf"|(?:{_ITSELF}[{_UNSPACED}])+|[{_HANGUL}]+(?:['’-][{_HANGUL}]+)*"
+)
 _ENDING = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[。！？])|\n")
 _LAST_WORD = re.compile(r"(?:^|[\s(\"'“‘\[])([^\W_][\w.]{0,15})\.\Z")
 _NAME = re.compile(r"(?:[A-Z]\.\s?){0,4}[A-Z][^\W\d_]")  # behind an initial
@@ -39,6 +48,10 @@ _LAST: Final = '*_~`"“” \t\r\n'  # what may stand around a text that is emph
 _AROUND: Final = r"[\s\"“”*_~`#>]*"
 _APART = re.compile(r"[.!?…][\"”'’)*_~]*\s+[.!?]+\Z")
 _PLAIN: Final = str.maketrans("‘’ʼ＇‐‑‒", "'" * 4 + "---")
+_SYLLABLES = re.compile(f"[{_HANGUL}]+\\Z")
+_PARTICLE: Final = "들?(?:[은는이가을를의에로와과도만]|에서|에게|으로|까지|부터|보다|처럼|입니다|이다)"
+_SOUTH_EAST = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_BREAK: Final = "\u200b?"
 _GAP: Final = r"[*_~]{0,3}\s+[*_~]{0,3}"
 
 SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
@@ -56,6 +69,11 @@ SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 def words(text: str) -> list[str]:
     """Return the words."""
     return _WORD.findall(text)
+
+
+def may_share_a_word(phrase: str) -> bool:
+    """Return whether two phrases of such letters may occur in one of the `words`."""
+    return bool(re.search(f"{_ITSELF}[{_UNSPACED}{_HANGUL}]", phrase))
 
 
 def sentences(text: str) -> list[str]:
@@ -103,17 +121,48 @@ COUNTS: Final[Mapping[str, Callable[[str], int]]] = MappingProxyType(
 def occurrences(phrase: str, text: str) -> int:
     """Return how often a phrase stands in a text, as words of its own; case aside.
 
-    In "cat-flap" there is no "cat", because that is one word.  Ideographs have no such bounds.  Apostrophes and hyphens
-    may be of any kind.
+    In "cat-flap" there is no "cat", because that is one word.  Apostrophes and hyphens may be of any kind.
     """
     return len(re.findall(words_of_their_own(phrase.casefold()), in_plain_signs(text.casefold())))
 
 
 def words_of_their_own(phrase: str) -> str:
     """Return a pattern that finds a phrase as words of its own in a text `in_plain_signs`, with emphasis or without."""
-    before = r"(?<![^\W_])(?<![^\W_]['-])" if _is_spaced(phrase[:1]) else ""
-    after = r"(?!['-]?[^\W_])" if _is_spaced(phrase[-1:]) else ""
-    return f"{before}{_GAP.join(map(re.escape, in_plain_signs(phrase).split()))}{after}"
+    before, after = bounds(phrase, joint="['-]")
+    return f"{before}{_GAP.join(map(spelled, in_plain_signs(phrase).split()))}{after}"
+
+
+def bounds(phrase: str, *, joint: str = "", underscore: bool = False) -> tuple[str, str]:
+    """Return patterns that hold before and behind a phrase where it is no part of a longer word.
+
+    Scripts without blanks have no such bounds, but katakana is a part of katakana alone, and a particle of Korean
+    follows its word.
+
+    Args:
+        phrase: what is looked for.
+        joint: signs that make one word of what stands on their two sides.
+        underscore: whether the underscore is a letter.
+    """
+    first, last = _joining(phrase[:1], underscore), _joining(phrase[-1:], underscore)
+    before = f"(?<!{first})" + (f"(?<!{first}{joint})" if joint else "") if first else ""
+    if syllables := _SYLLABLES.search(phrase):
+        return before, "" if len(syllables[0]) > 1 else rf"(?={_PARTICLE}?(?!{last}))"
+    return before, f"(?!{joint}{'?' * bool(joint)}{last})" if last else ""
+
+
+def spelled(word: str) -> str:
+    """Return a pattern of a word; where scripts have no blanks, one without a shape may stand for them."""
+    return _BREAK.join(map(re.escape, word)) if _SOUTH_EAST.search(word) else re.escape(word)
+
+
+def _joining(letter: str, underscore: bool) -> str:
+    """Return the class of characters that make one word with a letter beside them, "" where there are none."""
+    for script in (f"[{_KATAKANA}]", f"[{_HANGUL}]"):
+        if re.match(script, letter):
+            return script
+    if not re.match(r"\w" if underscore else r"[^\W_]", letter) or re.match(f"[{_UNSPACED}]", letter):
+        return ""
+    return rf"[^\W{_UNSPACED}{_HANGUL}]" if underscore else _LETTER
 
 
 def in_plain_signs(text: str) -> str:
@@ -208,7 +257,3 @@ def script_share(text: str, language: str) -> float:
     """Return which share of the letters belongs to a language; 0 where there are none."""
     letters = sum(letter.isalpha() for letter in text)
     return len(SCRIPTS[language].findall(text)) / letters if letters else 0.0
-
-
-def _is_spaced(letter: str) -> bool:
-    return letter.isalnum() and not SCRIPTS["zh"].match(letter)

@@ -185,9 +185,12 @@ def visible_answer(text: str) -> str:
 
 
 # Thai and Lao, Myanmar, Khmer, kana, CJK ideographs with their extensions.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+"""Characters of scripts that have no spaces between words, for a class of a regular expression."""
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def spaced(text: str) -> str:

@@ -37,7 +37,8 @@ _RESTYLED: Final = {
 _NEVER_SEEN = re.compile(f"[{_HIDDEN}]")
 _BLANKS = re.compile(f"[{_BLANK}]")
 _JOINERS = re.compile(f"[{_JOINER}]+")
-_PLAIN = re.compile(r"[\x00-\u052f\u1e00-\u1fff]")  # Latin, Greek and Cyrillic, and ASCII: nothing is joined there
+# Latin, Greek and Cyrillic, and ASCII, kana, ideographs and Hangul: nothing is joined there.
+_PLAIN = re.compile(r"[\x00-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _SELECTORS = re.compile(rf"(?<=[^\W\d_])[{_SELECTOR}]+")
 _STYLED = re.compile(f"[{_STYLE}]")
 _STRUCK = re.compile(f"(?<=[A-Za-z])[{_MARK}]+")

@@ -92,6 +92,7 @@ def test_tokens_are_parted_where_treebank_parts_them(sentence: str, found: list[
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("\U0001f468\u200d\U0001f469", "\U0001f468\u200d\U0001f469"),
         ("ไทย\u200bไทย", "ไทย\u200bไทย"),
+        ("相\u200b机 カ\u200dメ 카\u200c메", "相机 カメ 카메"),
         ("α and β", "α and β"),
         ("co\ufe0fst co\x00st co\u206ast co\u034fst", "cost cost cost cost"),
         ("The со\u200dѕt of it is high here.", "The cost of it is high here."),
@@ -340,6 +341,9 @@ MANY = ("length_constraints:number_words", {"relation": "at least", "num_words":
         (("detectable_format:number_bullet_lists", {"num_bullets": 2}),
          ("detectable_format:number_bullet_lists", {"num_bullets": 3}), True),
         (("words", {"min": 4}), ("words", {"max": 3}), True),
+        (("keywords", {"phrases": ["カメラ", "Python"]}), ("words", {"max": 1}), True),
+        (("keywords", {"phrases": ["카메라", "카메라는"]}), ("words", {"max": 1}), False),
+        (("keywords", {"phrases": ["กา", "แฟ"]}), ("words", {"max": 1}), False),
     ],
 )  # fmt: skip
 def test_published_kinds_exclude_each_other(one: Any, other: Any, excluded: bool) -> None:
