@@ -69,7 +69,7 @@ def _worthy_characters(text: str) -> int:
 
 for _unit, _worth_of in {
     "words": _worthy_words,
-    "sentences": lambda text: different(text_units.sentences(text)),
+    "sentences": lambda text: different(text_units.sentences(text), least=2),
     "paragraphs": lambda text: different(text_units.paragraphs(text)),
     "characters": _worthy_characters,
 }.items():

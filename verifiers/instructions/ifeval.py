@@ -31,7 +31,7 @@ from adjudge.verifiers.instructions.substance import (
     worth,
 )
 from adjudge.verifiers.instructions.text import Text
-from adjudge.verifiers.instructions.text_units import bracketed, starred
+from adjudge.verifiers.instructions.text_units import SPACED_SIGN, bracketed, starred
 
 Relation = Literal["less than", "at least"]
 
@@ -41,7 +41,7 @@ IFEVAL: Final = Kinds()
 _ANSWERS: Final = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _HIGHLIGHT = re.compile(r"\*[^\n*]*\*")
 _STRONG = re.compile(r"\*\*[^\n*]*\*\*")
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?![\w*])")
+_EMPHASIS = re.compile(rf"(?<!\*)(?<!{SPACED_SIGN})(\*{{1,3}})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*|{SPACED_SIGN})")
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]+)\]")
 _RULE = re.compile(r"\s?\*\*\*\s?")
 _TIGHT_END = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[A-Za-z][。！？｡．])")  # no blank behind the mark
@@ -112,7 +112,7 @@ def number_sentences(text: Text, num_sentences: int, relation: Relation) -> Obse
     count = len(text.sentences)
     if relation == "less than":
         count += len(_TIGHT_END.findall(text.read))
-    filler = relation == "at least" and different(text.sentences) < num_sentences
+    filler = relation == "at least" and different(text.sentences, least=2) < num_sentences
     return Observation(holds(count, relation, num_sentences), {"sentences": count}, vacuous=filler)
 
 
@@ -170,7 +170,7 @@ def postscript(text: Text, postscript_marker: str) -> Observation:
     if mark is None:
         return Observation(False, {"marker": ""})
     around = (text.lower[: mark.start()], text.lower[mark.end() :])
-    return Observation(True, {"marker": mark[0]}, vacuous=not all(map(holds_something, around)))
+    return Observation(True, {"marker": mark[0]}, vacuous=not all(holds_something(one, least=2) for one in around))
 
 
 @IFEVAL.kind("detectable_format:number_bullet_lists", "format")

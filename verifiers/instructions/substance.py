@@ -1,6 +1,6 @@
 """Whether what meets a constraint says something, or meets it in form alone: filler, empty items, one word again.
 
-What is judged is form too: words must be words (two different letters), units must hold some and differ from each
+What is judged is form too: words must be words (two different letters), units must hold something and differ from each
 other, and n words need at least 2 * sqrt(n) different ones, which the plainest prose has several times over.
 
 Not covered: random words, and sentences about nothing.
@@ -17,6 +17,7 @@ from typing import Any
 from adjudge.verifiers.instructions.english import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]+")
+_KEY = re.compile(r"(?<!\w)[^\W\d_][+#-]+(?!\w)|[^\W_]+|(?<!\w)[-−](?=\d)")  # "C++" is not "C", nor "-2" a "2"
 _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
 _QUOTE = re.compile(r'(?<!\\)"')
 _BEFORE_QUOTE = frozenset("([{'-\u2014*_")
@@ -38,22 +39,27 @@ def worth(words: Iterable[str]) -> int:
     return count + min(len(folded) - len(real), count // 2)
 
 
-def different(units: Iterable[str]) -> int:
+def different(units: Iterable[str], least: int = 1) -> int:
     """Return how many units hold something and are said once; where there are many, some may come again."""
-    keys = [key for unit in units if holds_something(unit) and (key := " ".join(_WORD.findall(unit.casefold())))]
+    keys = [key for unit in units if holds_something(unit, least) and (key := " ".join(_KEY.findall(unit.casefold())))]
     return min(len(keys), max(len(set(keys)), len(set(keys)) ** 2 // 4))
 
 
-def holds_something(text: str) -> bool:
-    """Return whether a text has two different letters or digits, or one of a script that needs no more."""
-    signs = {sign for sign in text[:2_000].casefold() if sign.isalnum()}
-    return len(signs) > 1 or not all(map(str.isascii, signs))
+def holds_something(text: str, least: int = 1) -> bool:
+    """Return whether a text has so many letters or digits, and not one letter again and again.
+
+    One of a script that needs no more is enough.
+    """
+    signs = [sign for sign in text[:2_000].casefold() if sign.isalnum()]
+    if len(set(signs)) > 1 or not all(map(str.isascii, signs)):
+        return True
+    return len(signs) >= least and (len(signs) == 1 or signs[0].isdigit())
 
 
 def besides(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text holds something besides phrases."""
     alone = "|".join(re.escape(phrase.strip()) for phrase in sorted(phrases, key=len, reverse=True))
-    return holds_something(re.sub(alone, " ", text, flags=re.IGNORECASE))
+    return holds_something(re.sub(alone, " ", text, flags=re.IGNORECASE), least=2)
 
 
 def apart(matches: Sequence[re.Match[str]], text: str) -> int:

@@ -24,6 +24,9 @@ _IDEOGRAPH = "\u3400-\u4dbf\u4e00-\u9fff"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
 _HANGUL = "\uac00-\ud7a3"
 _UNSPACED = f"{UNSPACED}\u3005-\u3007\uff66-\uff9f"
+SPACED_SIGN: Final = rf"[^\W{_UNSPACED}{_HANGUL}]"
+"""A letter, a digit or an underscore that makes one word with another beside it."""
+
 _LETTER = rf"[^\W_{_UNSPACED}{_HANGUL}]"
 _ITSELF = rf"(?![{_IDEOGRAPH}{_KATAKANA}])"  # each ideograph is a word, and so is a run of katakana
 _WORD = re.compile(
@@ -162,7 +165,7 @@ def _joining(letter: str, underscore: bool) -> str:
             return script
     if not re.match(r"\w" if underscore else r"[^\W_]", letter) or re.match(f"[{_UNSPACED}]", letter):
         return ""
-    return rf"[^\W{_UNSPACED}{_HANGUL}]" if underscore else _LETTER
+    return SPACED_SIGN if underscore else _LETTER
 
 
 def in_plain_signs(text: str) -> str:
