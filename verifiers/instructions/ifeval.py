@@ -31,7 +31,7 @@ from adjudge.verifiers.instructions.substance import (
     worth,
 )
 from adjudge.verifiers.instructions.text import Text
-from adjudge.verifiers.instructions.text_units import SPACED_SIGN, bracketed, starred
+from adjudge.verifiers.instructions.text_units import PLUS, SPACED_SIGN, bracketed, starred
 
 Relation = Literal["less than", "at least"]
 
@@ -45,7 +45,7 @@ _EMPHASIS = re.compile(rf"(?<!\*)(?<!{SPACED_SIGN})(\*{{1,3}})(?=[^\s*])([^\n*]+
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]+)\]")
 _RULE = re.compile(r"\s?\*\*\*\s?")
 _TIGHT_END = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[A-Za-z][。！？｡．])")  # no blank behind the mark
-_OTHER_BULLET = re.compile(r"[ \t]*[+•‣▪◦●∙] ?\w")
+_OTHER_BULLET = re.compile(rf"[ \t]*(?:{PLUS}|[•‣▪◦●∙] ?\w)")
 _FENCES: Final = ("```json", "```Json", "```JSON", "```")
 
 

@@ -43,7 +43,11 @@ _BEFORE_NAMES: Final = frozenset(  # and before numbers: the next word may begin
 )
 _AT_ANY_END: Final = frozenset("a.m p.m etc inc ltd co corp jr sr ph.d u.s u.k d.c b.c a.d min max ft hr hrs".split())
 _HEADING = re.compile(r"^(#{1,6}) +(\S.*)", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t]*(?:[*+–-] +|[•‣▪◦●∙] *)(\S.*)", re.MULTILINE)
+_RULE: Final = r"(?!\*[ \t]*\*[ \t]*\*[ \t*]*$|-[ \t]*-[ \t]*-[ \t-]*$)"
+PLUS: Final = r"\+ +(?=.*(?:[^\W\d_]{2}|[^\x00-\x7f]))"
+"""A plus sign that marks an item: in front of figures it adds, or begins a telephone number."""
+
+_BULLET = re.compile(rf"^[ \t]*{_RULE}(?:[*–-] +|{PLUS}|[•‣▪◦●∙] *)(\S.*)", re.MULTILINE)
 _NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)] +(\S.*)", re.MULTILINE)
 _TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
