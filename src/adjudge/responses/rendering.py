@@ -2,7 +2,8 @@ r"""A response as Markdown, HTML and TeX show it: its source less what is never 
 
 | what | `without_hidden` | `as_read` |
 |---|---|---|
-| comments, link definitions, front matter, elements that no page or style shows, TeX's phantoms | out | out |
+| comments, link definitions, front matter, elements that no page or style shows | out | out |
+| phantoms, definitions, labels and settings of TeX | out | out |
 | tags with their attributes, targets and titles of links, pictures, languages of code fences | stays | out |
 | entities, commands of TeX in formulas | stay | what they stand for |
 | code, in a fence or between backticks | stays | stays |
@@ -16,6 +17,7 @@ Not covered: style sheets, and what a reader does not look at although it is sho
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -41,6 +43,32 @@ _HARMLESS: Final = re.compile(
 _HIDING_CLASS: Final = re.compile(r"\b(?:hidden|sr-only|visually-hidden|d-none|invisible|collapse)\b")
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'<>`=]+)))?""")
 
+_ARGUMENTS: Final = {
+    name: count
+    for count, names in {
+        1: "phantom hphantom vphantom label ref eqref pageref autoref cref Cref cite citep citet nocite index glossary "
+        "usepackage documentclass input include includegraphics bibliography bibliographystyle hypersetup pdfinfo "
+        "hspace vspace special typeout message href hypertarget hyperlink cssId class htmlId htmlClass htmlData",
+        2: "newcommand renewcommand providecommand DeclareMathOperator newtheorem setlength addtolength setcounter",
+        3: "newenvironment renewenvironment",
+    }.items()
+    for name in names.split()
+}
+"""Commands of TeX, each with how many of its arguments, from the first on, are not shown."""
+
+_HIDING_NAMES: Final = sorted(
+    {*_ARGUMENTS, *"iffalse if0 color textcolor transparent texttransparent opacity def gdef edef xdef".split()}
+)
+HIDING: Final = (
+    r"\\(?:begin\s{0,3}\{comment(?=\})|"
+    + "|".join(  # by the first letter, which is twice as fast
+        f"{first}(?:{'|'.join(name[1:] for name in names)})"
+        for first, names in itertools.groupby(_HIDING_NAMES, key=lambda name: name[0])
+    )
+    + ")(?![A-Za-z])"
+)
+"""A command of TeX that hides what stands behind it."""
+
 _SCAN: Final = re.compile(
     r"""(?P<escape>\\[\\`<])
     |(?P<fence>^[ >]{0,9}(?P<rail>`{3,}|~{3,})(?P<info>[^\n`]*)$)
@@ -50,11 +78,13 @@ _SCAN: Final = re.compile(
     |(?P<other><!\[CDATA\[|<[?!](?=\w))
     |(?P<tag><(?P<slash>/?)(?P<name>[A-Za-z][\w:-]{0,60})(?P<given>(?=[\s/>])(?:[^"'<>]|"[^"]*+"|'[^']*+'){0,2000}+)>)
     |(?P<open>^[ ]{0,3}</?(?:p|div|table|section|ul|li|h[1-6]|details)(?=\s)[^<>]*+\Z)
-    |(?P<tex>\\(?:[hv]?phantom|iffalse|begin\s{0,3}\{comment(?=\})|label|(?:text)?color|transparent|opacity|texttransparent)(?![A-Za-z]))
+    |(?P<tex>"""
+    + HIDING
+    + r""")
     |(?P<conceal>\x1b\[(?:\d+;){0,9}8m)""",
     re.MULTILINE | re.VERBOSE,
 )
-_MARKUP: Final = re.compile(r"[<`~\x1b]|\\(?:[hv]?ph|if|b|l|t|c|o)")
+_MARKUP: Final = re.compile(r"[<`~\x1b]|\\[A-Za-z]")
 _FRONT: Final = re.compile(r"\A---[ \t]*\n(?:[ \t]*(?:#.*|- .*|[\w-]+:.*|)\n){1,200}?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TITLE: Final = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
 _DEFINITION: Final = re.compile(
@@ -75,9 +105,12 @@ _FORMULA: Final = re.compile(
 _COMMAND: Final = re.compile(r"\\[A-Za-z]+\*?|(?<!\\)%[^\n]*|\\[,;:! ]")
 
 _BRACE: Final = re.compile(r"\\.|[{}$]|\n[ \t]*\n", re.DOTALL)
+_PARAMETERS: Final = re.compile(r"\s{0,9}\\(?:[A-Za-z@]+|.)[^{}]{0,2000}\{", re.DOTALL)
+_BEFORE_ARGUMENT: Final = re.compile(r"\*?(?:\s{0,9}\[[^\[\]]{0,2000}\]){0,9}\s{0,9}")
+_NAME: Final = re.compile(r"\\[A-Za-z@]+")
 _SHOWN_AGAIN: Final = re.compile(r"\x1b\[(?:\d+;){0,9}(?:0|28)?m")
 _SUMMARY: Final = re.compile(r"<summary[^<>]*>([^<]*)", re.IGNORECASE)
-_TEX_END: Final = {"iffalse": r"\fi", "comment": r"\end{comment}"}
+_TEX_END: Final = {"iffalse": r"\fi", "if0": r"\fi", "comment": r"\end{comment}"}
 
 
 def without_hidden(text: str) -> str:
@@ -201,6 +234,12 @@ class _Scan:
         for name, end in _TEX_END.items():
             if name in command:
                 return self.up_to(end, at)
+        if command.endswith("def"):
+            head = _PARAMETERS.match(text, at)
+            return ("", self._group_end(head.end()), False) if head else self.as_is(match)
+        if command in _ARGUMENTS:
+            behind = self._arguments_end(at, _ARGUMENTS[command])
+            return ("", behind, False) if behind > at else self.as_is(match)
         if command.endswith("color"):
             if text[at : at + 1] != "{" or (closed := text.find("}", at, at + 40)) < 0:
                 return self.as_is(match)
@@ -210,9 +249,21 @@ class _Scan:
         blank = len(text[at : at + 9]) - len(text[at : at + 9].lstrip())
         if text[at + blank : at + blank + 1] == "{":
             return "", self._group_end(at + blank + 1), False
-        if command.endswith(("color", "transparent", "opacity")):
-            return "", max(at, self._group_end(at, "$") - 1), False
-        return self.as_is(match)
+        return "", max(at, self._group_end(at, "$") - 1), False
+
+    def _arguments_end(self, start: int, count: int) -> int:
+        """Return where so many arguments end, or those that are there; one before the last may be a bare command."""
+        end = start
+        for left in range(count, 0, -1):
+            before = _BEFORE_ARGUMENT.match(self._text, end)
+            assert before
+            if self._text[before.end() : before.end() + 1] == "{":
+                end = self._group_end(before.end() + 1)
+            elif left > 1 and (name := _NAME.match(self._text, before.end())):
+                end = name.end()
+            else:
+                return end
+        return end
 
     def _group_end(self, start: int, stop: str = "") -> int:
         """Return where a group of TeX ends that begins before `start`; a paragraph ends it too."""

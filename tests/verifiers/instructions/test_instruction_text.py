@@ -133,6 +133,14 @@ def test_nothing_is_hidden_twice(text: str) -> None:
         ("```py\n<b>&amp;\n```", "\n<b>&amp;\n"),
         ("<details><summary>a</summary>b</details><details open>c</details>", "a c "),
         (r"$\phantom{a}\text{b}$ \textcolor{red}{c} \textcolor{white}{d}", r"$ {b}$ \textcolor{red}{c} "),
+        (r"$\def\a{b{c}}$d \gdef\a#1#2{b}e \def\a", r"$$d e \def\a"),
+        (
+            r"\newcommand{\a}[1][b]{c}d \renewcommand*\a {b}e \newenvironment{a}{b}{c}f \newcommand",
+            r"d e f \newcommand",
+        ),
+        (r"\index{a|see{b}}c \label {d}e \href{f}{g} \cite[p. 1]{h}i \ref j", r"c e {g} i \ref j"),
+        (r"\definition{a} \classic{b} \indexed \if0 c \fi d", r"\definition{a} \classic{b} \indexed  d"),
+        (r"`\def\a{b}` \title{c}", r"\def\a{b} \title{c}"),
         ("---\na: b\n---\nc", "c"),
         ("---\nA rule, and a line\n---\nc", "---\nA rule, and a line\n---\nc"),
         ("x < y, <<title>> and 1 <2", "x < y, <<title>> and 1 <2"),
@@ -149,7 +157,9 @@ def test_what_is_read_of_markup(text: str, read: str) -> None:
 @pytest.mark.parametrize(
     "shard",
     ["<p hidden>", "<a ", '<a "', "[a](", "`", "`` ` ", "` \n\n", "\\phantom{", "\\phantom{} ", "$\\a", "x<!-- ",
-     "```\n", "<details>", "</p>", "\\color{white}", "<i style='x:y'>a</i>", "![", "<?", "\x1b[8m"],
+     "```\n", "<details>", "</p>", "\\color{white}", "\\def\\a", "\\def\\a{", "\\newcommand{", "\\newcommand{} ",
+     "\\label[a", "\\newcommand[]",
+     "<i style='x:y'>a</i>", "![", "<?", "\x1b[8m"],
 )  # fmt: skip
 def test_markup_is_read_in_one_pass(shard: str) -> None:
     """Within two seconds of CPU time; what is closed again and again would take minutes if each looked to the end."""
