@@ -10,6 +10,7 @@ Not covered: units of single families of kinds (`text_units` counts as our own k
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import unicodedata
@@ -84,8 +85,10 @@ class Packed:
         as_it_is = text.casefold() == word.casefold()
         if self._joins(start - 1, "-'_" if as_it_is else "'") or (as_it_is and self._joins(end, "-'_")):
             return False  # part of a longer word
-        if not all(map(_may_be, signs, filter(_plain, word))):
-            return False
+        letters = list(filter(_plain, word.lower()))
+        twice = zip(itertools.pairwise(signs), itertools.pairwise(letters), strict=True)
+        if not all(map(_may_be, signs, letters)) or any(ll == ("l", "l") != wanted for ll, wanted in twice):
+            return False  # "tall" is not a "tail"
         plain, others = sum(map(_is_ascii_letter, signs)), sum(not sign.isalpha() for sign in signs)
         if 2 * others > len(signs) or (others and (text[-1] in "!|" or (text[0] in "!|" and not text[1].isalnum()))):
             return False
@@ -156,8 +159,6 @@ def _letter(sign: str) -> str:
 
 def _may_be(sign: str, letter: str) -> bool:
     letter = letter.lower()
-    if sign == "l":
-        return letter == "l"  # "tall" is not a "tail"
     return letter in _STANDS_FOR.get(sign, "") or _letter(sign) == letter or sign.lower() == letter
 
 

@@ -201,6 +201,8 @@ def test_markup_is_read_in_one_pass(shard: str) -> None:
         ("cost", "c 0 st, c 0 5 t and co5t", 3),
         ("all", "As an AI, I say aII of it", 1),
         ("tail", "a tall man with a taIl", 1),
+        ("bali", "a ball", 0),
+        ("invite", "an lnvite", 1),
         ("least", "| east | and |east", 1),
         ("name", "your_name and _na_me_", 1),
     ],
