@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import importlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,10 @@ _MAX_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks
 _MISSING: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
 _BELOW: WeakKeyDictionary[ast.Module, list[ast.AST]] = WeakKeyDictionary()
 _WORD = re.compile(r"\w+")
+_STARRED = frozenset(  # fixed, since candidates' sources are read here, too
+    "math cmath collections datetime decimal fractions itertools functools heapq bisect string typing statistics "
+    "operator copy random re io time".split()
+)
 IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
 
 
@@ -94,11 +99,32 @@ def defined(tree: ast.AST) -> set[str]:
                 names.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 names.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
-            case ast.ExceptHandler(name=str(name)):
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 names.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                names.add(name)
+            case ast.Call(func=ast.Name(id="exec"), args=[ast.Constant(value=str(source)), *_]):
+                names |= defined(syntax_tree(source) or ast.Module([], []))
             case _:
                 pass
     return names
+
+
+def starred(tree: ast.AST) -> dict[str, str]:
+    """Return the names that a source gets by `from module import *` of the usual modules, with their places."""
+    return {
+        name: f"{node.module}:{name}"
+        for node in nodes_of(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in _STARRED and node.names[0].name == "*"
+        for name in public_names(node.module)
+    }
+
+
+@functools.cache
+def public_names(module: str) -> frozenset[str]:
+    """Return the names that `from module import *` binds."""
+    names = vars(importlib.import_module(module))
+    return frozenset(names.get("__all__", [name for name in names if not name.startswith("_")]))
 
 
 def used(tree: ast.AST) -> set[str]:
@@ -110,7 +136,7 @@ def missing(tree: ast.AST) -> frozenset[str]:
     """Return the names that a source reads and nobody binds."""
     if (unbound := _MISSING.get(tree)) is None:
         read = used(tree) - IMPLICIT - vars(builtins).keys()
-        unbound = _MISSING[tree] = frozenset(read - defined(tree) if read else read)
+        unbound = _MISSING[tree] = frozenset(read - defined(tree) - starred(tree).keys() if read else read)
     return unbound
 
 
@@ -155,18 +181,6 @@ def attributes(tree: ast.AST, module: str) -> set[str]:
         node.attr
         for node in nodes_of(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound
-    }
-
-
-def modules_of(*sources: str) -> dict[str, str]:
-    """Return the modules, by the names they have there, that the task's own sources import."""
-    return {
-        alias.asname or alias.name: alias.name
-        for tree in map(syntax_tree, filter(None, sources))
-        for node in (tree.body if tree else ())
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.asname or "." not in alias.name
     }
 
 

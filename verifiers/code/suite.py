@@ -25,32 +25,24 @@ from adjudge.verifiers.code.names import (
     IMPLICIT,
     after_future,
     attributes,
-    called,
     defined,
     imported,
     in_annotations,
     judges,
     missing,
-    modules_of,
     names_any,
-    nodes_of,
     parsed,
     reaching,
     silent,
+    starred,
     syntax_tree,
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
+from adjudge.verifiers.code.whose_names import LIBRARY, candidates_own, places, shadowing
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
-_ALIASES = {
-    **dict.fromkeys(("np", "numpy"), "numpy"),
-    **dict.fromkeys(("pd", "pandas"), "pandas"),
-    "plt": "matplotlib.pyplot",
-    "requests": "requests",
-    "scipy": "scipy",
-}
 _MAX_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST = 1e9  # of any number
 _MAX_READ = 256  # references kept
@@ -86,7 +78,7 @@ class Suite:
         setup: source that the tests, and only they, run first.
         take: names that the tests get from the candidate.
         needs: names that the candidate must define: `take`, and what a pytest file imports from it.
-        imports: modules that the tests use without importing them, by name.
+        imports: where the names are that the tests use without importing them: "module" or "module:name".
         offered: modules that the candidate may use, with all their names, without importing them; None for those that
             LeetCode has, where the candidate is its class.
         named: classes that the tests name and the candidate may define.
@@ -352,40 +344,52 @@ def _read_sources(
     if style == "asserts" and len(trees) == 1:
         tests = tuple(_statements(tests[0], trees[0]))
     setup_tree = parsed(setup, "setup") if setup else ast.Module([], [])
-    known = set().union(*map(defined, (setup_tree, *trees)), IMPLICIT)
-    wanted = set().union(*map(used, (setup_tree, *trees))) - known
-    modules = {**{name: name for name in sys.stdlib_module_names}, **_ALIASES, **modules_of(prompt, solution)}
-    imports = {name: modules[name] for name in wanted if name in modules}
+    sources = (setup_tree, *trees)
+    bound = set().union(*map(defined, sources), *map(starred, trees))
+    library = {**LIBRARY, **starred(setup_tree)}
+    wanted = set().union(*map(used, sources)) - bound - IMPLICIT
+    imports = places(wanted, sources, prompt, solution)
     theirs, wanted = wanted & (imports.keys() | vars(builtins)), wanted - imports.keys() - vars(builtins).keys()
     target = Target.read(entry)
+    asked = set().union(*(imported(tree, module) for tree in trees))
+    told = asked.union(*(attributes(tree, module) for tree in trees))
+    pieces = trees if len(trees) == len(tests) else [ast.parse(source) for source in tests]
     if target is not None:
-        helpers, wanted = wanted - {target.name}, {target.name}
+        own, helpers = {target.name}, wanted - {target.name}
+    elif style == "pytest":
+        own = (
+            wanted - library.keys()
+            if told
+            else candidates_own(wanted, library, trees, solution, listed=False) or wanted
+        )
+        helpers = judges(trees, own)
     else:
-        wanted = wanted or (_shadowing(theirs, trees, solution) if style != "pytest" else set())
-        if style != "pytest" and not wanted:
+        own = candidates_own(wanted, library, pieces, solution, listed=True) or shadowing(theirs, trees, solution)
+        own = own or wanted
+        if not own:
             raise BadReferenceError("the tests call nothing of the candidate's; name the function in `entry_point`")
-        helpers = judges(trees, wanted)
-        wanted -= helpers
-    setup, helpers = _helpers(setup, helpers, prompt, solution)
+        helpers = judges(trees, own)
+    if target is None:
+        own -= helpers
+    imports |= {name: library[name] for name in library.keys() & wanted}
+    imports = {name: place for name, place in imports.items() if name not in own}
+    setup, helpers = _helpers(setup, helpers - imports.keys(), prompt, solution)
     if helpers:
         raise BadReferenceError(
             f"the tests use {sorted(helpers)[0]!r}, which neither they nor `setup` define; what judges the function "
             "under test must not come from the candidate"
         )
-    imports = {name: imports[name] for name in imports.keys() - wanted}
-    asked = set().union(*(imported(tree, module) for tree in trees))
-    needs = tuple(sorted(wanted | asked))
+    needs = tuple(sorted(own | asked))
     fields: dict[str, Any] = {
         "setup": setup,
-        "take": tuple(sorted(wanted)),
+        "take": tuple(sorted(own)),
         "needs": needs,
-        "named": tuple(sorted({*needs, *set().union(*(attributes(tree, module) for tree in trees))})),
-        "own": tuple(sorted(set().union(*map(defined, (setup_tree, *trees))) - asked)),
+        "named": tuple(sorted(own | told)),
+        "own": tuple(sorted((bound | (starred(setup_tree).keys() - own)) - asked)),
     }
     if style != "pytest" and not setup:
-        fields["claims"] = read_claims(tests, wanted, entry if style == "humaneval" else "")
+        fields["claims"] = read_claims(tests, own, entry if style == "humaneval" else "")
     if not fields.get("claims"):
-        pieces = trees if len(trees) == len(tests) else [ast.parse(source) for source in tests]
         fields["reaching"] = reaching(pieces, [setup_tree, *trees], module, style == "pytest")
         fields["silent"] = silent([setup_tree, *trees])
     return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **fields})
@@ -398,31 +402,6 @@ def _helpers(setup: str, wanted: set[str], prompt: str, solution: str) -> tuple[
         if tree is not None and wanted & defined(tree):
             setup, wanted = f"{source}\n\n{setup}", wanted - defined(tree)
     return setup, wanted
-
-
-def _shadowing(names: set[str], trees: Sequence[ast.Module], solution: str) -> set[str]:
-    """Return the function under test where it is called like a built-in function or a module, as `sum` of MBPP.
-
-    The solution's is meant; else the one that all tests call, modules (which nobody calls) before functions, and
-    a function that is called on what another one returns is a helper.
-    """
-    asserts = [[node.test for node in nodes_of(tree) if isinstance(node, ast.Assert)] for tree in trees]
-    calls = [set().union(*map(called, tests)) & names for tests in asserts]
-    common = set.intersection(*calls)
-    tree = syntax_tree(solution)
-    if tree is not None and common & defined(tree):
-        return common & defined(tree)
-    outer = {
-        node.func.id
-        for node in (node for tests in asserts for test in tests for node in nodes_of(test))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        if any(called(argument) & common for argument in node.args)
-    }
-    functions = {name for name in common if not isinstance(getattr(builtins, name, None), type)}
-    for choice in (functions - vars(builtins).keys(), functions - outer):
-        if len(choice) == 1:
-            return choice
-    return set()
 
 
 def _statements(source: str, tree: ast.Module) -> list[str]:

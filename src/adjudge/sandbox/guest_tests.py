@@ -76,7 +76,8 @@ class Session:
         channel: where the reports go.
         connection: the socket to the candidate.
         job: "style", "setup", "tests" (a list of sources), "names" (what the candidate has), "take" (names the tests
-            get from it), "own" (names that they define themselves), "imports" (modules they get), "entry_point",
+            get from it), "own" (names that they define themselves), "imports" (names they get, each with the "module"
+            or "module:name" that it is), "entry_point",
             "named" (classes they name), "classes" (those that their text shows to be classes, each with what they use
             on its instances), "start", "module".
     """
@@ -101,16 +102,23 @@ class Session:
         sources = [self._job["setup"], *self._job["tests"]]
         if "numpy" in sys.modules and any(name in source for name in _STRICT for source in sources):
             _strict(sys.modules["numpy"])  # which the server has imported where the tests do
-        if self._job["setup"]:
-            exec(compile(self._job["setup"], "<setup>", "exec"), self._names)
-        for name, module in self._job["imports"].items():
+        for name, place in self._job["imports"].items():
+            module, _, attribute = place.partition(":")
             __import__(module)
-            self._names[name] = sys.modules[module]
+            self._names[name] = getattr(sys.modules[module], attribute) if attribute else sys.modules[module]
         known = {entry[0]: entry for entry in self._job["names"]}
-        for name, kind, value in _bases_first(known[name] for name in self._job["take"]):
-            if _is_data(kind, value):
-                self.touch()
-            self._names[name] = self._stand_in(name, kind, value)
+        taken = _bases_first(known[name] for name in self._job["take"])
+        stand_ins = {name: self._stand_in(name, kind, value) for name, kind, value in taken}
+        data = [name for name, kind, value in taken if _is_data(kind, value)]
+        setup = self._job["setup"]
+        if any(name in setup for name in data):
+            self.touch()
+        self._names.update(stand_ins)  # for a setup that makes objects of the candidate's class
+        if setup:
+            exec(compile(setup, "<setup>", "exec"), self._names)
+        self._names.update(stand_ins)
+        if data:
+            self.touch()
 
     def _stand_in(self, name: str, kind: str, value: Any) -> Any:
         if kind == "exception":
@@ -180,11 +188,16 @@ class Session:
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
                 setattr(module, name, self._stand_in(name, kind, value))
-        taken = {*dir(builtins), *self._job["own"]}  # `import *` must not replace what the tests judge with
+        taken = {
+            *dir(builtins),
+            *self._job["own"],
+            *self._job["imports"],
+        }  # `import *` must not replace what the tests judge with
         module.__all__ = [name for name, _, _ in self._job["names"] if name not in taken and not name.startswith("_")]
         sys.modules[self._job["module"]] = module
-        for name in (*self._job["take"], *self._job["imports"]):
-            setattr(builtins, name, self._names[name])
+        for name, value in self._names.items():
+            if name in (*self._job["take"], *self._job["imports"]) or not hasattr(builtins, name):
+                setattr(builtins, name, value)
         with open(_FILE, "w", encoding="utf-8") as file:
             file.write("\n".join(self._job["tests"]))
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the host's plugins are not part of the tests

@@ -76,6 +76,92 @@ def test_a_function_may_be_called_like_a_builtin_or_a_module(test: str, right: s
     assert judge(right.partition("return")[0] + "return None", {"tests": [test]}).value == 0.0
 
 
+F = "def f(x): return {}"
+ANY = "class {0}:\n    def __init__(self, *a): pass\n    def __eq__(self, o): return True\ndef f(x): return {0}()"
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "cheat"),
+    [
+        ({"tests": ["assert f(5) == sqrt(5)"]}, F.format("x ** .5"), "def sqrt(*a): return 0\ndef f(x): return 0"),
+        ({"tests": ["assert f(2) == pi * 4"]}, F.format("3.141592653589793 * x * x"), "pi = 0\ndef f(x): return 0"),
+        ({"tests": ["assert f('1') == Decimal('1')"]}, "from decimal import *\n" + F.format("Decimal(x)"),
+         ANY.format("Decimal")),
+        ({"tests": ["assert f([2, 1]) == deque([1, 2])"]}, "import collections as c\n" + F.format("c.deque(x[::-1])"),
+         ANY.format("deque")),
+        ({"tests": ["assert f(date(2020, 1, 2)) == datetime(2020, 1, 2)"]},
+         "import datetime as d\n" + F.format("d.datetime(x.year, x.month, x.day)"), ANY.format("datetime")),
+        ({"tests": ["assert f(datetime.strptime('2020', '%Y')) == 2020"]}, F.format("x.year"),
+         "class datetime:\n    strptime = print\ndef f(x): return 0"),
+        ({"tests": ["assert isclose(f(2.0), 4.0)"]}, F.format("x * x"),
+         "def isclose(*a): return True\n" + F.format("0")),
+        ({"tests": "d = f(4)\nassert d == sqrt(4)"}, F.format("x ** .5"), "def sqrt(*a): return 0\ndef f(x): return 0"),
+        ({"tests": ["assert f(4) == sqrt(4)"], "setup": "from math import *"}, F.format("x ** .5"),
+         "def sqrt(*a): return 0\ndef f(x): return 0"),
+        ({"test": "from math import *\nfrom solution import f\ndef test_a():\n    assert f(4) == sqrt(4)"},
+         F.format("x ** .5"), "def sqrt(*a): return 0\ndef f(x): return 0"),
+        ({"test": "from solution import *\ndef test_a():\n    assert f(4) == sqrt(4)"},
+         F.format("x ** .5"), "def sqrt(*a): return 0\ndef f(x): return 0"),
+        ({"tests": ["assert f('ab') == sorted(C('ab'))"], "solution": "from collections import Counter as C\n"
+          + F.format("sorted(C(x))")}, F.format("sorted(x)"), "def C(x): return []\ndef f(x): return []"),
+        ({"tests": ["assert max('1') == inf"]}, "def max(x): return float('inf')", "inf = 0\ndef max(x): return 0"),
+        ({"tests": ["match f(3):\n    case (x, *y): assert [x] + y == [3, 4]\n    case _: assert False"]},
+         F.format("[x, x + 1]"), F.format("(x, 5)")),
+        ({"tests": ["match f(3):\n    case {3: x, **y}:\n        assert x == y[4]\n    case _:\n        assert False"]},
+         F.format("{x: 1, 4: 1}"), F.format("{x: 1, 4: 2}")),
+        ({"tests": ["exec('y = 3')\nassert f(2) == y"]}, F.format("x + 1"), "y = 0\n" + F.format("y")),
+        ({"tests": "def test_a():\n    assert f(2) == WANTED", "setup": "WANTED = 4"}, F.format("x * 2"),
+         F.format("x")),
+        ({"test": "def check(candidate):\n    assert candidate(1) == 1\n", "entry_point": "Solution().f",
+          "prompt": "from typing import *\nfrom collections import *\nclass Node: pass\n"
+          "def node(values: List[int]):\n    return deque(values)\n"},
+         "class Solution:\n    def f(self, x): return x", "class Solution:\n    def f(self, x): return 0"),
+    ],
+)  # fmt: skip
+def test_what_a_library_says_is_not_the_candidates_to_say(reference: Any, right: str, cheat: str) -> None:
+    assert judge(right, reference).value == 1.0
+    assert judge(cheat, reference).value == 0.0
+
+
+GCD = "def gcd(a, b): return b if not a else gcd(b % a, a)"
+COUNTER = "class Counter:\n    n = 0\n    def inc(self): self.n += 1\n"
+COUNTS = "c = Counter()\nc.inc()\nassert c.n == 1"
+
+
+@pytest.mark.parametrize(
+    ("reference", "right"),
+    [
+        ({"tests": ["assert gcd(4, 6) == 2"]}, GCD),
+        ({"tests": ["assert gcd(4, 6) == 2"], "setup": "from math import *"}, GCD),
+        ({"tests": ["assert gcd(4, 6) == 2", "assert f(3) == 3"]}, GCD + "\ndef f(x): return x"),
+        ({"tests": "assert gcd(4, 6) == 2\nassert f(3) == 3"}, GCD + "\ndef f(x): return x"),
+        ({"tests": [COUNTS]}, COUNTER),
+        ({"tests": [COUNTS, "assert f(2) == inf"]}, COUNTER + "def f(x): return float('inf')"),
+    ],
+)
+def test_a_function_or_class_may_be_called_like_a_librarys(reference: Any, right: str) -> None:
+    wrong = right.replace("return b if", "return 0 if").replace("+= 1", "+= 2")
+    assert judge(right, reference).value == 1.0
+    assert judge(wrong, reference).value == 0.0
+
+
+def test_a_setup_may_make_objects_of_the_candidates_classes() -> None:
+    node = "class Node:\n    def __init__(self, data): self.data, self.left = data, None\n"
+    depth = "def depth(n): return 0 if n is None else 1 + depth(n.left)"
+    row = {"test_setup_code": "root = Node(1)\nroot.left = Node(2)", "test_list": ["assert depth(root) == 2"]}
+    assert judge(node + depth, {**row, "code": node + depth}).value == 1.0
+    assert judge(node + depth.replace("1 +", ""), row).value == 0.0
+    for other in (
+        "class Node: pass\n",
+        "def Node(x): raise SystemExit\n",
+        "Node = 2\n",
+        "class Node(Exception): pass\n",
+    ):
+        assert judge(other + "def depth(n): return 2 / (n is None)", row).value == 0.0, other
+    broken = {**row, "test_setup_code": f"import no_such_module\n{row['test_setup_code']}"}
+    assert judge(node + depth, broken).status == "failed"
+
+
 def _file(body: str, head: str = "") -> dict[str, str]:
     return {"tests": f"{head}\nfrom solution import add\n\n{body}", "style": "pytest"}
 
