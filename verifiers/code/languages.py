@@ -51,16 +51,19 @@ PYTHON_LABELS = frozenset({"python", "py", "python3", "py3"})
 PYTHON_READS: Final = r"\binput[ ]*\(|\bstdin\b|\bopen[ ]*\([ ]*0[ ]*[,)]|\bfileinput\b|\bfdopen\b|\bos\.read[ ]*\("
 """What a Python program has that reads standard input."""
 
+# ONLINE_JUDGE is what contests' judges define; solutions read files of their authors' without it.
 LANGUAGES: dict[str, Language] = {
     "c": Language(
         whole=r"\bmain\s*\(",
         labels=frozenset({"c"}), source="main.c", tool="gcc", package="apt-get install gcc",
-        compile=("gcc", "-O2", "-std=gnu17", "-o", "program", "main.c", "-lm"), built=("program",), run=("./program",),
+        compile=("gcc", "-O2", "-std=gnu17", "-DONLINE_JUDGE", "-o", "program", "main.c", "-lm"),
+        built=("program",), run=("./program",),
     ),
     "cpp": Language(
         whole=r"\bmain\s*\(",
         labels=frozenset({"cpp", "c++", "cc", "cxx"}), source="main.cpp", tool="g++", package="apt-get install g++",
-        compile=("g++", "-O2", "-std=gnu++20", "-o", "program", "main.cpp"), built=("program",), run=("./program",),
+        compile=("g++", "-O2", "-std=gnu++20", "-DONLINE_JUDGE", "-o", "program", "main.cpp"),
+        built=("program",), run=("./program",),
     ),
     "rust": Language(
         whole=r"\bfn\s+main\b",

@@ -145,13 +145,15 @@ def _script(channel: socket.socket, job: dict[str, Any]) -> int:
 
 def _open_streams() -> None:
     """Make the standard streams anew; the server's were made for other descriptors."""
-    stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "surrogateescape")
-    stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), "utf-8", "surrogateescape")
-    stderr = io.TextIOWrapper(io.BufferedWriter(io.FileIO(2, "w", closefd=False)), "utf-8", "backslashreplace")
-    stderr.reconfigure(line_buffering=True)
-    for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        raw = io.FileIO(fd, "w" if fd else "r", closefd=False)
+        raw.name = f"<{name}>"  # this and the mode are as the interpreter has them
+        buffered = io.BufferedWriter(raw) if fd else io.BufferedReader(raw)
+        stream: Any = io.TextIOWrapper(buffered, "utf-8", "backslashreplace" if fd == 2 else "surrogateescape")
+        stream.mode = "w" if fd else "r"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
 def _status(code: object) -> int:

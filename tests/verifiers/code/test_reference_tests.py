@@ -272,9 +272,49 @@ def test_rows_of_leetcode_name_a_method_and_its_imports_are_there() -> None:
     assert judge(cache.replace("OrderedDict", "OrderedBag"), design).reason == "candidate_error"
 
 
+FAST_IO = """import os, sys
+from io import BytesIO, IOBase
+
+class FastIO(IOBase):
+    newlines = 0
+    def __init__(self, file):
+        self._fd = file.fileno()
+        self.buffer = BytesIO()
+        self.writable = "x" in file.mode or "r" not in file.mode
+        self.write = self.buffer.write if self.writable else None
+    def readline(self):
+        while self.newlines == 0:
+            b = os.read(self._fd, max(os.fstat(self._fd).st_size, 8192))
+            self.newlines = b.count(b"\\n") + (not b)
+            ptr = self.buffer.tell()
+            self.buffer.seek(0, 2), self.buffer.write(b), self.buffer.seek(ptr)
+        self.newlines -= 1
+        return self.buffer.readline()
+    def flush(self):
+        if self.writable:
+            os.write(self._fd, self.buffer.getvalue())
+            self.buffer.truncate(0), self.buffer.seek(0)
+
+class IOWrapper(IOBase):
+    def __init__(self, file):
+        self.buffer = FastIO(file)
+        self.flush = self.buffer.flush
+        self.writable = self.buffer.writable
+        self.write = lambda s: self.buffer.write(s.encode("ascii"))
+        self.readline = lambda: self.buffer.readline().decode("ascii")
+
+sys.stdin, sys.stdout = IOWrapper(sys.stdin), IOWrapper(sys.stdout)
+print(int(input()) + int(sys.stdin.readline()))
+"""
+
+
 @pytest.mark.parametrize(
     "reads",
     [
+        FAST_IO,
+        "import sys\nnames = [(s.name, s.buffer.name, s.mode) for s in (sys.stdin, sys.stdout, sys.stderr)]\n"
+        "assert names == [(f'<{n}>', f'<{n}>', 'rww'[i]) for i, n in enumerate(('stdin', 'stdout', 'stderr'))], names\n"
+        "print(sum(map(int, sys.stdin)))",
         "import os, io\nprint(sum(map(int, io.BytesIO(os.read(0, os.fstat(0).st_size)))))",
         "print(int(input()) + int(input()))",
         "import sys\nprint(sum(map(int, sys.stdin)))",

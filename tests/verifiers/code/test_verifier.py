@@ -201,6 +201,15 @@ def test_names_of_java_classes(source: str) -> None:
     assert score.value == 1.0, score
 
 
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_contest_defines_online_judge(language: str) -> None:
+    if lack := missing(language):
+        pytest.skip(lack)
+    read = '#ifndef ONLINE_JUDGE\nfreopen("input.txt", "r", stdin);\n#endif\n'
+    source = f'#include <stdio.h>\nint main(void) {{\n{read}int n; scanf("%d", &n); printf("%d", n); return 0; }}'
+    assert judge(source, {"tests": [{"stdin": "3\n", "stdout": "3\n"}], "language": language}).value == 1.0
+
+
 @pytest.mark.parametrize("language", sorted(PROGRAMS))
 def test_languages(language: str) -> None:
     if language != "python" and (lack := missing(language)):
