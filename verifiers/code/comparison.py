@@ -10,8 +10,10 @@ Not covered: the candidate's own classes; they are equal to nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -30,8 +32,9 @@ _DECIMAL = re.compile(r"-?(?:(?:0|[1-9]\d*)?\.(\d+)(?:[eE][+-]\d+)?|\d[eE][+-]\d
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _FREE = 6  # decimals, those of C's %f, from which on the last ones come from the format and not from the task
 _BLANK = " \t\r\f\v\n"
+_BLANK_LINES = re.compile(r"\A(?:[ \t\r\f\v]*\n)+")
 _GAPS = re.compile(r"([ \t\r\f\v]+)")
-_MAX_UNORDERED = 2000  # items beyond which an unordered comparison, which is quadratic, compares sorted texts
+_MAX_UNORDERED = 2000  # items, none equal to another, beyond which they are not all compared with each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,7 @@ def same_value(expected: Any, actual: Any, rules: Rules) -> bool:
 
 
 def _same(expected: Any, actual: Any, tolerance: float) -> bool:
-    expected, actual = (
-        value.tolist() if type(value).__module__ == "numpy" and hasattr(value, "tolist") else value
-        for value in (expected, actual)
-    )
+    expected, actual = _plain(expected), _plain(actual)
     if isinstance(expected, int | float | complex | Decimal | Fraction):
         return isinstance(actual, int | float | complex | Decimal | Fraction) and _close(expected, actual, tolerance)
     if isinstance(expected, list | tuple):
@@ -80,6 +80,10 @@ def _same(expected: Any, actual: Any, tolerance: float) -> bool:
     if isinstance(expected, set | frozenset):
         return isinstance(actual, set | frozenset) and expected == actual
     return type(expected) is type(actual) and bool(expected == actual)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if type(value).__module__ == "numpy" and hasattr(value, "tolist") else value
 
 
 def _close(expected: Any, actual: Any, tolerance: float) -> bool:
@@ -104,19 +108,64 @@ def _near(expected: float, actual: float, tolerance: float) -> bool:
 
 
 def _same_bag(expected: list[Any], actual: list[Any], tolerance: float) -> bool:
+    """Compare without order: what is equal is paired first, and the rest, which only the tolerance can pair, after."""
     if len(expected) != len(actual):
         return False
-    if len(expected) > _MAX_UNORDERED:
-        return sorted(map(repr, expected)) == sorted(map(repr, actual))
-    left = list(actual)
+    known: defaultdict[Any, list[Any]] = defaultdict(list)
+    left: list[Any] = []
+    for other in actual:
+        (left if (key := _exact(other)) is None else known[key]).append(other)
+    unpaired = []
     for item in expected:
-        for at, other in enumerate(left):
-            if _same(item, other, tolerance):
-                del left[at]
-                break
+        key = _exact(item)
+        if key is not None and known.get(key):
+            known[key].pop()
         else:
+            unpaired.append(item)
+    left += itertools.chain.from_iterable(known.values())
+    if len(left) > _MAX_UNORDERED:
+        return all(map(_same, sorted(unpaired, key=_rank), sorted(left, key=_rank), itertools.repeat(tolerance)))
+    for item in unpaired:
+        at = next((at for at, other in enumerate(left) if _same(item, other, tolerance)), None)
+        if at is None:
             return False
+        del left[at]
     return True
+
+
+def _exact(value: Any) -> Any:
+    """Return what two values have in common exactly when they are the same without a tolerance; None for nothing."""
+    value = _plain(value)
+    key: Any
+    try:
+        match value:
+            case int() | float() | complex() | Decimal() | Fraction():
+                key = ("number", value) if value == value else ("nan",)
+            case list() | tuple():
+                parts = tuple(map(_exact, value))
+                key = None if None in parts else ("list", parts)
+            case Mapping():
+                items = frozenset((name, _exact(item)) for name, item in value.items())
+                key = None if any(part is None for _, part in items) else ("mapping", items)
+            case set() | frozenset():
+                key = ("set", frozenset(value))
+            case _:
+                key = (type(value), value)
+        hash(key)
+        return key
+    except (ArithmeticError, TypeError):  # what cannot be hashed, or compared with itself
+        return None
+
+
+def _rank(value: Any) -> Any:
+    """Return where a value stands in an order in which numbers that are close are neighbours."""
+    value = _plain(value)
+    if isinstance(value, list | tuple):
+        return (2, tuple(map(_rank, value)))
+    try:
+        return (0, float(value)) if isinstance(value, int | float | Decimal | Fraction) else (1, repr(value))
+    except OverflowError:
+        return (0, math.inf if value > 0 else -math.inf)
 
 
 def same_output(expected: str, actual: str, rules: Rules) -> bool:
@@ -124,9 +173,10 @@ def same_output(expected: str, actual: str, rules: Rules) -> bool:
 
     "exact" compares characters, but for white space at the very end; "tokens" compares all words and ignores how they
     are laid out; "lines" compares line by line, and ignores white space at the ends of lines and blank lines at the
-    end.  Between words "lines" counts white space where the expected text has any beyond single spaces (indentation,
-    columns), or is a drawing, without a letter or a digit; where the lines after the first are indented, the first may
-    have lost its indentation to whoever stripped the text.  Elsewhere all lines may be indented alike, and by one space
+    beginning and the end.  Between words "lines" counts white space where the expected text has any beyond single
+    spaces (indentation, columns), or is a drawing, without a letter or a digit; where the lines after the first are
+    indented, the first may have lost its indentation to whoever stripped the text, and where the first alone is, that
+    counts only in a drawing.  Elsewhere all lines may be indented alike, and by one space
     more than the first, as `print(a, "\n", b)` writes them.  White space is that of ASCII.  How words are compared is
     told at `_same_word`.
     """
@@ -136,10 +186,16 @@ def same_output(expected: str, actual: str, rules: Rules) -> bool:
         return False
     if rules.output == "tokens":
         return _same_words(_words(expected), _words(actual), rules.tolerance)
-    left, right = ([line.rstrip(_BLANK) for line in text.rstrip(_BLANK).split("\n")] for text in (expected, actual))
+    left, right = (
+        [line.rstrip(_BLANK) for line in _BLANK_LINES.sub("", text).rstrip(_BLANK).split("\n")]
+        for text in (expected, actual)
+    )
     if len(left) != len(right) or not any(left):
         return False
-    if any(line != " ".join(_words(line)) for line in left) or not any(map(str.isalnum, expected)):
+    drawing = not any(map(str.isalnum, expected))
+    if _indentation(left[0]) and not drawing and not any(map(_indentation, left[1:])):
+        left[0], right[0] = left[0].lstrip(_BLANK), right[0].lstrip(_BLANK)
+    if drawing or any(line != " ".join(_words(line)) for line in left):
         split: Callable[[str], list[Any]] = _GAPS.split
         if not _indentation(left[0]) and any(map(_indentation, left)):
             right[0] = right[0].lstrip(_BLANK)

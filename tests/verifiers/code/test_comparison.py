@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -35,12 +37,41 @@ def test_values(expected: Any, actual: Any, same: bool) -> None:
     assert same_value(expected, actual, Rules()) == same
 
 
-def test_an_unordered_list_is_a_bag() -> None:
-    rules = Rules(unordered=True)
-    assert same_value([[1], [2.0]], ([2], [1]), rules)
-    assert not same_value([1, 1, 2], [1, 2, 2], rules)
-    assert not same_value([1], [1, 1], rules)
-    assert same_value(list(range(3000)), list(reversed(range(3000))), rules)
+@pytest.mark.parametrize("more", [0, 3000])
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        (lambda n: n, lambda n: n, True),
+        (lambda n: [n, n + 1], lambda n: (n, n + 1), True),
+        (lambda n: n, lambda n: float(n), True),
+        (lambda n: n + 0.5, lambda n: n + 0.5 + 1e-9, True),
+        (lambda n: n, lambda n: n + 1e-9, False),
+        (lambda n: n + 0.5, lambda n: n + 0.6, False),
+        (lambda n: [n + 0.5, "x"], lambda n: (n + 0.5 + 1e-9, "x"), True),
+        (lambda n: {"a": [n], 1: {n}}, lambda n: {1: {n}, "a": (n,)}, True),
+        (lambda n: {"a": [n]}, lambda n: {"b": [n]}, False),
+        (lambda n: str(n), lambda n: n, False),
+        (lambda n: NAN, lambda n: NAN, True),
+        (lambda n: NAN if n else 0.5, lambda n: 0.5 if n else NAN, False),
+        (lambda n: n + 0.5, lambda n: Decimal("sNaN"), False),
+        (lambda n: deque([n]), lambda n: deque([n]), True),
+        (lambda n: n // 2, lambda n: (n + 1) // 2, False),
+        (lambda n: Fraction(n + 1, 3), lambda n: Decimal(n), False),
+        (lambda n: n * (2**61 - 1), lambda n: 0, False),
+        (lambda n: 10**400 + n, lambda n: 10**400 + n + 1, False),
+    ],
+)
+def test_an_unordered_list_is_a_bag(
+    expected: Callable[[int], Any], actual: Callable[[int], Any], same: bool, more: int
+) -> None:
+    count = 4 + more
+    values = [expected(n) for n in range(count)]
+    assert same_value(values, [actual(n) for n in reversed(range(count))], Rules(unordered=True)) == same
+    assert not same_value(values, [actual(n) for n in range(count + 1)], Rules(unordered=True))
+
+
+def test_what_is_equal_is_paired_before_what_is_close() -> None:
+    assert same_value([1.0 + 1e-7, 1.0], [1.0, 1.0 + 1e-6], Rules(unordered=True))
 
 
 def test_arrays() -> None:
@@ -86,7 +117,14 @@ def test_arrays() -> None:
         ("a   b", "a b", False, True, False),
         ("a b", "a   b", True, True, False),
         ("a\tb", "a b", False, True, False),
-        ("  a", "a", False, True, False),
+        ("  a", "a", True, True, False),
+        (" a", "  a", True, True, False),
+        (" 5\n10", "5\n10", True, True, False),
+        ("5\n10", " 5\n10", False, True, False),
+        (" 1  2\n10 20", "1  2\n10 20", True, True, False),
+        (" 1  2\n10 20", "1 2\n10 20", False, True, False),
+        ("  1\n 2 2", "1\n 2 2", False, True, False),
+        ("  *\n***", "*\n***", False, True, False),
         ("a", "  a", True, True, False),
         ("a\n  b", "a\nb", False, True, False),
         ("a\n  b  \n\n", "a \n  b\n", True, True, False),
@@ -101,7 +139,12 @@ def test_arrays() -> None:
         ("", "\n", True, True, True),
         ("", "0", False, False, False),
         ("1", "1e999999999", False, False, False),
-        ("\n1", "1", False, True, False),
+        ("\n1", "1", True, True, False),
+        ("1", " \n\n1", True, True, False),
+        ("\n *\n***", " *\n***", True, True, False),
+        ("\n *\n***", "*\n***", False, True, False),
+        ("\n1\n2", "1\n\n2", False, True, False),
+        ("\n", "0", False, False, False),
     ],
 )
 def test_outputs(expected: str, actual: str, lines: bool, tokens: bool, exact: bool) -> None:
