@@ -110,7 +110,9 @@ def extract(
     chosen = {"first": can[0], "longest": max(can, key=lambda number: len(ours[number]))}.get(block, can[-1])
     source = ours[chosen]
     if "python" in labels:
-        source = _legible(source if block == "longest" else _with_parts(source, ours[:chosen]))
+        source = _legible(
+            source if block == "longest" else _with_parts(source, [*ours[:chosen][::-1], *ours[chosen + 1 :]])
+        )
     return Extracted(source, blocks=len(ours))
 
 
@@ -150,16 +152,20 @@ def _legible(source: str) -> str:
     return plain if plain != source and syntax_tree(source) is None and syntax_tree(plain) is not None else source
 
 
-def _with_parts(source: str, before: list[str]) -> str:
-    """Return a program with the blocks before it that define at their top level what it reads and does not define."""
-    for part in reversed(before):
+def _with_parts(source: str, parts: list[str]) -> str:
+    """Return a program with those other blocks that define at their top level what it reads and does not define.
+
+    They stand before it, but for those that read what it defines.
+    """
+    for part in parts:
         tree, other = syntax_tree(source), syntax_tree(part)
         if tree is None or other is None:
             continue
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
         theirs = set().union(*(defined(node) for node in other.body if isinstance(node, kinds)))
         if missing(tree) & theirs and not _top_level(tree) & _top_level(other):
-            source = f"{part.rstrip()}\n\n{source}"
+            pieces = (source, part) if missing(other) & _top_level(tree) else (part, source)
+            source = f"{pieces[0].rstrip()}\n\n{pieces[1]}"
     return source
 
 

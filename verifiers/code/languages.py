@@ -50,6 +50,8 @@ class Language:
 PYTHON_LABELS = frozenset({"python", "py", "python3", "py3"})
 PYTHON_READS: Final = r"\binput[ ]*\(|\bstdin\b|\bopen[ ]*\([ ]*0[ ]*[,)]|\bfileinput\b|\bfdopen\b|\bos\.read[ ]*\("
 """What a Python program has that reads standard input."""
+PYTHON_PRINTS: Final = r"\bp?print\b|\bstdout\b|\bwrite(?:lines)?\b"
+"""What a Python program has that prints."""
 
 # ONLINE_JUDGE is what contests' judges define; solutions read files of their authors' without it.
 LANGUAGES: dict[str, Language] = {

@@ -19,7 +19,7 @@ from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.claims import Claim, Target, read_claims
 from adjudge.verifiers.code.extraction import defines
-from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS, language_of
+from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_PRINTS, PYTHON_READS, language_of
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.names import (
     IMPLICIT,
@@ -138,9 +138,10 @@ class Suite:
     def whole(self) -> Callable[[str], bool] | None:
         """What tells a block that can be the program from one that only uses it; None where nothing does."""
         if self.style == "stdio":
-            look = PYTHON_READS if self.language == "python" else LANGUAGES[self.language].whole
-            reads = self.language != "python" or any(case.stdin for case in self.cases)
-            return (lambda source: re.search(look, source) is not None) if look and reads else None
+            looks = [LANGUAGES[self.language].whole] if self.language != "python" else [PYTHON_PRINTS]
+            if self.language == "python" and any(case.stdin for case in self.cases):
+                looks.append(PYTHON_READS)
+            return lambda source: all(re.search(look, source) for look in looks)
         if self.targets:
             return lambda source: any(defines(source, [target.name]) for target in self.targets)
         return (lambda source: defines(source, self.needs)) if self.needs else None

@@ -182,6 +182,19 @@ def test_other_responses_and_prompts_stay_as_they_are(source: str, prompt: str) 
             "```python\ndef f(): return 0\ndef h(): pass\n```\n```python\ndef f(): return h()\n```",
             "def f(): return h()\n",
         ),
+        (
+            "```python\ndef f(): return h()\n```\n```python\ndef h(): pass\n```",
+            "def h(): pass\n\ndef f(): return h()\n",
+        ),
+        (
+            "```python\ndef f(): return h()\n```\n```python\ndef h(): pass\nprint(f())\n```",
+            "def f(): return h()\n\ndef h(): pass\nprint(f())\n",
+        ),
+        (
+            "```python\ndef h(): 1\n```\n```python\ndef f(): return h()\n```\n```python\ndef h(): 2\n```",
+            "def h(): 1\n\ndef f(): return h()\n",
+        ),
+        ("```python\ndef f(): return 1\n```\n```python\ndef h(): pass\n```", "def f(): return 1\n"),
         ("<answer>\ndef f(): pass\n</answer>", "def f(): pass"),
         ("So:\n[PYTHON]\ndef f(): pass\n[/PYTHON]\nDone.", "def f(): pass"),
         ("<code>\ndef g(): pass\n</code>\n<code>\ndef f(): pass\n</code>", "def f(): pass"),

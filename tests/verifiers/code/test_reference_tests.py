@@ -326,6 +326,23 @@ def test_standard_input_is_a_file(reads: str) -> None:
     assert judge(reads, {"tests": [{"stdin": "3\n4\n", "stdout": "7\n"}]}).value == 1.0
 
 
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["n = int(input())\nprint(n + 1)", "n = int(input())"],
+        ["n = int(input())\nprint(n + 1)", "print(3)"],
+        ["import sys\nsys.stdout.write(str(int(sys.stdin.read()) + 1))", "n = int(input())"],
+        ["n = int(input())", "n = int(input())\nprint(n + 1)"],
+        ["print(up(int(input())))", "def up(n): return n + 1"],
+        ["def up(n): return n + 1", "print(up(int(input())))"],
+    ],
+)
+def test_a_block_that_reads_and_prints_is_the_program(blocks: list[str]) -> None:
+    response = "\nThis line:\n".join(f"```python\n{block}\n```" for block in blocks)
+    reference = {"tests": [{"stdin": "1\n", "stdout": "2\n"}]}
+    assert CodeVerifier().verify(Sample(prompt="", response=response, reference=reference)).value == 1.0
+
+
 def test_cpp_may_recurse_deeply() -> None:
     if missing("cpp"):
         pytest.skip("g++ is not installed")
