@@ -14,6 +14,7 @@ Not covered: values that have no literal: objects, NaN, empty sets.
 
 from __future__ import annotations
 
+import ast
 import io
 import math
 import re
@@ -36,7 +37,14 @@ from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import read_suite
-from adjudge.verifiers.logic.literal import LiteralError, read_arguments, read_claim, read_literal
+from adjudge.verifiers.logic.literal import (
+    LiteralError,
+    parse_python,
+    read_arguments,
+    read_claim,
+    read_literal,
+    value_of,
+)
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
@@ -80,7 +88,8 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     The reference is `{"code": "def f(x): ..", "predict": "output", "input": "[1, 2], 3", "output": "[3]"}`: texts as
     they would stand in `assert f([1, 2], 3) == [3]`.  "returns" may stand for "output" and be the value itself,
     "entry_point" is the function, "f" if it is missing, and with a mapping as "input", or with "keywords": true, inputs
-    are JSON objects of keyword arguments.  With "predict": "input" any input is right that gives the output.
+    are JSON objects of keyword arguments.  With "predict": "input" any input is right that gives the output, by itself
+    or in an assert that says so.
 
     Attributes:
         tolerance: relative difference that two numbers may have if one of them is a float.
@@ -132,6 +141,9 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
             offered = read_claim(answer, gold.entry_point)
             right = same(gold.expected, offered, self.tolerance, loose=gold.loose)
             return Score.scored(float(right), "" if right else "wrong", answer=shorten(answer))
+        answer, claimed = _call_and_value(answer, gold)
+        if not same(gold.expected, claimed, self.tolerance, loose=gold.loose):
+            return Score.scored(0.0, "wrong", answer=shorten(answer))
         verdict = self._call(gold, _arguments(answer, gold.entry_point, keywords=gold.keywords))
         value = verdict.value("all")
         return Score.scored(value, "" if value else verdict.first_reason() or "wrong", **verdict.evidence())
@@ -166,6 +178,18 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
                 _kept.clear()
             _kept[key] = verdict
         return verdict
+
+
+def _call_and_value(answer: str, asked: Prediction) -> tuple[str, Any]:
+    """Return the call in "assert f(..) == value", as CRUXEval asks for an input, and the value, else the given one."""
+    text = answer.strip().removeprefix("assert ").strip()
+    if re.match(rf"{re.escape(asked.entry_point)}\s{{0,3}}\(", text):
+        match parse_python(text):
+            case ast.Compare(left=ast.Call() as call, ops=[ast.Eq()], comparators=[value]):
+                return ast.get_source_segment(text, call) or "", value_of(value)
+            case _:
+                pass
+    return answer, asked.expected
 
 
 def hedged(answer: str) -> bool:

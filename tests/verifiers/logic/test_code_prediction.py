@@ -33,3 +33,28 @@ def test_a_sign_inside_a_text_is_no_comment() -> None:
     reference = {"code": "def f(x):\n    return x + ' # 1'", "predict": "output", "input": "'a'", "output": "'a # 1'"}
     sample = Sample(prompt="", response="'a # 1'", reference=reference)
     assert CodePredictionVerifier(where="response").verify(sample).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("0, 3", 1.0),
+        ("f(0, 3)", 1.0),
+        ("f(b=3, a=0)", 1.0),
+        ("assert f(0, 3) == 3", 1.0),
+        ("`assert f(5, -2) == 3`", 1.0),
+        ("f(0, 3) == 3", 1.0),
+        ("f(0, 3) == 3.0", 1.0),
+        ("assert f(0, 3)", 0.0),
+        ("assert f(0, 3) == 4", 0.0),
+        ("assert f(0, 4) == 3", 0.0),
+        ("assert f(0, 3) == f(0, 3)", 0.0),
+        ("assert f(0, 3) == 3 == 3", 0.0),
+        ("assert f(0, 3) == 3 or f(1, 2) == 3", 0.0),
+        ("assert g(0, 3) == 3", 0.0),
+    ],
+)
+def test_an_input_may_stand_in_an_assert(answer: str, value: float) -> None:
+    reference = {"code": "def f(a, b):\n    return a + b", "predict": "input", "input": "1, 2", "output": "3"}
+    sample = Sample(prompt="", response=answer, reference=reference)
+    assert CodePredictionVerifier(where="response").verify(sample).value == value
