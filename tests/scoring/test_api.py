@@ -336,6 +336,49 @@ def test_a_number_of_numpy_is_a_number() -> None:
     assert api.score("q", "4", numpy.int64(4)).value == api.score("q", "0.5", numpy.float32(0.5)).value == 1.0
 
 
+def objects(*items: Any) -> Any:
+    """An array of objects, as pandas has a list in a cell."""
+    array = numpy.empty(len(items), object)
+    array[:] = items
+    return array
+
+
+NUMBERS = "```python\nprint(sum(map(int, input().split())))\n```"
+ADD = "```python\ndef add(a, b): return a + b\n```"
+EDGES = [["a", "b", 1], ["b", "c", 1]]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "response", "reference"),
+    [
+        ("code", NUMBERS, {"inputs": objects("1 2"), "outputs": objects("3"), "fn_name": float("nan")}),
+        ("code", NUMBERS, {"input_output": {"inputs": objects("1 2"), "outputs": objects("3"), "fn_name": None}}),
+        ("code", NUMBERS, {"tests": objects({"stdin": "1 2", "stdout": "3", "args": None, "expected": None})}),
+        ("code", ADD, {"inputs": objects(numpy.array([1, 2])), "outputs": objects(3), "fn_name": "add"}),
+        ("code", ADD, {"test_list": objects("assert add(1, 2) == 3"), "test_setup_code": float("nan")}),
+        ("code", ADD, {"tests": [{"args": (1, 2), "expected": 3}], "entry_point": "add", "checker": float("nan")}),
+        ("graph_answer", "yes", {"graph": {"edges": objects(*map(numpy.array, EDGES)), "directed": False},
+                                 "kind": "cycle", "target": None, "source": float("nan")}),
+        ("exact", "a", objects("a", "b")),
+        ("numeric", "4", numpy.float32(4)),
+    ],
+)  # fmt: skip
+def test_a_row_of_pandas_is_a_reference(scorer: str, response: str, reference: Any) -> None:
+    sample = Sample(prompt="q", response=response, reference=reference)
+    for score in (api.score("q", response, reference, scorer=scorer), api.score_batch([sample], scorer)[0]):
+        assert score.status == "scored", score
+        assert scorer == "graph_answer" or score.value == 1.0, score
+
+
+def test_what_python_holds_stays_a_reference_as_it_is() -> None:
+    for argument in (None, (1, 2), numpy.array([1.0, 2.0]), {"a": None, "b": 1}):
+        test = {"args": [argument], "expected": True}
+        source = (
+            "import numpy\ndef f(x): return x is None or isinstance(x, tuple) or hasattr(x, 'dtype') or x['a'] is None"
+        )
+        assert api.score("q", source, {"tests": [test], "entry_point": "f"}, scorer="code").value == 1.0
+
+
 CODE = {"tests": [{"stdin": "1", "stdout": "2"}]}
 PROGRAM = "```python\nprint(int(input()) + 1)\n```"
 

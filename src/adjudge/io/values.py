@@ -113,6 +113,33 @@ def reference_of(value: Any) -> Any:
     return None if is_empty(reference) else reference
 
 
+def given_reference(value: Any) -> Any:
+    """Return a reference as a caller gives it, or, where pandas or NumPy hold it, as the row that they read says it.
+
+    They are known by arrays where a row has lists, and by NaN where it has nothing.  What Python itself holds stays as
+    it is: a None, a tuple or an array among a test's arguments means something.
+    """
+    if hasattr(value, "tolist"):
+        return plain(value)
+    return reference_of(without_absent(plain(_without_nan(value)))) if _is_from_arrays(value) else value
+
+
+def _is_from_arrays(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(
+        hasattr(item, "tolist") or _is_nan(item) or _is_from_arrays(item) for item in value.values()
+    )
+
+
+def _without_nan(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _without_nan(item) for key, item in value.items() if not _is_nan(item)}
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
 def is_empty(value: Any) -> bool:
     """Return whether plain data says that a cell is empty: None, "", and what pandas writes for a missing one."""
     return value is None or value is MISSING or (isinstance(value, str | float) and str(value) in _EMPTY)

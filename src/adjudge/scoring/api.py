@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from adjudge.io.values import given_reference
 from adjudge.protocol import EMPTY, Message, OutOfScopeError, Provenance, Sample, Score, Scorer
 from adjudge.runtime.contract import check_fields, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
@@ -91,8 +92,7 @@ async def ascore(
     extra: Mapping[str, Any] = EMPTY,
 ) -> Score:
     """Score one response, as `score` does, in the caller's event loop."""
-    if hasattr(reference, "tolist"):  # a number of NumPy's
-        reference = reference.tolist()
+    reference = given_reference(reference)
     sample = Sample(
         prompt=prompt, response=response, reference=reference, finish_reason=finish_reason, extra=dict(extra)
     )
@@ -183,4 +183,5 @@ def _sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:
         check_fields(sample)
     except ValueError as error:
         raise ValueError(f"sample {index}: {error}") from error
-    return sample
+    reference = given_reference(sample.reference)
+    return sample if reference is sample.reference else replace(sample, reference=reference)
