@@ -5,8 +5,9 @@ A bench that refuses its own reference, or accepts a design that drives nothing,
 What a test bench's own lines say: passed or not, and how many of its checks.
 
 The benches of VerilogEval print `Mismatches: 3 in 100 samples`; all such lines must say 0, of as many samples as with
-the reference design, and more than none.  Those of RTLLM print a line with "passed"; one must be there, and none that
-speaks of a failure, an error or a timeout, unless the bench says that of its reference, too.
+the reference design, and more than none.  Those of RTLLM print a line with "passed"; all that the bench says of
+its reference must be there, number by number, and no other line that speaks of a failure, an error or a timeout.
+Without a reference design, a bench that passes tests one by one needs a line for those that fail, too.
 
 The module that stands between a user's test bench and the design it tests.
 
@@ -23,9 +24,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
 
 from adjudge.sandbox.program import ENDINGS, RunLimits, RunResult
 from adjudge.sandbox.sandbox import Sandbox
@@ -39,8 +41,18 @@ from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import DRIVEN, REFUSED, icarus_twice
 
 PASSED = r"(?i)\bpass(?:es|ed)?\b"
-FAILED = r"(?i)\b(?:fail(?:s|ed|ure|ures)?|errors?|mismatch(?:es)?|incorrect|wrong|timeout)\b"
+FAILED = (
+    r"(?i)\b(?:fail(?:s|ed|ure|ures)?|errors?|mismatch(?:es|ed)?|incorrect|wrong|timeout|ng"
+    r"|(?:not|never) pass(?:ed)?)\b"
+)
 _COUNT = re.compile(r"\s*Mismatches: (\d+) in (\d+) samples\s*")
+# A right design may take longer than the reference.
+_TIME = re.compile(
+    r"(?i)^\s*\[\s*\d+\s*\]|(?:\btime\b|\bt\s*[:=]|@)\s*[:=]?\s*\d+|\b\d+\s*[npu]s\b"
+    r"|\b(?:in|after)\s+\d+\s+(?:clock\s+)?cycles?\b"
+)
+_TEST = re.compile(r"(?i)\b(?:test|case|vector|check)\W{0,3}\d+")
+_PRINTED = re.compile(r'\$f?(?:display|write|strobe|monitor)[bho]?\s*\((?:\s*\w+\s*,)?\s*"((?:\\.|[^"\\])*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +61,15 @@ class Rule:
 
     Attributes:
         samples: how many samples a counting bench takes; 0 for one that says "passed".
-        harmless: lines, digits left out, that match `failed` and mean nothing.
+        harmless: lines of the reference's run that match `failed` and mean nothing.
+        wanted: how often each line of it that matches `passed` must be there.
     """
 
     samples: int = 0
     passed: str = PASSED
     failed: str = FAILED
     harmless: frozenset[str] = frozenset()
+    wanted: Counter[str] = field(default_factory=Counter)
 
 
 PLAIN = Rule()
@@ -79,26 +93,37 @@ def keyed_lines(output: bytes, key: str) -> list[str]:
     return [part.split("\n", 1)[0].rstrip("\r") for part in parts]
 
 
-def learn_rule(lines: Sequence[str], passed: str, failed: str) -> Rule:
+def learn_rule(runs: Sequence[Sequence[str]], passed: str, failed: str) -> Rule:
     """Return how to read a bench, from what it prints about its reference and the patterns that this has, or ""."""
-    counts = [match for line in lines if (match := _COUNT.fullmatch(line))]
+    counts = [match for lines in runs for line in lines if (match := _COUNT.fullmatch(line))]
     if counts and not passed:
         return Rule(samples=int(counts[-1][2]) or -1)
-    failure = re.compile(failed or FAILED)
-    harmless = frozenset() if failed else frozenset(_bare(line) for line in lines if failure.search(line))
-    return Rule(passed=passed or PASSED, failed=failed or FAILED, harmless=harmless)
+    rule = Rule(passed=passed or PASSED, failed=failed or FAILED)
+    harmless = set() if failed else {_spoken(line) for lines in runs for line in lines if re.search(FAILED, line)}
+    said = [_passes(lines, rule) for lines in runs] or [Counter()]
+    return replace(rule, harmless=frozenset(harmless), wanted=reduce(Counter.__and__, said))
 
 
 def read_verdict(lines: Sequence[str], rule: Rule) -> BenchVerdict:
     """Return what a bench says about a design."""
     if rule.samples:
         return _counted(lines, rule.samples)
-    failure, success = re.compile(rule.failed), re.compile(rule.passed)
-    for line in lines:
-        if failure.search(line) and _bare(line) not in rule.harmless:
-            return BenchVerdict(passed=False, share=0.0, said=line.strip()[:200])
-    said = next((line for line in lines if success.search(line)), None)
-    return BenchVerdict(passed=said is not None, share=float(said is not None), said=(said or "").strip()[:200])
+    passes = _passes(lines, rule)
+    trouble = next((line for line in lines if re.search(rule.failed, line) and _spoken(line) not in rule.harmless), "")
+    if missing := rule.wanted - passes:
+        trouble = trouble or f"no line {next(iter(missing))!r}, which the reference has"
+    said = trouble or next((line for line in lines if re.search(rule.passed, line)), "")
+    passed = bool(passes) and not (trouble or _skipped(lines, rule))
+    return BenchVerdict(passed=passed, share=float(passed), said=said.strip()[:200])
+
+
+def unread_line(testbench: str) -> str:
+    """Return a line of a bench that tells nothing where no run of a reference design shows what to want, or ""."""
+    printed = [match[1] for match in _PRINTED.finditer(testbench)]
+    passes = [text for text in printed if re.search(PASSED, text)]
+    told = any(re.search(FAILED, text) and not re.search(rf"{PASSED}|timeout", text) for text in printed)
+    unclear = [text for text in passes if re.search(FAILED, text) or (not told and (len(passes) > 1 or "%" in text))]
+    return unclear[0] if unclear else ""
 
 
 def _counted(lines: Sequence[str], samples: int) -> BenchVerdict:
@@ -112,8 +137,24 @@ def _counted(lines: Sequence[str], samples: int) -> BenchVerdict:
     return BenchVerdict(passed=int(worst[1]) == 0, share=share, said=worst[0].strip())
 
 
-def _bare(line: str) -> str:
-    return re.sub(r"[\d\s]+", " ", line).strip()
+def _passes(lines: Sequence[str], rule: Rule) -> Counter[str]:
+    """Return the lines that match `passed`, counted; what a pattern of the user's leaves open may differ."""
+    return Counter(
+        _spoken(line) if rule.passed == PASSED else rule.passed for line in lines if re.search(rule.passed, line)
+    )
+
+
+def _spoken(line: str) -> str:
+    return " ".join(_TIME.sub(" ", line).split())
+
+
+def _skipped(lines: Sequence[str], rule: Rule) -> bool:
+    """Return whether a numbered test is spoken of where others passed, and did not pass; no reference shows it then."""
+    if rule.wanted or rule.passed != PASSED:
+        return False
+    spoken = [(bool(re.search(PASSED, line)), match[0].lower()) for line in lines for match in _TEST.finditer(line)]
+    passed = {test for good, test in spoken if good}
+    return bool(passed) and any(test not in passed for _, test in spoken)
 
 
 LEVEL = "unknown"  # the plusarg that says what unknown bits become
@@ -198,6 +239,11 @@ class BenchRun:
         secret = _secret(self.reference.testbench)
         bench = self._keyed(secret)
         if not self.reference.design:
+            if not self.reference.passed and (line := unread_line(self.reference.testbench)):
+                raise BadReferenceError(
+                    f"the test bench prints {line!r}, which no run of a reference design explains: give `reference`, "
+                    "or the patterns `pass` and `fail`"
+                )
             return replace(self, rule=learn_rule((), self.reference.passed, self.reference.failed))
         top = self.reference.design_top
         parsed = parse_reference(self.reference.design, "reference design")
@@ -209,7 +255,7 @@ class BenchRun:
         if problem := _trouble(result):
             limit = result.ending in ("timeout", "memory", "output", "disk")
             raise BadReferenceError(f"the test bench does not run with its reference design: {problem}", limit=limit)
-        rule = learn_rule(said[0], self.reference.passed, self.reference.failed)
+        rule = learn_rule(said, self.reference.passed, self.reference.failed)
         for lines in said:
             if not (verdict := read_verdict(lines, rule)).passed:
                 raise BadReferenceError(f"the test bench refuses its own reference design: {verdict.said or 'silent'}")
@@ -284,7 +330,8 @@ class BenchRun:
         flag = f"{bench.secret}_{LEVEL}"
         result = runner.run(icarus_twice(files, sources, bench.top, flag), self.limits)
         outputs = result.stdout.split(f"{flag}\n".encode())
-        return result, [keyed_lines(output, bench.key) for output in outputs]
+        hidden = f"{bench.secret}_".encode()  # `%m` would show it, and another one about each design
+        return result, [keyed_lines(output.replace(hidden, b""), bench.key) for output in outputs]
 
 
 @lru_cache(maxsize=64)

@@ -105,6 +105,36 @@ def test_a_reference_that_never_ends_is_told_from_a_bad_one() -> None:
         assert (score.value, score.reason) == (None, "gold_timeout")
 
 
+ONE_BY_ONE = BENCH.replace("error = error + 1;", "error = error + 1; else $display({passed}); {otherwise}")
+TESTS = {
+    "got": ONE_BY_ONE.format(
+        passed='"Test %0d passed", i', otherwise='if (s != 4 * i) $display("Test %0d: %d", i, s);'
+    ),
+    "silent": ONE_BY_ONE.format(passed='"Test %0d passed", i', otherwise=""),
+}
+VERDICT = 'if (error == 0) $display("Passed"); else $display("%0d failures", error);'
+SUMMARIES = ('"Passed: %0d Failed: %0d", 20 - error, error', '"%0d / 20 tests passed", 20 - error')
+
+
+@pytest.mark.parametrize(
+    "bench",
+    [
+        *(pytest.param(text.replace(VERDICT, ""), id=name) for name, text in TESTS.items()),
+        *(pytest.param(BENCH.replace(VERDICT, f"$display({text});"), id=text[1:4]) for text in SUMMARIES),
+        pytest.param(BENCH.replace(VERDICT, 'if (error == 0) $display("%m passed");'), id="path"),
+    ],
+)
+def test_every_test_of_a_bench_must_pass(bench: str) -> None:
+    reference = {**REFERENCE, "testbench": bench}
+    assert judge(adder("b + a"), reference).value == 1.0
+    assert judge(adder("a == 19 ? 0 : a + b"), reference).value == 0.0
+    assert judge(adder("0"), reference).value == 0.0
+    if "%m" not in bench:
+        alone = judge(adder("0"), {"testbench": bench})
+        assert (alone.value, alone.reason) == (None, "gold_unparsable")
+        assert "`pass` and `fail`" in alone.evidence["error"]
+
+
 def test_a_bench_that_accepts_anything_can_be_used_on_request() -> None:
     reference = {**BOTH, "testbench": BENCH.replace("s != 4 * i", "0")}
     assert judge(adder("0"), reference, empty_bench="accept").value == 1.0
