@@ -163,8 +163,16 @@ def _looked_at(
                 break
             table = file.run(asked, _ON_FILE)
             if isinstance(table, Table):
-                witnesses.setdefault(name, {}).update(dict.fromkeys(table.rows))
+                witnesses.setdefault(name, {}).update(dict.fromkeys(map(_readable, table.rows)))
     return LookedAt(reads=reads, witnesses={name: tuple(rows) for name, rows in witnesses.items()})
+
+
+def _readable(row: Row) -> Row:
+    """Return a row whose texts are UTF-8, as `file_facts` reads them: a SQLite file may hold any bytes."""
+    return tuple(
+        cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(cell, str) else cell
+        for cell in row
+    )
 
 
 def _witness_queries(tree: exp.Expr, facts: FileFacts) -> list[tuple[str, str]]:

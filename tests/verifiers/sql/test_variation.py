@@ -167,5 +167,29 @@ def test_where_none_can_be_made_the_evidence_says_so(tmp_path: Path, duckdb_shop
     assert "clear answer" in score.evidence["unvaried"]
 
 
+PLAIN = (
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO t VALUES (1, 'Ann'), (2, 'Bob'), (3, 'Cy'), (4, 'Di');"
+)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("CREATE TABLE z (a INTEGER REFERENCES gone (id)); INSERT INTO z VALUES (1);", id="no-table"),
+        pytest.param("CREATE VIEW v AS SELECT * FROM t; CREATE TABLE z (a INTEGER REFERENCES v (id));", id="view"),
+        pytest.param("CREATE TABLE p (w TEXT); CREATE TABLE z (v TEXT REFERENCES p);", id="no-key"),
+        pytest.param("CREATE TABLE p (w TEXT); CREATE TABLE z (v TEXT REFERENCES p (gone));", id="no-column"),
+        pytest.param("INSERT INTO t VALUES (5, CAST(x'4ae9616e' AS TEXT));", id="not-utf-8"),
+    ],
+)
+def test_an_oddity_of_a_file_costs_nobody_a_score(more: str, tmp_path: Path) -> None:
+    path = filled(tmp_path / "odd.sqlite", PLAIN + more)
+    gold = "SELECT name FROM t WHERE id > 2"
+    score = verdict("SELECT name FROM t WHERE NOT id <= 2", gold, path)
+    assert (score.value, score.evidence["made"]) == (1.0, 6)
+    assert verdict("SELECT name FROM t WHERE id >= 2", gold, path).value == 0.0
+
+
 def test_wrong_on_the_file_is_wrong_without_making_any(ask: Callable[..., Sample]) -> None:
     assert "made" not in SqlVerifier().verify(ask("```sql\nSELECT name FROM customer\n```")).evidence

@@ -138,10 +138,10 @@ def file_facts(path: str, stamp: tuple[int, ...]) -> FileFacts:
         raise SchemaError(f"SQLite cannot read the file: {error}", mistake=False) from error
     finally:
         connection.close()
-    for (name, at), parent in _parents(shapes, read).items():
-        columns = list(shapes[name].columns)
-        columns[at] = replace(columns[at], parent=parent)
-        shapes[name] = replace(shapes[name], columns=tuple(columns))
+    parents = _parents(shapes, read)
+    for name, shape in shapes.items():
+        columns = [replace(column, parent=parents.get((name, at))) for at, column in enumerate(shape.columns)]
+        shapes[name] = replace(shape, columns=tuple(columns))
     tables = {name: _table(shape, indexes[name], read, shapes) for name, shape in shapes.items()}
     return FileFacts(schema=replace(schema, tables=tuple(shapes.values())), tables=tables)
 
@@ -198,7 +198,7 @@ def _parents(
                 named = named or [other.name.lower() for other in above if other.key]  # REFERENCES without a column
                 if named:
                     parents[name, at] = (column.parent[0].lower(), named[0])
-                continue
+                    continue
             values = {row[at] for row in read[name][0]} - {None}
             lone = column.key and sum(other.key for other in shape.columns) == 1
             if not values or lone or not _POINTS.search(column.name):
