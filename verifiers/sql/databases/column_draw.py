@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge.verifiers.sql.databases.file_facts import ColumnFacts, Row
-from adjudge.verifiers.sql.databases.near_values import common_beginning, date_of, days_near, decimals, same_beginning
+from adjudge.verifiers.sql.databases.near_values import (
+    OTHER,
+    common_beginning,
+    date_of,
+    days_near,
+    decimals,
+    same_beginning,
+)
 from adjudge.verifiers.sql.databases.row_maker import fitting
+from adjudge.verifiers.sql.databases.text_form import form_of
 
 _TRIES: Final = 8  # for a value that no other row has
 _NULLS: Final = 0.15  # least share of NULL where a new value is drawn and the file has any
 _OTHERS: Final = 6  # values of a column that stand for all of them
+_UNSAID: Final = re.compile(rf"{OTHER}|[%_*]")  # what a pattern leaves open
 _CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -67,11 +77,11 @@ class ColumnDraw:
 
     def __init__(self, column: ColumnFacts, aim: Aim, whole: bool) -> None:
         self._column = column
-        self._dated = column.shape.kind in ("date", "moment")
         self._whole = column.numbered and all(isinstance(value, int) for value in column.values)
         self._places = decimals(column.values) if column.numbered else 0
         self._bounds = self._widened() if column.numbered else (0.0, 0.0)
         texts = [value for value in column.values if isinstance(value, str)]
+        self._dated = column.shape.kind in ("date", "moment") and all(date_of(text) is not None for text in texts)
         self._tails = sorted({text[10:] for text in texts}) or [""]
         self._common = common_beginning(texts)
         letters = sorted(set().union(*texts))
@@ -81,6 +91,9 @@ class ColumnDraw:
         self._days = days if len(days) == 2 else []
         name = column.shape.name.lower()
         constants = aim.constants.get(name, ())
+        parts = [part for constant in constants for part in _UNSAID.split(str(constant)) if part]
+        first = sorted(column.values, key=lambda value: -sum(len(part) for part in parts if part in str(value)))
+        self._form = None if self._dated and texts else form_of(first)
         near = [value for constant in constants for value in self._neighbours(constant)]
         self._near = [value for value in near if self._allowed(value)]
         if self._closed(constants):
@@ -89,7 +102,18 @@ class ColumnDraw:
         self._parts = [part for constant in constants if (part := str(constant).strip("%_*"))]
         finer = self._finer() if name in aim.sorted_by and not column.closed else []
         others = self._others() if name in aim.constants or name in aim.named else []
-        self.misses = list(dict.fromkeys([*self._near, *self._reached(aim.reached.get(name, ())), *finer, *others]))
+        misses = dict.fromkeys([*self._near, *self._reached(aim.reached.get(name, ())), *finer, *others])
+        self.misses = [value for value in misses if value is None or self.fits(value)]
+
+    def fits(self, value: Any) -> bool:
+        """Return whether a value has the form of the column's others."""
+        return self._form is None or self._form.fits(str(value))
+
+    def _fitted(self, value: Any) -> list[Any]:
+        """Return values of the column's form about one, which need not have it."""
+        if self._form is None:
+            return [value]
+        return [int(text) if self._whole else text for text in self._form.fitted(str(value))]
 
     def _others(self) -> list[Any]:
         """Return a few values all over those that a column has, and NULL where it has any."""
@@ -115,7 +139,8 @@ class ColumnDraw:
             return []
         texts = [text for text in reached if isinstance(text, str)]
         lengths = [length for length in reached if isinstance(length, int)]
-        return [*texts, *(text for length in lengths for text in same_beginning(values[:2], length))]
+        texts += [text for length in lengths for text in same_beginning(values[:2], length)]
+        return [fitted for text in texts for fitted in self._fitted(text)]
 
     def _finer(self) -> list[Any]:
         """Return values that stand right beside others, and one with more digits than any."""
@@ -149,6 +174,9 @@ class ColumnDraw:
         column = self._column
         if column.closed or not column.values:
             return old
+        if self._form is not None and self._form.formats:
+            text = self._form.fresh(str(old), chooser)
+            return int(text) if self._whole else text
         if column.numbered:
             low, high = self._bounds
             if self._whole:
@@ -171,7 +199,8 @@ class ColumnDraw:
             return old[:10] + chooser.choice(self._tails)
         if self._column.numbered and isinstance(old, int | float):
             other = old + chooser.randint(1, 9) * 10.0**-self._places
-            return round(other) if self._whole else round(other, self._places)
+            other = round(other) if self._whole else round(other, self._places)
+            return other if self.fits(other) else self.fresh(old, chooser)
         return self.fresh(old, chooser)
 
     def _neighbours(self, constant: Any) -> list[Any]:
@@ -182,6 +211,8 @@ class ColumnDraw:
             days = days_near(constant, [*years[:1], *years[-1:], *(year - year % 4 for year in years[-1:])])
             tails = [str(constant)[10:]] * (len(str(constant)) > 10) + self._tails[:: max(1, len(self._tails) // 2)]
             return [day.isoformat() + tail for day in days for tail in dict.fromkeys(tails)]
+        if self._form is not None:
+            return self._fitted(constant)
         value = fitting(column.shape, constant)
         if not column.numbered:
             return [value] if type(value) in {type(known) for known in column.values} else []
@@ -220,7 +251,7 @@ class ColumnDraw:
         for _ in range(_TRIES):
             text = old[: self._common] + "".join([self._letter(letter, chooser) for letter in old[self._common :]])
             # The same letters in another case: real columns rarely mix cases, and `LIKE` is a fair answer.
-            if not any(part.lower() in text.lower() and part not in text for part in self._parts):
+            if self.fits(text) and not any(part.lower() in text.lower() and part not in text for part in self._parts):
                 return text
         return old
 

@@ -12,13 +12,14 @@ _DAY: Final = datetime.timedelta(days=1)
 _WITH_YEAR: Final = re.compile(r"[%_]*(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?(?!\d)")
 _WITHOUT_YEAR: Final = re.compile(r"[%_-]*(?P<month>\d{1,2})(?:-(?P<day>\d\d))?[-%_]*")
 _TELLING: Final = 3  # texts whose common beginning is meant
-_OTHER: Final = "ab"  # what stands beyond a part of a text that is looked at
+OTHER: Final = "ab"  # what stands beyond a part of a text that is looked at
 
 
 def date_of(text: Any) -> datetime.date | None:
-    """Return the date that a text begins with."""
+    """Return the date, YYYY-MM-DD, that a text begins with."""
+    first = str(text)[:10]
     try:
-        return datetime.date.fromisoformat(str(text)[:10])
+        return datetime.date.fromisoformat(first) if first[4:5] == first[7:8] == "-" else None
     except ValueError:
         return None
 
@@ -53,7 +54,7 @@ def days_near(constant: Any, years: Sequence[int]) -> list[datetime.date]:
 
 def filled(pattern: str) -> str:
     """Return a text that fits a pattern of LIKE or GLOB."""
-    return pattern.replace("%", _OTHER).replace("_", "c").replace("*", _OTHER)
+    return pattern.replace("%", OTHER).replace("_", "c").replace("*", OTHER)
 
 
 def beside_bound(bound: str) -> Iterator[str]:
@@ -65,12 +66,12 @@ def beside_bound(bound: str) -> Iterator[str]:
 
 def around_part(part: str) -> Iterator[str]:
     """Yield texts that begin or end with what a part of them is compared with."""
-    yield from (part + _OTHER, _OTHER + part)
+    yield from (part + OTHER, OTHER + part)
 
 
 def same_beginning(values: Sequence[Any], length: int) -> Iterator[str]:
     """Yield texts that only differ from some values beyond their first characters."""
-    yield from (value[:length] + _OTHER for value in values if isinstance(value, str) and len(value) >= length)
+    yield from (value[:length] + OTHER for value in values if isinstance(value, str) and len(value) >= length)
 
 
 def decimals(values: Sequence[Any]) -> int:

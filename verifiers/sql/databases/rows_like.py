@@ -343,5 +343,5 @@ class _TableDraw:
                 return True
         if column.numbered and all(isinstance(value, int) for value in column.values):
             row[at] = max(value for value in (*column.values, *self._used[at]) if isinstance(value, int)) + 1
-            return True
+            return self._draws[at].fits(row[at])
         return False
