@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import datetime
 import enum
 import json
@@ -70,6 +71,39 @@ def test_subclasses_become_what_they_extend() -> None:
     assert (got.x, got.y, got) == (1, 2, (1, 2))
     default = codec.loads(codec.dumps(collections.defaultdict(list, a=[1])))
     assert default["b"] == []
+
+
+@pytest.mark.parametrize(
+    ("uses", "plain"),
+    [
+        ((), True),
+        (("__getitem__", "keys", "&__eq__"), True),
+        (("put",), False),
+        (("get",), False),
+        (("__len__",), False),
+        (("&__or__",), False),
+    ],
+)
+def test_a_subclass_stays_an_object_where_its_own_methods_are_used(uses: tuple[str, ...], plain: bool) -> None:
+    class Own(dict[str, int]):
+        def get(self, key: str, default: Any = None) -> Any:
+            return default
+
+        def put(self) -> None: ...
+
+        def __len__(self) -> int:
+            return 7
+
+        def __or__(self, other: Any) -> Any:
+            return self
+
+    for member in (Own, Own.get, Own.put, Own.__len__, Own.__or__):
+        member.__module__ = "solution"
+    text = codec.dumps(Own(a=1), lambda value: codec.Handle(1, "Own"))
+    for data, kind in ((text, dict), (text.replace(b"__len__", b"x"), dict), (text.replace(b'["', b'[["'), None)):
+        with contextlib.nullcontext() if kind else pytest.raises(codec.CodecError):
+            value = codec.loads(data, uses={"Own": frozenset(uses)})
+            assert value == {"a": 1} if plain else data is not text or value == codec.Handle(1, "Own", plain=True)
 
 
 def test_arrays_keep_shape_and_type() -> None:

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from adjudge.sandbox.codec import BETWEEN
 from adjudge.verifiers.code.names import nodes_of
 
 _TWO = {
@@ -139,6 +140,14 @@ class _Reading:
                 self.classes |= self._made(node)
             case ast.Call(func=ast.Name(id="type" | "vars"), args=[value]):
                 self.classes |= self._made(value)
+            case ast.Call(func=ast.Name(id="str" | "repr" | "len" | "bool" | "iter" | "hash" as name), args=[value]):
+                self._use_all(value, f"__{name}__")
+            case (
+                ast.For(iter=value)
+                | ast.comprehension(iter=value)
+                | ast.Call(func=ast.Name(id="list" | "tuple" | "sorted" | "set" | "sum"), args=[value, *_])
+            ):
+                self._use_all(value, "__iter__")
             case ast.Call(func=func, args=[one, other, *_]):
                 self._call(getattr(func, "attr", getattr(func, "id", "")), one, other)
             case _:
@@ -172,6 +181,8 @@ class _Reading:
         """Note an operator between two expressions of which one is an instance of the candidate's."""
         one, other = self._made(left), self._made(right)
         self.classes |= one & other
+        for name in one & other:
+            self._use(name, f"{BETWEEN}{of_left}")
         if one and not other and of_left:
             self._use_all(left, of_left)
         if other and not one:

@@ -91,6 +91,9 @@ class Handle:
 
 
 _OWN = "solution"  # the module that a candidate is
+BETWEEN = "&"
+"""Before an operator that tests use between two instances of a class, and perhaps never with plain data."""
+_USED_AS = {**dict.fromkeys(("__missing__", "__setitem__", "__delitem__"), "__getitem__"), "__ne__": "__eq__"}
 Keep = Callable[[object], Handle]
 """Called by the encoder with an object that is not data; returns what goes in its place, or raises `CodecError`."""
 
@@ -131,7 +134,7 @@ def loads(
         imports: whether pandas may be imported for a table; without, and where nobody has, the table is a `Handle`.
         trusted: whether it comes from who may send as much as it likes.
         uses: by name, classes of the sender's that may extend plain types, with the attributes that are used on their
-            instances: one that lacks some of them as plain data is a `Handle`.
+            instances: one that lacks some of them as plain data, or has its own, is a `Handle`.
 
     Raises:
         CodecError: the text stands for no value, or for one that takes too much to read.
@@ -191,7 +194,7 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
         return {"v": _items(parts, _refuse, depth + 1)}
     if keep is not _refuse and type(value).__module__ == _OWN and isinstance(value, library_values.BASES):
         handle = keep(value)
-        return {"x": [handle.number, handle.kind, _encode_base(value, keep, depth + 1)]}
+        return {"x": [handle.number, handle.kind, _encode_base(value, keep, depth + 1), _overridden(type(value))]}
     return _encode_base(value, keep, depth)
 
 
@@ -204,6 +207,19 @@ def _encode_base(value: Any, keep: Keep, depth: int) -> Any:
         if isinstance(value, base):
             return _encode(library_values.as_base(value, base), keep, depth)
     return _handle(keep(value))
+
+
+def _overridden(kind: type) -> list[str]:
+    """Return the methods of a plain type that a class has in its own way, as the tests' text has them."""
+    base = next(base for base in library_values.BASES if issubclass(kind, base))
+    own = {
+        _USED_AS.get(name, name)
+        for above in kind.__mro__
+        if above.__module__ == _OWN
+        for name, value in vars(above).items()
+        if getattr(value, "__module__", "") == _OWN  # what `NamedTuple` and the like make is of other modules
+    }
+    return sorted(name for name in own - {"__init__", "__new__"} if hasattr(base, name))
 
 
 def _handle(handle: Handle) -> Any:
@@ -394,9 +410,11 @@ def _of_library(body: Any, depth: int) -> Any:
 
 
 def _extended(body: Any, depth: int) -> Any:
-    number, kind, data = body
+    number, kind, data, overridden = body
     value = _decode(data, depth)
-    lacks = [word for word in _reading.uses.get(kind, ()) if not word.startswith("__") and not hasattr(value, word)]
+    uses = _reading.uses.get(kind, frozenset())
+    lacks = any(not word.startswith(("__", BETWEEN)) and not hasattr(value, word) for word in uses)
+    lacks = lacks or not uses.isdisjoint([*overridden, *(f"{BETWEEN}{word}" for word in overridden)])
     return Handle(_typed(number, int), _typed(kind, str), plain=True) if lacks else value
 
 

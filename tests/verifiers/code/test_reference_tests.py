@@ -145,6 +145,49 @@ def test_a_function_or_class_may_be_called_like_a_librarys(reference: Any, right
     assert judge(wrong, reference).value == 0.0
 
 
+LRU = """from collections import OrderedDict
+class Cache(OrderedDict):
+    def get(self, key): return OrderedDict.get(self, key, -1)
+"""
+PAIR = """from typing import NamedTuple
+class Pair(NamedTuple):
+    x: int
+    y: int
+    def __add__(self, other): return Pair(self.x + other.x, self.y + other.y)
+    def __str__(self): return f'{self.x}/{self.y}'
+def pair(x, y): return Pair(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "source", "old", "new"),
+    [
+        ("c = Cache()\nc['a'] = 1\nassert c.get('a') == 1 and c.get('b') == -1", LRU, "-1)", "-2)"),
+        ("d = D()\nassert d['a'] == 7\nd['a'] = 8\nassert d['a'] == 8 and d == {'a': 8}",
+         "class D(dict):\n    def __missing__(self, key): return 7", "7", "8"),
+        ("d = D()\nd['A'] = 7\nassert d['a'] == 7 and len(d) == 1",
+         "class D(dict):\n    def __setitem__(self, k, v): dict.__setitem__(self, k.lower(), v)", "lower", "upper"),
+        ("items = Items()\nitems.append(2)\nassert items == [4] and items[0] == 4",
+         "class Items(list):\n    def append(self, x): list.append(self, x * 2)", "* 2", "* 3"),
+        ("assert Pair(1, 2) + Pair(3, 4) == Pair(4, 6)", PAIR, "self.x +", "self.y +"),
+        ("p = Pair(1, 2)\nassert str(p) == '1/2' and p.x == 1 and p == (1, 2)", PAIR, "{self.x}/", "{self.y}/"),
+        ("assert str(Pair(1, 2)) == '1/2' and Pair(5, 6).x == 5\nassert pair(3, 4) == (3, 4) and pair(3, 4)[1] == 4",
+         PAIR, "{self.x}/", "{self.y}/"),
+    ],
+)  # fmt: skip
+def test_a_subclass_of_plain_data_keeps_its_own_methods(test: str, source: str, old: str, new: str) -> None:
+    reference = {"tests": [test]}
+    assert judge(source, reference).value == 1.0
+    assert judge(source.replace(old, new), reference).value == 0.0
+
+
+def test_what_a_function_returns_is_compared_as_the_plain_data_that_it_holds() -> None:
+    liar = "class Pair(tuple):\n    def __eq__(self, other): return True\n    __hash__ = tuple.__hash__\n"
+    liar += "    def __len__(self): return 2\n    def __str__(self): return '1/2'\ndef pair(x, y): return Pair((0, 0))"
+    test = "p = Pair((1, 2))\nassert p == (1, 2) and str(p) == '1/2' and len(p) == 2\nassert pair(3, 4) == (3, 4)"
+    assert judge(liar, {"tests": [test]}).value == 0.0
+
+
 def test_a_setup_may_make_objects_of_the_candidates_classes() -> None:
     node = "class Node:\n    def __init__(self, data): self.data, self.left = data, None\n"
     depth = "def depth(n): return 0 if n is None else 1 + depth(n.left)"

@@ -10,10 +10,14 @@ from adjudge.verifiers.code.task_classes import task_classes
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("assert Vector(1, 2) * 3 == Vector(3, 6)", {"Vector": ("__mul__",)}),
+        ("assert Vector(1, 2) * 3 == Vector(3, 6)", {"Vector": ("&__eq__", "__mul__")}),
         ("v = Vector(1, 2)\nassert 2 - v == v.x", {"Vector": ("__eq__", "__rsub__", "x")}),
         ("assert (Money(5) + 3).amount == 8", {"Money": ("__add__", "amount")}),
-        ("import solution as s\nassert s.Point(1) == s.Point(1)", {"Point": ()}),
+        ("import solution as s\nassert s.Point(1) == s.Point(1)", {"Point": ("&__eq__",)}),
+        (
+            "b = Bag()\nassert str(b) == 'x' and len(b) == 1 and [*map(f, list(b))]",
+            {"Bag": ("__iter__", "__len__", "__str__")},
+        ),
         ("assert Level.LOW.name == 'LOW'", {"Level": ("name",)}),
         ("assert isinstance(f(1), vector)", {"vector": ()}),
         ("class Square(Shape): pass", {"Shape": ()}),
