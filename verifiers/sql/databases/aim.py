@@ -67,6 +67,11 @@ def rows_like(
     one candidate looks at beyond that.
     """
     compared = _compared(_column_names(facts.schema), queries, moment)
+    for table in facts.tables.values():
+        for rule in (rule for rule in table.derived if not rule.outcomes):
+            source, target = (table.columns[at].shape.name.lower() for at in (*rule.sources, rule.target))
+            parts = (str(value).zfill(rule.part[1] - rule.part[0]) for value in compared.get(target, ()))
+            compared.setdefault(source, {}).update(dict.fromkeys(parts))
     trees = all_parsed(queries)
     beyond = candidate or CandidateAim()
     for name, value in beyond.constants:

@@ -2,8 +2,9 @@
 
 A rule counts when the schema declares it, or when it holds in all rows read and those are enough for it to be no
 accident: columns that are never NULL, values that differ in every row, closed sets of values, columns that follow from
-another one, that stand in an order, or that are sums or products of others, and keys that point to rows of another
-table.  In doubt a rule is kept: a database that breaks one would refuse right queries.
+another one or from how two others compare, that stand in an order, that never hold the same value, or that are sums or
+products of others, and keys that point to rows of another table.  In doubt a rule is kept: a database that breaks one
+would refuse right queries.
 
 Not covered: rules between rows of different tables, other than keys.
 """
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from adjudge.verifiers.sql.databases.row_rules import Derived, derived_columns, unequal_columns
 from adjudge.verifiers.sql.databases.schema_shape import (
     ColumnShape,
     Schema,
@@ -88,6 +90,8 @@ class TableFacts:
         linked: groups of columns, by place, whose values in one row belong together.
         ordered: pairs of columns, by place, of which the first is never larger.
         distinct: groups of columns, by place, that no two rows share.
+        unequal: pairs of columns, by place, that never hold the same value in a row.
+        derived: columns that follow from a part of another one, or from how two others compare.
     """
 
     shape: TableShape
@@ -97,6 +101,8 @@ class TableFacts:
     linked: tuple[tuple[int, ...], ...]
     ordered: tuple[tuple[int, int], ...]
     distinct: tuple[tuple[int, ...], ...]
+    unequal: tuple[tuple[int, int], ...]
+    derived: tuple[Derived, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +275,8 @@ def _table(
         linked=linked,
         ordered=_ordered(rows, columns) if narrow else (),
         distinct=(*declared, *(_distinct(rows, columns) if narrow else ())),
+        unequal=tuple(unequal_columns(rows, columns)) if narrow else (),
+        derived=tuple(derived_columns(rows, columns, {at for group in linked for at in group})) if narrow else (),
     )
 
 

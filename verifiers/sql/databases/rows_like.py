@@ -172,6 +172,7 @@ class _TableDraw:
         self._used: list[set[Any]] = [set() for _ in facts.columns]
         self._shared: list[set[Row]] = [set() for _ in facts.distinct]
         linked = {at for group in facts.linked for at in group}
+        self._following = linked | {rule.target for rule in facts.derived}
         ordered = {at for pair in facts.ordered for at in pair}
         self._bound = ordered.union(*(group for group in facts.linked if ordered & {*group}))
         self._groups = [*facts.linked, *((at,) for at in range(len(facts.columns)) if at not in linked)]
@@ -201,7 +202,7 @@ class _TableDraw:
                 drawn.append(tuple(row))
         for base, at, value in self._near_misses():
             row = [*base[:at], value, *base[at + 1 :]]
-            for other in self._crowded(row) - {at}:
+            for other in self._crowded(row) - {at} - self._following:
                 row[other] = self._draws[other].beside(row[other], self._chooser)
             if at in self._ranked and value in self._used[at]:
                 continue
@@ -226,10 +227,9 @@ class _TableDraw:
 
         Some differ in nothing but what no two rows share.
         """
-        linked = {at for group in self._facts.linked for at in group}
         near = []
         for at, draw in enumerate(self._draws):
-            if self._misses and at not in linked and self._facts.columns[at].parent is None:
+            if self._misses and at not in self._following and self._facts.columns[at].parent is None:
                 several = self._chooser.sample(draw.misses, len(draw.misses))
                 near += [(number, self._chooser.random(), at, value) for number, value in enumerate(several)]
         if not self._misses:
@@ -273,12 +273,16 @@ class _TableDraw:
 
     def _kept(self, row: list[Any], number: int, *, firm: bool = False) -> list[Any] | None:
         """Return a row that keeps the rules which all rows keep, or None; a firm one points to what it points to."""
+        if not all(rule.settle(row) for rule in self._facts.derived):
+            return None
         for one, other_at in self._facts.ordered:
             if row[one] is not None and row[other_at] is not None and not row[one] <= row[other_at]:
                 return None
         for at in range(len(row)):
-            if not self._points(row, at, number, firm) or not self._unused(row, at):
+            if not (self._points(row, at, number, firm) and self._unused(row, at) and self._apart(row, at)):
                 return None
+        if not all(rule.settle(row) for rule in self._facts.derived):
+            return None
         for places, shared in zip(self._facts.distinct, self._shared, strict=True):
             cells = tuple(row[at] for at in places)
             if None not in cells and cells in shared:
@@ -314,7 +318,7 @@ class _TableDraw:
         else:
             there = self._parents[at]
             if column.covers and number < len(there) and not firm:
-                row[at] = there[number]
+                row[at] = there[(number + at) % len(there)]  # two columns may never point to the same row
                 return True
             kept = row[at] is None or row[at] in there
             if kept and (firm or self._chooser.random() >= max(self._rate, _TURNED)):
@@ -329,6 +333,18 @@ class _TableDraw:
             return False
         row[at] = self._chooser.choice(there)
         return True
+
+    def _apart(self, row: list[Any], at: int) -> bool:
+        """Have a column differ from those before it whose value it never has; return whether it does."""
+        others = {row[one] for one, other in self._facts.unequal if other == at}
+        if row[at] is None or row[at] not in others:
+            return True
+        if at in self._own or at in self._bound or at in self._following or self._facts.columns[at].covers:
+            return False
+        known = self._facts.columns[at].values if self._facts.columns[at].parent is None else self._parents.get(at, ())
+        left = [value for value in known if value not in others and not (self._alone[at] and value in self._used[at])]
+        row[at] = self._chooser.choice(left) if left else row[at]
+        return bool(left)
 
     def _unused(self, row: list[Any], at: int) -> bool:
         """Give a column that differs in every row a value that no other row has; return whether that is so."""
