@@ -73,7 +73,7 @@ def narrowed(arguments: Mapping[str, Any], allows: Callable[[str, Any], bool]) -
     for name, value in arguments.items():
         if isinstance(value, Spelled):
             left = tuple(one for one in value.readings if allows(name, one)) or value.readings
-            made[name] = Spelled(left) if len(left) > 1 else left[0]
+            made[name] = Spelled(left) if left[1:] else left[0]
     return made
 
 

@@ -131,7 +131,7 @@ def _parts_of(turn: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[
             continue
         if part.get("type") == kind:
             yield at, part
-        elif any(_is_structured(key, value) for key, value in (*part.items(), (part.get("type"), part))):
+        elif _is_structured(part.get("type"), part) or any(_is_structured(key, part[key]) for key in part):
             raise ValueError(
                 f"{where}, content[{at}]: a part with {', '.join(map(str, part))} (type {part.get('type')!r}) is not "
                 "read; give calls as tool_calls, and results as turns of the tool"
