@@ -126,12 +126,12 @@ def calls_of(turn: Mapping[str, Any], where: str, start: int, end: int) -> list[
 def _parts_of(turn: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The parts of one type of a turn's content, with their places; other parts may be no calls or results."""
     content = turn.get("content")
-    for at, part in enumerate(content if isinstance(content, list | tuple) else ()):
+    for at, part in enumerate(content) if isinstance(content, list | tuple) else ():
         if not isinstance(part, Mapping):
             continue
         if part.get("type") == kind:
             yield at, part
-        elif _is_structured(part.get("type"), part) or any(_is_structured(key, part[key]) for key in part):
+        elif any(_is_structured(key, value) for key, value in (*part.items(), (part.get("type"), part))):
             raise ValueError(
                 f"{where}, content[{at}]: a part with {', '.join(map(str, part))} (type {part.get('type')!r}) is not "
                 "read; give calls as tool_calls, and results as turns of the tool"
