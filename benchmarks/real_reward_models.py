@@ -56,7 +56,7 @@ class Options:
     """
 
     jobs: tuple[str, ...] = ("gsm8k", "hh_rlhf", "process")
-    pairs: int = 800
+    pairs: int = 250
     epochs: int = 1
     full: bool = False
     untrained: bool = False
