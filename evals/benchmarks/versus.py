@@ -22,7 +22,7 @@ from typing import Final
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Outcome
 from adjudge.evals.reports.result import Comparison, Measure, adjusted
-from adjudge.statistics.bootstrap import mean_by_part, mean_interval
+from adjudge.statistics.bootstrap import difference_interval
 from adjudge.statistics.intervals import NO_DRAWS, Draws, Interval
 from adjudge.statistics.significance import mcnemar, permutation_test
 
@@ -72,15 +72,12 @@ def _of_credits(sides: Sides, draws: Draws) -> list[Comparison]:
     first, second = _credits(sides.benchmark, sides.first), _credits(sides.benchmark, sides.second)
     if not first:
         return []
-    differences = [one - other for one, other in zip(first, second, strict=True)]
-    clusters, parts = sides.clusters, [outcome.part for outcome in sides.first]
     places: dict[str, list[int]] = {}
-    for place, part in enumerate(parts):
+    for place, part in enumerate(outcome.part for outcome in sides.first):
         places.setdefault(part, []).append(place)
-    tests = [_test(sides, "", range(len(first)), (first, second), mean_interval(differences, clusters, draws), draws)]
+    tests = [_test(sides, "", range(len(first)), (first, second), draws)]
     if len(places) > 1:
-        bounds = mean_by_part(differences, parts, clusters, draws)
-        tests += [_test(sides, part, some, (first, second), bounds[part], draws) for part, some in places.items()]
+        tests += [_test(sides, part, some, (first, second), draws) for part, some in places.items()]
     return tests
 
 
@@ -89,7 +86,6 @@ def _test(
     part: str,
     places: Sequence[int],
     credits: tuple[Sequence[float], Sequence[float]],
-    difference: Interval,
     draws: Draws,
 ) -> Comparison:
     first, second = ([side[place] for place in places] for side in credits)
@@ -107,7 +103,7 @@ def _test(
         test=test,
         first=math.fsum(first) / len(first),
         second=math.fsum(second) / len(second),
-        difference=difference,
+        difference=difference_interval(first, second, clusters, draws),
         p=p,
         other=sides.other,
     )

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from adjudge.pages.figures import Figure, Record
 from adjudge.protocol import NO_COST, Cost, Message, content_text
 from adjudge.statistics.arrays import ArrayLike, Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, opened
+from adjudge.statistics.bootstrap import cluster_bootstrap, difference_interval, mean_interval, opened
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.significance import holm, permutation_test
 
@@ -236,7 +236,7 @@ def paired(
                 test=f"permutation of {of}",
                 first=float(first.mean()),
                 second=float(second.mean()),
-                difference=mean_interval(first - second, clusters, draws),
+                difference=difference_interval(first, second, clusters, draws),
                 p=permutation_test(first - second, clusters, draws) if draws.rounds else None,
                 other=base,
             )

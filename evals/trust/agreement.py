@@ -21,7 +21,13 @@ from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Figure, Grid, confusion_grid
 from adjudge.statistics.arrays import Floats, Ints, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
+from adjudge.statistics.bootstrap import (
+    cluster_bootstrap,
+    difference_interval,
+    resampled_mean,
+    share_interval,
+    weighted_bootstrap,
+)
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
 from adjudge.statistics.ranks import kendall_of, spearman, spearman_of
 from adjudge.statistics.significance import NOTE, holm, mcnemar, permutation_test
@@ -46,7 +52,7 @@ def pair_agreement(
         measures["agreement"] = share_interval(one == other, kept, draws) if kept else UNKNOWN
         measures |= _kappas(one.astype(np.int64), other.astype(np.int64), kept, draws, scale=scale, labels=labels)
     else:
-        measures["difference"] = mean_interval(np.abs(one - other), kept, draws) if kept else UNKNOWN
+        measures["difference"] = resampled_mean(np.abs(one - other), kept, draws)
     if scale != "nominal":
         measures |= _ranks(one, other, kept, draws)
     return measures
@@ -152,7 +158,7 @@ def _distances(panel: Panel, values: Floats, truth: Floats, clusters: Sequence[s
     for name, column in (*((rater, values[:, at]) for at, rater in enumerate(panel.raters)), (MEAN, mean)):
         both = np.isfinite(column)
         kept = [one for one, keep in zip(clusters, both.tolist(), strict=True) if keep]
-        distance = mean_interval(np.abs(column - truth)[both], kept, draws)
+        distance = resampled_mean(np.abs(column - truth)[both], kept, draws)
         measures.append(Measure(name="distance from gold", part=name, interval=distance, better="low"))
         rank = spearman(column[both], truth[both]) if kept else None
         interval = replace(distance, value=rank, low=None, high=None)
@@ -174,7 +180,7 @@ def _compared(right: dict[str, Floats], clusters: Sequence[str], draws: Draws) -
                 test="McNemar, exact" if alone else "signs of clusters",
                 first=float(right[MAJORITY].mean()),
                 second=float(hits.mean()),
-                difference=mean_interval(difference, clusters, draws),
+                difference=difference_interval(right[MAJORITY], hits, clusters, draws),
                 p=p,
                 part=MAJORITY,
                 other=name,

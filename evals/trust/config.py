@@ -32,7 +32,7 @@ class AgreementConfig(VerdictConfig):
     nominal for text and for two values, ordinal up to ten numbers, else interval."""
 
     threshold: float | None = None
-    """Numbers from this one on are 1, and others 0."""
+    """Numbers from this one on are 1, and others 0; gold of 0 and 1 stays what it is."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

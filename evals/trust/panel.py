@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,11 @@ def read_panel(config: AgreementConfig) -> Panel:
     ids = tuple(table.ids if config.limit else groups)
     said = {name: [by_id[name].get(item, NOTHING) for item in ids] for name in raters}
     truth = None if gold is None else [gold.get(one, NOTHING).value for one in ids]
-    verdicts = [one.value for name in raters for one in said[name]] + (truth or [])
-    scale, place = _scale(config, [value for value in verdicts if value is not None])
+    verdicts = [value for name in raters for one in said[name] if (value := one.value) is not None]
+    golds = [value for value in truth or () if value is not None]
+    scale, place = _scale(config, verdicts + golds)
+    if config.threshold is None:
+        _check_labels(place, verdicts, golds)
     numbers = [[_number(one.value, config, place) for one in said[name]] for name in raters]
     values = np.array(numbers, dtype=float).T
     if not (np.isfinite(values).sum(axis=1) > 1).any():
@@ -95,13 +98,22 @@ def read_panel(config: AgreementConfig) -> Panel:
         labels=labels,
         codes=np.where(np.isnan(values), -1, values).astype(np.int64) if labels else np.empty((0, 0), dtype=np.int64),
         values=values,
-        gold=None if truth is None else np.array([_number(one, config, place) for one in truth], dtype=float),
+        gold=None if truth is None else _gold(truth, config, place),
         table=table,
         who=who,
         notes=tuple(
             f"{name} has no verdict on {count} of {len(ids)} items" for name, count in missing.items() if count
         ),
     )
+
+
+def _check_labels(place: Mapping[str, int], verdicts: Sequence[Said], golds: Sequence[Said]) -> None:
+    said, true = ({_label(value) for value in values} for values in (verdicts, golds))
+    if place and min(len(said), len(true)) > 1 and not said & true:
+        raise ValueError(
+            f"no verdict is a label of the gold: raters say {', '.join(sorted(said)[:5])}, the gold is "
+            f"{', '.join(sorted(true)[:5])}; write them alike, or give a --threshold for numbers"
+        )
 
 
 def _raters(
@@ -151,6 +163,12 @@ def _number(value: Said | None, config: AgreementConfig, place: Mapping[str, int
     if config.threshold is not None and isinstance(value, float):
         return float(value >= config.threshold)
     return float(place[_label(value)]) if place else float(value)
+
+
+def _gold(truth: Sequence[Said | None], config: AgreementConfig, place: Mapping[str, int]) -> Floats:
+    if config.threshold is not None and all(value in (None, 0, 1) for value in truth):  # it has been cut already
+        truth, config = [None if value is None else float(value) for value in truth], replace(config, threshold=0.5)
+    return np.array([_number(value, config, place) for value in truth], dtype=float)
 
 
 def _label(value: Said) -> str:

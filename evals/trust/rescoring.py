@@ -38,7 +38,13 @@ from adjudge.runtime.contract import is_groupwise, score_checked, validate_sampl
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
 from adjudge.statistics.arrays import Floats, NDArray, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
+from adjudge.statistics.bootstrap import (
+    cluster_bootstrap,
+    difference_interval,
+    resampled_mean,
+    share_interval,
+    weighted_bootstrap,
+)
 from adjudge.statistics.intervals import Draws, Interval, wilson
 from adjudge.statistics.ranks import spearman_of
 from adjudge.statistics.significance import permutation_test
@@ -246,8 +252,8 @@ def change_measures(scorings: Scorings, draws: Draws, *, tolerance: float, thres
     moved = second - first
     largest = Interval(value=float(np.abs(moved).max()), n=len(moved))
     measures += [
-        Measure.mean("mean |difference|", np.abs(moved), groups, draws, better="low"),
-        Measure.mean("mean difference", moved, groups, draws, better="none"),
+        Measure(name="mean |difference|", interval=resampled_mean(np.abs(moved), groups, draws), better="low"),
+        Measure(name="mean difference", interval=difference_interval(second, first, groups, draws), better="none"),
         Measure(name="largest |difference|", interval=largest, better="low"),
     ]
     if threshold is not None:
@@ -374,13 +380,13 @@ def _comparisons(scorings: Scorings, config: DriftConfig) -> tuple[Comparison, .
         Comparison(
             name="mean score",
             test="signs of clusters",
-            first=float(first.mean()),
-            second=float(second.mean()),
-            difference=mean_interval(first - second, groups, config.draws),
+            first=float(second.mean()),
+            second=float(first.mean()),
+            difference=difference_interval(second, first, groups, config.draws),
             p=p,
             p_adjusted=p,
-            part="before",
-            other="after",
+            part="after",
+            other="before",
         ),
     )
 

@@ -14,6 +14,7 @@ import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from adjudge import wire
@@ -109,10 +110,10 @@ class VerdictConfig(EvalConfig):
 
     group_column: str = ""
     """Column that rows of one prompt share; they are drawn together.
-    Without it the usual names; "-" takes every row for itself."""
+    Without it the usual names, and then the prompt itself; "-" takes every row for itself."""
 
     prompt_column: str = ""
-    """Column of the prompt, for the cases to read."""
+    """Column of the prompt."""
 
     response_column: str = ""
     """Column of the response, for the cases to read."""
@@ -172,7 +173,9 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
     choice = Choice(list(filled), peeked, flag=lambda role: f"{source.name}: {flag_of(role) if role else 'the column'}")
     columns = _rater_columns(raters, peeked[0], choice, source.name)
     name_of = None if config.id_column == _ALONE else choice.pick("id", config.id_column)
-    group_of = None if config.group_column == _ALONE else choice.pick("group", config.group_column)
+    alone = config.group_column == _ALONE
+    named = config.group_column in choice.known or not path  # rows of another file are known by their ids
+    group_of = None if alone else choice.pick("group", config.group_column if named else "")
     table = VerdictTable(name=source.name, verdicts={name: [] for name in columns}, guesses=choice.notes)
     known: set[str] = set()
     for row in itertools.islice(source.rows(Cursor()), None if path else config.limit or None):
@@ -189,7 +192,9 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
             table.verdicts[rater].append(_said(row.data, column, rater, row.index, table))
         group = _text(group_of.of(row.data)) if group_of is not None else ""
         table.ids.append(name)
-        table.groups.append(f"group {group}" if group else f"row {row.index}")
+        prompt = "" if alone or group else _named_text(row.data, config.prompt_column, "prompt")
+        alike = f"prompt {blake2b(prompt.encode(errors='surrogatepass'), digest_size=16).hexdigest()}" if prompt else ""
+        table.groups.append(f"group {group}" if group else alike or f"row {row.index}")
         table.places.append(row.index)
     if not table.ids:
         raise ValueError(f"none of the rows of {source.name} can be read: {table.unreadable[0]}")

@@ -8,8 +8,10 @@ from scipy import stats
 from adjudge.statistics import bootstrap as module
 from adjudge.statistics.bootstrap import (
     cluster_bootstrap,
+    difference_interval,
     mean_by_part,
     mean_interval,
+    resampled_mean,
     share_interval,
     weighted_bootstrap,
 )
@@ -127,6 +129,25 @@ def test_a_number_most_resamples_do_not_know_has_no_bounds() -> None:
     assert common.low is not None
     assert rare == Interval(value=1.0, n=1)  # 26 % of resamples hold the row twice
     assert absent == Interval(value=None, n=0)
+
+
+@pytest.mark.parametrize("wrong", [(), (7,)])
+def test_a_difference_that_chance_explains_has_zero_inside(wrong: tuple[int, ...]) -> None:
+    first = np.array([float(at not in (5, 6)) for at in range(100)])
+    second = np.array([float(at not in (5, 6, *wrong)) for at in range(100)])
+    rows, pairs = [str(at) for at in range(100)], [str(at // 2) for at in range(100)]
+    for one, other in ((first, second), (second, first)):
+        found = difference_interval(one, other, rows, Draws())
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < 0 < found.high
+    assert difference_interval(first, second, pairs, Draws()).low == (0.0 if wrong else None)
+    numbers = 9 * second + 1  # on another scale zeros are no share
+    assert difference_interval(numbers, numbers, rows, Draws()) == Interval(value=0.0, n=100)
+
+
+def test_resamples_that_all_agree_say_nothing_of_chance() -> None:
+    assert resampled_mean([0.1 + 0.2] * 7, [str(at) for at in range(7)], Draws()).low is None
 
 
 def test_one_cluster_and_no_rounds_give_values_alone() -> None:

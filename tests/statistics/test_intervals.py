@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from adjudge.statistics.intervals import UNKNOWN, Interval, clustered_mean, quantile, wilson
+from adjudge.statistics.intervals import UNKNOWN, Interval, clustered_mean, newcombe, quantile, wilson
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,20 @@ def test_wilson_by_table(hits: int, n: int, low: float, high: float) -> None:
     found = wilson(hits, n)
     assert (found.value, found.n) == (hits / n, n)
     assert [found.low, found.high] == pytest.approx([low, high], abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("both", "only_first", "only_second", "neither", "low", "high"),
+    [(1, 1, 7, 12, -0.5070, -0.0256), (20, 12, 2, 16, 0.0562, 0.3290), (80, 0, 0, 20, -0.0291, 0.0291)],
+)
+def test_a_difference_of_paired_shares_is_newcombes(
+    both: int, only_first: int, only_second: int, neither: int, low: float, high: float
+) -> None:
+    first = [1] * (both + only_first) + [0] * (only_second + neither)
+    second = [1] * both + [0] * only_first + [1] * only_second + [0] * neither
+    found, turned = newcombe(first, second), newcombe(second, first)
+    assert [found.low, found.high] == pytest.approx([low, high], abs=1e-3)
+    assert [turned.low, turned.high] == pytest.approx([-high, -low], abs=1e-3)
 
 
 def test_nothing_known_is_said_to_be_unknown() -> None:

@@ -19,9 +19,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adjudge.statistics.arrays import ArrayLike, Floats, np
-from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, numbered, wilson
+from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, newcombe, numbered, wilson
 
 _BLOCK = 1 << 21  # counts in memory at once: 16 MiB as integers, and as much as floats
+_SAME = 1e-12  # of what is summed in another order
 _KINDS = 8  # a binomial draw costs about as much as eight draws of one cluster, so fewer kinds than c / 8 are quicker
 
 
@@ -45,7 +46,8 @@ def cluster_bootstrap(
 
     Returns:
         One interval for each number.  Bounds are over the resamples that know the number; there are none where more
-        than half of them do not, or where there is only one cluster.  A number the data do not know is None.
+        than half of them do not, where all agree (which says nothing about chance), or where there is only one
+        cluster.  A number the data do not know is None.
 
     Raises:
         ValueError: rows and clusters differ in number, there are none, or a column is not finite.
@@ -119,6 +121,25 @@ def mean_interval(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> I
     return resampled_mean(numbers, clusters, draws)
 
 
+def difference_interval(first: ArrayLike, second: ArrayLike, clusters: Sequence[str], draws: Draws) -> Interval:
+    """Return the mean of `first - second`, two numbers of each row, with its bounds.
+
+    Of rows that are all 0 or 1 on both sides and all clusters of their own they are Newcombe's for paired shares, which
+    allow for a difference where none was seen; elsewhere those of resamples.
+
+    Args:
+        first: one finite number for each row; without rows the difference is unknown.
+        second: as many.
+        clusters: as many names.
+        draws: how bounds are drawn.
+    """
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    both = np.concatenate([one, other])
+    if draws.rounds and 1 < len(one) == len(set(clusters)) and ((both == 0) | (both == 1)).all():
+        return newcombe(one, other, level=draws.level)
+    return resampled_mean(one - other, clusters, draws)
+
+
 def mean_by_part(values: ArrayLike, parts: Sequence[str], clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
     """Return `mean_interval` of the rows of each part, in the order in which parts come.
 
@@ -170,7 +191,7 @@ def opened(share: Interval, clusters: int, draws: Draws) -> Interval:
 
     There it gets Wilson's bounds for as many rows as there are clusters, as if the rows of one told nothing new.
     """
-    if share.value not in (0.0, 1.0) or share.low is None or clusters < 1:
+    if share.value not in (0.0, 1.0) or not draws.rounds or clusters < 2:
         return share
     bounds = wilson(share.value * clusters, clusters, level=draws.level)
     return replace(share, low=bounds.low, high=bounds.high)
@@ -210,7 +231,7 @@ def _intervals(values: Floats, drawn: Floats | None, sizes: Sequence[int], draws
         low = high = None
         if drawn is not None and np.isfinite(value):
             known = drawn[:, at][np.isfinite(drawn[:, at])]
-            if 2 * len(known) >= len(drawn):
+            if 2 * len(known) >= len(drawn) and np.ptp(known) > _SAME * max(1.0, abs(value)):
                 low, high = (float(bound) for bound in np.quantile(known, tails))
         intervals.append(Interval(value=value if np.isfinite(value) else None, low=low, high=high, n=size))
     return intervals

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from adjudge.statistics.arrays import Floats, Ints, np
+from adjudge.statistics.arrays import ArrayLike, Floats, Ints, np
 
 LEVEL = 0.95
 RESAMPLES = 2_000
@@ -80,6 +80,32 @@ def wilson(hits: float, n: int, *, level: float = LEVEL) -> Interval:
     low = max(0.0, centre - half) if hits else 0.0  # rounding leaves 1e-19
     high = min(1.0, centre + half) if hits < n else 1.0
     return Interval(value=share, low=low, high=high, n=n)
+
+
+def newcombe(first: ArrayLike, second: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Return `first - second`, two shares of the same rows, with Newcombe's interval (1998, method 10).
+
+    Args:
+        first: 0 or 1 for each row, at least one; rows must be independent.
+        second: as many.
+        level: coverage, in (0, 1).
+    """
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    n = len(one)
+    mine, theirs = (wilson(float(hits.sum()), n, level=level) for hits in (one, other))
+    both, only, others, neither = ((a * b).sum() for a in (one, 1 - one) for b in (other, 1 - other))
+    apart = both * neither - only * others
+    margins = (both + only) * (others + neither) * (both + others) * (only + neither)
+    corrected = max(apart - n / 2, 0.0) if apart > 0 else apart
+    phi = corrected / math.sqrt(margins) if margins else 0.0
+
+    def reach(up: float, down: float) -> float:
+        return math.sqrt(max(0.0, up * up - 2 * phi * up * down + down * down))
+
+    value = mine.known - theirs.known
+    low = value - reach(mine.known - (mine.low or 0.0), (theirs.high or 0.0) - theirs.known)
+    high = value + reach((mine.high or 0.0) - mine.known, theirs.known - (theirs.low or 0.0))
+    return Interval(value=value, low=max(-1.0, low), high=min(1.0, high), n=n)
 
 
 def clustered_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, seed: int = 0) -> Interval:

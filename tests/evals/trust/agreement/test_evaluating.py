@@ -120,6 +120,15 @@ def test_numbers_with_gold_have_distances(tmp_path: Path) -> None:
     assert measure(result, "rank correlation with gold", "b").interval.known == pytest.approx(1.0)
 
 
+def test_a_threshold_is_of_the_raters_where_gold_is_cut_already(tmp_path: Path) -> None:
+    rows = [{"a": 3 + 5 * (at % 3 > 0), "b": 2 + 7 * (at % 3 > 0), "gold": int(at % 3 > 0)} for at in range(30)]
+    for more in ({}, {"gold": 2}):  # a grade is cut as the raters are
+        path = written(tmp_path, [*rows, {"a": 1, "b": 1, "gold": 0, **more}])
+        options = {"column": ("a", "b"), "gold_column": "gold", "threshold": 6, "resamples": 0}
+        result = run_agreement(AgreementConfig(input=path, **options))
+        assert measure(result, "accuracy", "a").interval.known == (1.0 if not more else pytest.approx(11 / 31))
+
+
 def test_a_majority_stands_alone_in_front() -> None:
     values = np.array([[0, 0, 1], [0, 1, np.nan], [np.nan] * 3, [2, np.nan, np.nan], [0, 1, 2]])
     assert np.array_equal(majority(values), [0, np.nan, np.nan, 2, np.nan], equal_nan=True)
@@ -136,6 +145,11 @@ def test_a_majority_stands_alone_in_front() -> None:
         ([{"a": 1, "b": 1}], {"column": ("a", "a")}, "two raters are called 'a'"),
         ([{"a": f"t{at}", "b": "x"} for at in range(60)], {"column": ("a", "b")}, "61 different verdicts"),
         ([{"a": at, "b": 0} for at in range(30)], {"column": ("a", "b"), "scale": "ordinal"}, "30 different"),
+        (
+            [{"a": at % 2, "b": 1, "gold": "ny"[at % 2]} for at in range(9)],
+            {"column": ("a", "b"), "gold_column": "gold"},
+            "no verdict is a label of the gold: raters say 0, 1, the gold is n, y",
+        ),
         ([{"a": 1, "b": {"x": 1}}], {"column": ("a", "b")}, "object without `value`"),
     ],
 )

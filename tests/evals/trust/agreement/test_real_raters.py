@@ -23,4 +23,4 @@ def test_pandalm_annotators_agree_as_published(corpora: Any) -> None:
     low, high = found["kappa", "annotator1 / annotator2"].low, found["kappa", "annotator1 / annotator2"].high
     assert low is not None
     assert high is not None
-    assert 0.81 < low < 0.852 < high < 0.89
+    assert 0.81 < low < 0.852 < high < 0.90, "rows of one prompt are drawn together"

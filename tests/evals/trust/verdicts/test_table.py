@@ -90,3 +90,16 @@ def test_rows_stand_for_themselves_where_asked_and_broken_ones_are_counted(tmp_p
     assert len(read_verdicts(VerdictConfig(input=path, limit=1), ("s",)).ids) == 1
     with pytest.raises(ValueError, match=r"--group-column 'grp'.*Did you mean 'group'"):
         read_verdicts(VerdictConfig(input=path, group_column="grp"), ("s",))
+
+
+def test_answers_to_one_prompt_belong_together(tmp_path: Path) -> None:
+    rows = [{"id": str(at), "prompt": f"q{at // 2}", "response": str(at % 2), "reference": "1"} for at in range(4)]
+    path = written(tmp_path, rows)
+    said, alone = (read_verdicts(VerdictConfig(input=path, group_column=group), ("reference",)) for group in ("", "-"))
+    assert [said.groups.index(group) for group in said.groups] == [0, 0, 2, 2]
+    assert len(set(alone.groups)) == 4
+    out = tmp_path / "labelled.jsonl"
+    run_label(LabelConfig(input=path, output=str(out), scorer="exact", keep_columns=True, workers=1))
+    assert read_verdicts(VerdictConfig(input=str(out)), ()).groups == said.groups
+    named = VerdictConfig(input=str(out), group_column="input.prompt")
+    assert len(set(read_verdicts(named, ("reference",), path=path).groups)) == 2, "the other file has no such column"
