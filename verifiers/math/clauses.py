@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from adjudge.responses.hearsay import HINTS, LINK, unasserted
 from adjudge.responses.number_text import THOUSAND
 from adjudge.verifiers.math.units import changes_value, is_unit
 
@@ -42,27 +43,19 @@ _BESIDE = (
     r"except|(?:anything|everything|nothing|all)\s+but|(?:half|third|quarter|root|square|cube|reciprocal|inverse|"
     r"opposite|power|percent|digits?|log|logarithm|sine|cosine|tangent|negation|factorial|one|two|three|\d+)\s+of|(?:divided|multiplied|divisible)\s+by)|负)\s*\Z"
 )
-_SUPPOSED = (
-    r"(?:\b(?:suppose|supposing|assume|assuming|if|whether|imagine|pretend|unless|false|untrue|wrong|incorrect|doubt|deny)"
-    r"\b(?:(?!\b(?:then|so|we|hence)\b)[^.;!?\n,]){0,20}\b(?:answer|result|value|solution)\b"
-    r"(?:(?!\b(?:then|so|hence)\b)[^.;!?\n,]){0,15}|(?:假设|假如|如果|若)[^。，,]{0,8}(?:答案|结果)[^。，,]{0,4})\Z"
-)
-_ASCRIBED = (  # what others say, or would be wrong to say
-    r"(?:\b(?:says|said|claims|claimed|answers|answered|thinks|thought|believes|believed|insists|argues|assumes|guesses|guessed|told|"
-    r"doubt|fools\s+\w+|(?:might|may|could|would)\s+(?:think|say|guess|expect)|"
-    r"(?:(?:not|never|cannot|refuse\s+to|(?:mistake|error|wrong|tempting|naive|incorrect)(?:\s+is)?\s+to)\s+|(?:do|does|did|would|could|ca)n't\s+)(?:think|believe|say|accept|agree|claim|answer|give|call\s+it)"
-    r"|(?:students|people|others|many|most|some|everybody|everyone|nobody|(?:no|some)\s?one)\s+(?:\w+\s+)?(?:answer|say|claim|think|believe|guess))"
-    r"(?:\s+(?:me|us|him|her|them))?(?:\s+(?:that|for))?(?:\s*[:,]|\s+(?:(?:the|its|his|her|their|an|a)\s+)?"
-    r"(?:answers?|results?|values?|solutions?|total|it|this)\b\s*(?:'s|is|was|are|were|to\s+be|(?:must|should|could)\s+be|equals|=|:)?)?"
-    r"|\b(?:wrong|incorrect|false|rejected|discarded|distractor|decoy)(?:\s+\w+){0,2}?\s*(?:\bis|\bwas|[:=])"
+_OPINION = (  # what somebody says, or would be wrong to say
+    r"(?:(?:(?<!\bi )(?<!\bwe )\b(?:says|said|claims|claimed|thinks|thought|believes|believed|insists"
+    r"|argues|assumes|guesses|guessed|told|fools\s+\w+)"
+    r"|\b(?:(?:not|never|cannot|refuse\s+to|(?:mistake|error|wrong|naive|incorrect)(?:\s+is)?\s+to)\s+|(?:do|does|did|would|could|ca)n't\s+)"
+    r"(?:think|believe|say|accept|agree|claim|answer|give|call\s+it))"
+    rf"(?:\s(?:me|us|him|her|them))?(?:\sfor)?,?{LINK}"
+    r"|\b(?:wrong|incorrect|false|untrue|rejected|discarded|distractor|decoy)(?:\s+(?!the\b)\w+|\s+that\s+the){0,2}?\s*(?:\bis|\bwas|[:=])"
     r"|\b(?:(?:ruled?|ruling)\s+out|eliminat\w+|discard\w*|reject\w*|exclud\w+)\b(?:[\s,\d$]|\b(?:and|or|also|finally|even|both|then)\b)*"
     r"|\b(?:range|interval|anything|anywhere|somewhere)\b[^.;!?\n]{0,12}\bto"
     r"|\b(?:na[iï]ve|naively|careless|mistakenly|erroneously|wrongly|incorrectly|hardly|barely|scarcely|(?:common|usual|typical|frequent)\s+"
     r"(?:mistake|error|misconception|trap|pitfall))\b(?:(?!\b(?:but|correct|actual|true|right|instead|so|hence|thus|therefore)\b)[^.;!?\n,]){0,40})\s*\Z"
 )
-_BEFORE = re.compile(
-    rf"{_NOT}{_SAME_CLAUSE}|{_BOUND}{_SAME_CLAUSE}|{_BETWEEN}|{_BESIDE}|{_SUPPOSED}|{_ASCRIBED}", re.IGNORECASE
-)
+_BEFORE = re.compile(rf"{_NOT}{_SAME_CLAUSE}|{_BOUND}{_SAME_CLAUSE}|{_BETWEEN}|{_BESIDE}|{_OPINION}", re.IGNORECASE)
 _BEFORE_NUMBER = re.compile(
     r"\b(?:no|(?<!total\s)(?<!amount\s)(?<!profit\s)(?<!cost\s)of|root|squared|or|and|but|than|degree|"
     r"base|step|case|page|chapter|figure|equation|problem|question|exercise|"
@@ -74,26 +67,16 @@ _BEFORE_NUMBER = re.compile(
 _NEEDED = re.compile(
     r"\b(?:needs?|must|requires?|ha(?:s|ve)\s+to)\b(?:(?!\bnot\b)[^.;!?\n,\d]){0,30}\bat\s+least\s*\Z", re.IGNORECASE
 )
-_SUPPOSED_NOUNS: Final = ("answer", "result", "value", "solution")
-_SUPPOSING: Final = frozenset(
-    "suppose supposing assume assuming if whether imagine pretend unless false untrue wrong incorrect doubt "
-    "deny".split()
+_LASTING_BEFORE: Final = HINTS.union(
+    "said claimed thought believed insisted argued guesses guessed told fools distractor decoy refuse accept agree "
+    "mistake error tempting naive naively careless mistakenly erroneously wrongly incorrectly hardly barely scarcely "
+    "rule ruled ruling eliminate eliminated eliminating discard discarded discarding reject rejected rejects excluded "
+    "excluding exclude range interval anything anywhere somewhere wrong incorrect false untrue".split()
 )
-_ASCRIBING: Final = frozenset(
-    "assumes distractor decoy false: distractor: candidate: wrong: "
-    "says said claims claimed answers answered thinks thought believes believed insists argues guesses guessed "
-    "told doubt fools might may could would refuse mistake error tempting naive naively careless mistakenly "
-    "erroneously wrongly incorrectly students people others everybody everyone nobody someone "
-    "hardly barely scarcely rule ruled ruling eliminate eliminated eliminating discard discarded discarding "
-    "reject rejected rejects excluded excluding exclude range interval anything anywhere somewhere".split()
-)
-_DISTANT_BEFORE: Final = (
-    _SUPPOSING
-    | _ASCRIBING
-    | frozenset(
-        "not never neither nor cannot nicht kein keine nie no than different most least exceed exceeds exceeding "
-        "excluding unequal between either est es son divided multiplied divisible".split()
-    )
+"""Words that "is" and "are" do not take back."""
+_DISTANT_BEFORE: Final = _LASTING_BEFORE.union(
+    "not never neither nor cannot nicht kein keine nie no than different least exceed exceeds exceeding unequal "
+    "between either est es son divided multiplied divisible".split()
 )
 _BESIDE_BEFORE: Final = frozenset(
     "to minus negative plus times twice thrice double triple half over above below under beyond within without except "
@@ -187,11 +170,10 @@ def suspicious(before: str, last: str, after: str) -> bool:
         return True
     if after and not _DISTANT_AFTER.isdisjoint(_WORDS.findall(after.lower())):
         return True
-    if last in ("is", "are"):
-        words = before.lower().split()
-        supposed = any(map(before.__contains__, _SUPPOSED_NOUNS)) and not _SUPPOSING.isdisjoint(words)
-        return supposed or not _ASCRIBING.isdisjoint(words)
-    return "n't" in before or not _DISTANT_BEFORE.isdisjoint(_WORDS.findall(before.lower()))
+    lasting = last in ("is", "are")
+    if "n't" in before and not lasting:
+        return True
+    return not (_LASTING_BEFORE if lasting else _DISTANT_BEFORE).isdisjoint(_WORDS.findall(before.lower()))
 
 
 def denied_before(before: str, *, marked: bool) -> bool:
@@ -202,7 +184,7 @@ def denied_before(before: str, *, marked: bool) -> bool:
     said = _said(before)
     if marked and _NEEDED.search(said):
         return False  # "you need at least 5" says what the least number is
-    return bool(_BEFORE.search(said) or (not marked and _BEFORE_NUMBER.search(said)))
+    return bool(_BEFORE.search(said) or unasserted(said) or (not marked and _BEFORE_NUMBER.search(said)))
 
 
 def denied_after(after: str, *, marked: bool) -> bool:

@@ -27,10 +27,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from adjudge.responses.answer_span import OTHERS_SAY, is_supposed
+from adjudge.responses.answer_span import is_supposed
+from adjudge.responses.hearsay import supposed, unasserted
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
-from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG
+from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG, denied_before, suspicious
 from adjudge.verifiers.math.sentences import (
     ALTERED,
     FORMULA,
@@ -177,7 +178,8 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
     start = _last_match(text, pattern)
     if start < 0:
         return _NOTHING_MARKED
-    if ALTERED.search(text, max(text.rfind("\n", 0, start), start - 200, 0), start):
+    line = text[max(text.rfind("\n", 0, start) + 1, start - 200) : start]
+    if ALTERED.search(line) or (suspicious(line, "is", "") and denied_before(line, marked=True)):
         return _NOTHING_MARKED
     text = text[:start] + without_hope(text[start:])
     rest = text[start:].lstrip(" \t*:：")
@@ -194,15 +196,15 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:
     """Return where the last match ends, one in a sentence about another case only where there is no other; or -1."""
-    end, supposed = len(text), -1
+    end, other = len(text), -1
     while end >= 0:
         start = text.rfind("\n", 0, end) + 1
         for match in reversed(list(pattern.finditer(text, start, end))):
             if not is_supposed(text, match):
                 return match.end()
-            supposed = max(supposed, match.end())
+            other = max(other, match.end())
         end = start - 1
-    return supposed
+    return other
 
 
 def _same_sentence(text: str, at: int) -> bool:
@@ -252,7 +254,6 @@ _STATED: Final = re.compile(
     rf"{_VALUE.replace('value', 'bare')}{_END})",
     re.IGNORECASE,
 )
-_COUNTERFACTUAL: Final = re.compile(r"\b(?:if|without|unless|had|were)\b.*\b(?:would|were|could|had)\b", re.I | re.S)
 _CHECKS: Final = re.compile(
     r"[\s*_(]*(?:(?:and|so|but)\s+)?(?:check|verif|for\s+(?:example|instance)|e\.g|note|recall|alternatively"
     r"|similarly)",
@@ -337,8 +338,7 @@ def _statement(match: re.Match[str]) -> Statement:
     text, start = match.string, match.start(kind)
     begins = max((one.end() for one in _STARTS.finditer(text, max(0, start - 400), start)), default=0)
     before = text[begins:start]
-    supposed = _COUNTERFACTUAL.search(before) or OTHERS_SAY.search(before)
-    if supposed or (kind in ("result", "bare", "pronoun") and _CHECKS.match(before)):
+    if supposed(before) or unasserted(before) or (kind in ("result", "bare", "pronoun") and _CHECKS.match(before)):
         return ()
     formula = FORMULA.match(text, start)
     value = formula[formula.lastgroup or 0] if formula else match[kind].rstrip(".$\\")

@@ -88,7 +88,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
     abs_tol: Annotated[float, Range(ge=0)] = 0.0

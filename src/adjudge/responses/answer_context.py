@@ -19,44 +19,29 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from adjudge.responses.answer_span import Span, find_markers
+from adjudge.responses.hearsay import LINK, OPENING, unasserted
 
 Agrees: TypeAlias = Callable[[str, bool], "bool | None"]
 
 _READ = 2_000  # characters behind an answer
-_OPENING = r"[\s$({\[<>*_`\"'“‘:|=-]|\\[(\[]|\\(?:text|textbf|mathbf|mathrm)\s?\{"
-
-_FILLER = (
-    r"(?:the|a|an|to|be|is|was|it|its|it['’]s|this|that|there|answer|answering|going|option|choice|letter|number|value"
-    r"|result|solution|guess|pick|equals?|sure|certain"
-    r"|(?:right|correct|true|final)(?= (?:answer|option|choice|result|value|one))|for contradiction|really|actually"
-    r"|quite|just|simply|exactly|here"
-    r"|think|believe|say|choose|select|go|with|my|our|es|ist|est|é|la|el|die|der|das|le"
-    r"|ответ|risposta|resposta|antwoord|svaret|cevap|respuesta|antwort|réponse|lösung)"
-)
 _DENIER = (
     r"not|never|neither|nor|cannot|\w{1,9}n['’]t|(?:is|was|do|does|ca)nt|except|rather than|instead of"
     r"|other than|apart from|far from"
     r"|(?:anything|everything|all|any|nothing) but|(?:wrong|incorrect|false|worst|bogus|mistaken|least likely)"
     r"(?= (?:answer|choice|option|pick|guess|result|solution|value)\b)"
     r"|(?:common|typical|careless|frequent|usual|classic|easy) (?:mistake|error|trap)|distractor|trap"
-    r"|doubt|unlikely|hardly|scarcely|supposing|imagine|(?<!i )(?<!we )(?:suppose|assume)"
-    r"|(?:people|students|readers?|everyone|some|many|others|most|they) (?:would |might )?"
-    r"(?:say|think|pick|choose|answer)"
-    r"|(?:might|may|could|tempt(?:ed|ing)(?: to)?) (?:think|say|guess|expect|pick|choose|answer)"
-    r"|opposite of|nicht|keine?|pas|nunca|jamais|не|нет|não|niet|ikke|inte"
+    r"|unlikely|hardly|scarcely|opposite of|nicht|keine?|pas|nunca|jamais|не|нет|não|niet|ikke|inte"
     r"|falsche|incorrect[ao]|incorrecte|fausse|sbagliat[ao]|errad[ao]"
     r"|неправильн\w+|неверн\w+|yanlış|foute|no(?= (?:es|é|la|el)\b)"
 )
 _DENIED_BEFORE = re.compile(
-    rf"(?:\b(?:{_DENIER})\b(?:(?:{_OPENING})*\b{_FILLER}\b)*"
+    rf"(?:\b(?:{_DENIER})\b{LINK}"
     r"|\b(?:rul(?:e|es|ing) out|exclud(?:e|es|ing)|cross(?:ing)? out|eliminat(?:e|es|ing)|reject(?:s|ing)?"
     r"|discard(?:s|ing)?|avoid(?:ing)?|forget|ignore)\b(?: the)?(?: (?:option|choice|answer|letter))?"
-    rf"|不是|不选|不為|不为|并非|並非|排除|错误答案是|錯誤答案是)(?:{_OPENING})*\Z",
+    rf"|不是|不选|不為|不为|并非|並非|排除|错误答案是|錯誤答案是)(?:{OPENING})*\Z",
     re.IGNORECASE,
 )
-_HARMLESS_DENIER = re.compile(
-    r"\b(?:(?:no|without|beyond)(?: an?| any)? doubt|not only|not (?:hard|difficult) to)\b", re.IGNORECASE
-)
+_HARMLESS_DENIER = re.compile(r"\bnot (?:only|(?:hard|difficult) to)\b", re.IGNORECASE)
 _CLAUSE_START = re.compile(
     r"[.;!?](?=\s)|[\n,。；！？，]|\b(?:so|thus|hence|therefore|because|since|(?<!thing )(?<!all )(?<!any )but)\b",
     re.IGNORECASE,
@@ -108,8 +93,7 @@ _TURNS = re.compile(
     r"\b(?:so|thus|hence|therefore|make|mean|meant|actually|correction|rather|instead)\b", re.IGNORECASE
 )
 _CONCESSION = re.compile(
-    r"\b(?:if|unless|when|would|might|may|could|had|tempt\w+|people|students?|readers?|someone|anyone|everyone|others?"
-    r"|some|many|most|who|forg[eo]t\w*|mistake\w*|misread\w*|wrong\w*|incorrect\w*|not|never|\w+n['’]t|suppose|assum\w+"
+    r"\b(?:if|unless|when|would|might|may|could|had|people|students?|readers?|anyone|others?|who|forg[eo]t\w*|mistake\w*|misread\w*|wrong\w*|incorrect\w*|not|never|\w+n['’]t"
     r"|confus\w+|distractor|trap|closest|nearest|second|next|similar|another|alternative|worst|least|popular|common"
     r"|opposite|easy|false|remaining|check\w*|verif\w+|why|how)\b|(?:\b(?:as|to|like|than|of|for|from|in|by)\s*\Z)",
     re.IGNORECASE,
@@ -140,7 +124,7 @@ def denies_next(before: str) -> bool:
     """Return whether the last clause of a text denies what comes next."""
     clause = _HARMLESS_DENIER.sub(" ", before[-200:])
     start = max((mark.end() for mark in _CLAUSE_START.finditer(clause)), default=0)
-    return _DENIED_BEFORE.search(clause, start) is not None
+    return _DENIED_BEFORE.search(clause, start) is not None or unasserted(clause[start:])
 
 
 def restatements(behind: str, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
@@ -159,7 +143,8 @@ def restatements(behind: str, markers: re.Pattern[str]) -> Iterator[tuple[str, b
         marked = find_markers(sentence, markers)
         if marked:
             said = sentence[marked[-1].end() :].strip(_ENDING) or next(filter(str.strip, sentences[number + 1 :]), "")
-            if not _CONCESSION.search(sentence[: marked[-1].end()]) and not _CONDITION.search(said):
+            lead = sentence[: marked[-1].end()]
+            if not (_CONCESSION.search(lead) or unasserted(lead) or _CONDITION.search(said)):
                 yield said.strip(), False
         elif chosen := _CHOSEN.fullmatch(sentence):
             yield chosen["said"], True

@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from adjudge.responses.hearsay import supposed, unasserted
+
 Where: TypeAlias = Literal["auto", "response", "last_line", "marker", "boxed", "tag"]
 WHERE: tuple[Where, ...] = ("auto", "response", "last_line", "marker", "boxed", "tag")
 
@@ -59,16 +61,6 @@ _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON_VALUE = re.compile(r"\s{0,9}(?:\"(?P<text>(?:[^\"\\\n]|\\.){0,2000})\"|(?P<bare>-?[\w.]{1,40}))\s{0,9}[,}]")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
-_SUPPOSED = re.compile(
-    r"\b(?:if\b.*\b(?:were|was|had|did|\w+ed)|if\ (?:you|the\ (?:question|problem|task))|unless|had|were)\b"
-    r".*\b(?:would|could|might)\ be\W*\Z|\bif\ you\ (?:meant?|wanted|asked)\b",
-    re.IGNORECASE,
-)
-OTHERS_SAY = re.compile(
-    r"\b(?:people|students?|readers?|beginners?|someone|some|many|others|most|they)(?:\ \w+){0,3}"
-    r"\ (?:say|think|believe|assume|claim|guess|conclude|expect)s?(?:\ that)?(?:\ the)?(?:\ \w+)?\ answer\b.{0,15}\Z",
-    re.IGNORECASE,
-)
 _STOPS = " \t.,;:!?。，；：！？"
 _EMPHASIS = '*_`"'
 _BRACKETS = {")": "(", "]": "[", "）": "（", "”": "“", "」": "「", "』": "『", "】": "【"}
@@ -218,9 +210,9 @@ def _marked(text: str, markers: re.Pattern[str]) -> list[Span]:
 
 
 def is_supposed(text: str, marker: re.Match[str]) -> bool:
-    """Return whether the sentence up to a marker is about another case, or about what others think."""
+    """Return whether the sentence up to a marker is about another case, or does not assert what follows."""
     sentence = _SENTENCE_END.split(text[max(0, marker.start() - _BESIDE) : marker.end()])[-1]
-    return _SUPPOSED.search(sentence) is not None or OTHERS_SAY.search(sentence) is not None
+    return supposed(sentence) or unasserted(sentence)
 
 
 def find_markers(text: str, markers: re.Pattern[str]) -> list[re.Match[str]]:
