@@ -106,7 +106,7 @@ def test_planted_laws_lie_inside_their_bounds_as_often_as_is_said() -> None:
 
 def test_resamples_of_a_run_know_the_law_or_say_nothing() -> None:
     d = np.array([0.3, 0.6, 1.2, 2.4])
-    gains = np.array([rl(d, 0.6, 0.2)]) + [0.001, -0.001, 0.001, -0.001]
+    gains = np.array([rl(d, 0.6, 0.2)]) + np.array([0.001, -0.001, 0.001, -0.001])
 
     def statistic(times: Any) -> Any:
         return fit_law(d, gains, "rl", weights=times, check=False).alpha
