@@ -294,7 +294,7 @@ class Preflight:
             slowest = max(slowest, (seconds, trial.how))
             if score.status == "failed" or (judged and not self._refused(score)):
                 findings.append(_finding(trial, score, f"it got {brief(score)}"))
-            if seconds > limits.seconds + _GRACE_SECONDS:
+            if self._verifier is None and seconds > limits.seconds + _GRACE_SECONDS:  # the pool ends a verifier, by CPU
                 findings.append(_finding(trial, score, f"it took {seconds:.1f} s; the limit is {limits.seconds:g} s"))
         if judged:
             ((after, score),) = self._score("hostile responses", [Trial(how="the gold, after them", sample=base)])

@@ -45,7 +45,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], int]:
             process_group=0,
         )
         assert server.stdout is not None
-        told = server.stdout.readline()
+        told = next((line for line in server.stdout if line.startswith("{")), "")  # Ray may complain before
         if told:
             assert json.loads(told) == {"address": f"http://127.0.0.1:{port}", "scorers": ["gated"]}
             return server, port

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ from adjudge.verifiers.math.verifier import MathVerifier
 FILE = Path(__file__).parents[2] / "attacks" / "math_hostile.json"
 RECIPES: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 READY_MB = 256  # an idle worker with sympy and flint loaded stays below this
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
+TICKS = os.sysconf("SC_CLK_TCK")
 ORDINARY = Sample(prompt="6*7?", response="So the answer is $\\boxed{\\frac{84}{2}}$.", reference="42")
 
 
@@ -40,9 +40,10 @@ def _expand_piece(piece: Any, canary: Path) -> str:
     return "".join(piece["each"].replace("#", str(number)) for number in range(1, piece["count"] + 1))
 
 
-def descendants(root: int) -> list[int]:
-    """Return the process ids below `root`, found by a walk over /proc."""
+def descendants(root: int) -> dict[int, float]:
+    """Return the seconds of CPU time of each process below `root`, found by a walk over /proc."""
     parents: dict[int, int] = {}
+    spent: dict[int, float] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
@@ -50,10 +51,11 @@ def descendants(root: int) -> list[int]:
             except OSError:
                 continue
             parents[int(entry)] = int(fields[1])
+            spent[int(entry)] = (int(fields[11]) + int(fields[12])) / TICKS
     found = [root]
     for process in found:
         found += [child for child, parent in parents.items() if parent == process]
-    return found[1:]
+    return {process: spent[process] for process in found[1:]}
 
 
 def peak_mb(process: int) -> float:
@@ -66,25 +68,38 @@ def peak_mb(process: int) -> float:
     return int(lines[0].split()[1]) / 1024 if lines else 0.0
 
 
-class MemoryWatch:
-    """Polls the peak resident memory of all child processes in a thread."""
+class Watch:
+    """Polls the peak resident memory and the CPU time of all child processes in a thread."""
 
     def __init__(self) -> None:
         self.peak = 0.0
+        self._before = descendants(os.getpid())
+        self._spent = dict(self._before)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
-            self.peak = max([self.peak, *(peak_mb(process) for process in descendants(os.getpid()))])
+            self._look()
 
-    def __enter__(self) -> MemoryWatch:
+    def _look(self) -> None:
+        spent = descendants(os.getpid())
+        self._spent.update(spent)
+        self.peak = max([self.peak, *map(peak_mb, spent)])
+
+    @property
+    def seconds(self) -> float:
+        """CPU time since the beginning; a busy machine adds nothing to it."""
+        return sum(spent - self._before.get(process, 0.0) for process, spent in self._spent.items())
+
+    def __enter__(self) -> Watch:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self._look()
 
 
 class Bench:
@@ -94,22 +109,19 @@ class Bench:
         self.verifier = MathVerifier()
         self.scorer = VerifierScorer(self.verifier, pool)
 
-    def judge(self, sample: Sample) -> tuple[Score, float]:
-        """Return the score and the wall seconds it took."""
-        start = time.perf_counter()
+    def judge(self, sample: Sample) -> Score:
         (score,) = asyncio.run(self.scorer.score([sample]))
-        return score, time.perf_counter() - start
+        return score
 
     def held(self, sample: Sample) -> Score:
         """Judge a hostile sample, then an ordinary one, and hold both to the limits."""
         limits = self.verifier.limits
-        with MemoryWatch() as watch:
-            score, seconds = self.judge(sample)
-        assert seconds <= limits.seconds + 0.5, f"{seconds:.2f} s"
+        with Watch() as watch:
+            score = self.judge(sample)
+        assert watch.seconds <= limits.seconds + 0.5, f"{watch.seconds:.2f} s"
         assert watch.peak <= limits.memory_mb + READY_MB, f"{watch.peak:.0f} MiB"
-        after, seconds = self.judge(ORDINARY)
+        after = self.judge(ORDINARY)
         assert after.value == 1.0, after
-        assert seconds <= limits.seconds, f"the next sample took {seconds:.2f} s"
         return score
 
 
