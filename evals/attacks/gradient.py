@@ -125,9 +125,13 @@ def _slopes(
     text = prompt if isinstance(prompt, str) else reader.rendered(prompt, finished=not labels)
     if isinstance(text, Fault) or whole not in text:
         return []
-    row, before = tuple(reader.text(text)), tuple(reader.text(text[: text.rindex(whole) + start]))
-    if row[: len(before)] != before:  # a token reaches over the place
+    body, before = tuple(reader.text(text)), tuple(reader.text(text[: text.rindex(whole) + start]))
+    if body[: len(before)] != before:  # a token reaches over the place
         return []
+    (row,) = reader.read([prompt], finished=not labels, special=not labels)
+    if isinstance(row, Fault):
+        return []
+    front = next(at for at in range(len(row)) if row[at : at + len(body)] == body)  # special tokens stand around it
     entered: list[torch.Tensor] = []
 
     def enters(_: Any, __: Any, output: torch.Tensor) -> torch.Tensor:
@@ -141,7 +145,7 @@ def _slopes(
         handle.remove()
     (gradient,) = torch.autograd.grad(_objective(outputs, labels, reader), entered[0])
     first = [reader.text(f" {word}")[0] for word in words]
-    rises: list[float] = (network.embeddings.weight[first] @ gradient.flatten(0, -2)[len(before)]).tolist()
+    rises: list[float] = (network.embeddings.weight[first] @ gradient.flatten(0, -2)[front + len(before)]).tolist()
     return rises
 
 

@@ -132,7 +132,7 @@ class SafetyClassifier(OneModel):
     """
 
     name: ClassVar[str] = "safety_classifier"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
 
     model: str = ""

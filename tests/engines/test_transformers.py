@@ -25,6 +25,7 @@ from transformers import (
 from adjudge.engines import transformers_weights
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine, Fault, Generation, LabelLogprobs, Prompt, Sampling
+from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_engine import TransformersEngine
 
@@ -391,10 +392,10 @@ def test_a_classifier_gives_the_same_alone_and_in_any_batch(classifier: Path) ->
         assert largest_gap([one.values for one in alone], [one.values for one in batched]) <= CLOSE
 
 
-def test_an_encoder_pools_in_its_own_way(models: Path) -> None:
+def test_an_encoder_pools_in_its_own_way_over_its_own_special_tokens(models: Path) -> None:
     from transformers import BertConfig, BertForSequenceClassification
 
-    tokenizer, folder = tiny_tokenizer(), models / "encoder"
+    tokenizer, folder = tiny_tokenizer(bos="<|start|>", end="<|end|>"), models / "encoder"
     sizes: dict[str, Any] = {"vocab_size": 512, "hidden_size": 32, "intermediate_size": 64, "num_labels": 2}
     made: Any = BertForSequenceClassification
     with torch.random.fork_rng():
@@ -406,8 +407,27 @@ def test_an_encoder_pools_in_its_own_way(models: Path) -> None:
     found = asyncio.run(engine(folder).classify(prompts))
     for prompt, got in zip(prompts, found, strict=True):
         assert not isinstance(got, Fault)
-        wanted = logits_of(model, tokenizer(prompt, add_special_tokens=False)["input_ids"])
+        wanted = logits_of(model, tokenizer(prompt)["input_ids"])
         assert list(got.values) == pytest.approx(wanted.tolist(), rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize(("bos", "end"), [("<|start|>", ""), ("<|start|>", "<|end|>"), (None, "")])
+def test_classified_texts_get_the_tokenizers_own_special_tokens_and_nothing_else_does(
+    bos: str | None, end: str, tmp_path: Path
+) -> None:
+    tokenizer = tiny_tokenizer(bos=bos, end=end)
+    folder = write_model(tmp_path / "one", task="classify", tokenizer=tokenizer)
+    reader = PromptTokens(tokenizer, model="m", window=512)
+    text, chat, row = "Is the answer right?", [{"role": "user", "content": "Is it? <|start|>"}], (7, 8)
+    rendered = str(tokenizer.apply_chat_template(chat, tokenize=False))
+    plain = [tuple(tokenizer(one, add_special_tokens=False)["input_ids"]) for one in (text, rendered)]
+    assert reader.read([text, chat, row, ""], finished=True) == [*plain, row, ()]
+    own = [tuple(tokenizer(one)["input_ids"]) for one in (text, "")]
+    assert reader.read([text, chat, row, ""], finished=True, special=True) == [own[0], plain[1], row, own[1]]
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    for ids, got in zip((own[0], plain[1]), asyncio.run(engine(folder).classify([text, chat])), strict=True):
+        assert not isinstance(got, Fault)
+        assert list(got.values) == pytest.approx(logits_of(model, list(ids)).tolist(), rel=CLOSE, abs=CLOSE)
 
 
 def test_token_classifiers_answer_for_every_token(token_classifier: Path) -> None:

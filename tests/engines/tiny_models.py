@@ -31,12 +31,15 @@ CHAT = (
 WINDOW = 512
 
 
-def tiny_tokenizer(*, pad: str = "<|pad|>", bos: str | None = None, chat: str | None = CHAT) -> PreTrainedTokenizerFast:
+def tiny_tokenizer(
+    *, pad: str = "<|pad|>", bos: str | None = None, end: str = "", chat: str | None = CHAT
+) -> PreTrainedTokenizerFast:
     """Return a byte-level tokenizer of about 500 tokens; any text can be written with it.
 
     Args:
         pad: the padding token; "<|end|>" makes it the end token as well, as many published models do.
         bos: a token that is put before a text when special tokens are asked for.
+        end: a token that is put behind a text then, beside `bos`, as BERT has one.
         chat: the chat template.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -52,7 +55,8 @@ def tiny_tokenizer(*, pad: str = "<|pad|>", bos: str | None = None, chat: str | 
     tokenizer.train_from_iterator(CORPUS * 4, trainer)
     if bos:
         tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"{bos} $A", special_tokens=[(bos, tokenizer.token_to_id(bos))]
+            single=f"{bos} $A {end}".rstrip(),
+            special_tokens=[(one, tokenizer.token_to_id(one)) for one in (bos, end) if one],
         )
     kind: Any = PreTrainedTokenizerFast
     made: PreTrainedTokenizerFast = kind(

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from tests.engines.tiny_models import write_model, write_reward_model
+from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.vllm_config import VllmConfig
@@ -56,7 +56,7 @@ class Served:
 def vllm_models() -> Mapping[Task, Path]:
     """Return the folders of a language model, a classifier with two outputs, and a token classifier with three.
 
-    The classifiers are reward models as `RewardNetwork.save` writes them.
+    The classifiers are reward models as `RewardNetwork.save` writes them; the first puts a begin token before texts.
     """
     if importlib.util.find_spec("vllm") is None:
         pytest.skip("vllm is not installed")
@@ -64,7 +64,9 @@ def vllm_models() -> Mapping[Task, Path]:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {
         "generate": write_model(folder / "generate"),
-        "classify": write_reward_model(folder / "classify", HeadConfig(outputs=2)),
+        "classify": write_reward_model(
+            folder / "classify", HeadConfig(outputs=2), tokenizer=tiny_tokenizer(pad="<|end|>", bos="<|start|>")
+        ),
         "classify_tokens": write_reward_model(folder / "tokens", HeadConfig(outputs=3, pooling="tokens", bias=True)),
     }
 

@@ -18,6 +18,7 @@ from adjudge.protocol import NO_COST, Cost, Message
 
 Prompt: TypeAlias = str | Sequence[Message]
 """Text, used as it is and tokenized without special tokens; or chat turns, rendered with the model's own template.
+`classify` reads a text with the special tokens that the model's tokenizer puts around one, as it was trained.
 Chat turns that end with an assistant's turn are continued; otherwise the template's generation prompt is added.
 Classifiers (`classify`, `classify_tokens`) read a chat as finished: as the template renders it, with nothing added."""
 

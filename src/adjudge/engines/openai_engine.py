@@ -39,7 +39,7 @@ from adjudge.runtime.loop import together
 
 R = TypeVar("R")
 
-VERSION = "1"
+VERSION = "2"
 """Bumped whenever the same answers of a server would be read in another way."""
 
 _AHEAD = 4  # prompts under way for each request under way: those that pause between attempts hold no request

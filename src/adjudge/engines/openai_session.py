@@ -210,8 +210,8 @@ class OpenAISession:
 
     async def classify(self, prompt: Prompt) -> Logits:
         """Return a sequence classifier's raw outputs."""
-        given = {"input": prompt, "add_special_tokens": False} if isinstance(prompt, str) else self._finished(prompt)
-        answer, cost = await self._post("/classify", {"use_activation": False, **given})
+        given = {"input": prompt, "add_special_tokens": True} if isinstance(prompt, str) else self._finished(prompt)
+        answer, cost = await self._post("/classify", {**_RAW_OUTPUTS, **given})
         values = answers.numbers_of(_record(answer).get("probs"), "the answer's `probs`")
         return Logits(values=values, cost=cost)
 

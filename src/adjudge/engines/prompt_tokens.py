@@ -1,7 +1,8 @@
 """Prompts as token ids: chats through the model's own template, texts as they are, special tokens never added twice.
 
 A rendered chat is tokenized without adding special tokens, since templates write their own; a second begin-of-text
-token shifts every score of Llama 3 and Gemma.
+token shifts every score of Llama 3 and Gemma.  A text that is classified has no template, so its special tokens are
+those that the tokenizer puts around it: `[CLS]` and `[SEP]` of BERT, a begin-of-text token, or none.
 
 Not covered: what a template does to a chat (`adjudge.engines.template_lint` looks), and special tokens spelled out in
 somebody's text (`adjudge.prompts` breaks those up; `special_tokens` lists them).
@@ -74,12 +75,15 @@ class PromptTokens:
         added = {str(token.content) for token in self.tokenizer.added_tokens_decoder.values()}
         return tuple(sorted({text for text in added | set(self.tokenizer.all_special_tokens) if text.strip()}))
 
-    def read(self, prompts: Sequence[Row], *, finished: bool = False) -> list[tuple[int, ...] | Fault]:
+    def read(
+        self, prompts: Sequence[Row], *, finished: bool = False, special: bool = False
+    ) -> list[tuple[int, ...] | Fault]:
         """Return the tokens of each prompt; what cannot be rendered is a fault in its place.
 
         Args:
             prompts: texts, chats, or tokens, which stay as they are.
             finished: render chats as they stand, as a reward model reads them: nothing is added for the model to go on.
+            special: put the tokenizer's special tokens around texts, as classifiers of texts were trained.
 
         Raises:
             ValueError: there is a chat, and the model has no chat template.
@@ -90,10 +94,22 @@ class PromptTokens:
             else self.rendered(cast("Sequence[Message]", prompt), finished=finished)
             for prompt in prompts
         ]
-        texts = [_encodable(text) for text in rendered if isinstance(text, str)]
+        bare = [special and isinstance(prompt, str) for prompt in prompts]
+        texts = [(text, adds) for text, adds in zip(rendered, bare, strict=True) if isinstance(text, str)]
+        rows = {way: iter(self._encoded([text for text, adds in texts if adds is way], way)) for way in (False, True)}
+        return [
+            tuple(next(rows[adds])) if isinstance(text, str) else text
+            for text, adds in zip(rendered, bare, strict=True)
+        ]
+
+    def _encoded(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        if not texts:
+            return []
         with self._lock:
-            rows = iter(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else ())
-        return [tuple(next(rows)) if isinstance(text, str) else text for text in rendered]
+            rows: list[list[int]] = self.tokenizer(
+                [_encodable(text) for text in texts], add_special_tokens=special, verbose=False
+            )["input_ids"]
+        return rows
 
     def prompt_lengths(
         self, chats: Sequence[Prompt], rows: Sequence[tuple[int, ...] | Fault], *, back: int = 0

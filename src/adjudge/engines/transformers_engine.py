@@ -49,7 +49,7 @@ from adjudge.runtime.fork_lock import anew_in_child
 
 T = TypeVar("T")
 
-_VERSION = "2"  # goes up whenever the same model could answer otherwise
+_VERSION = "3"  # goes up whenever the same model could answer otherwise
 _CPU_BUDGET = 4_096
 _GPU_BUDGET = 32_768
 # How much of a family's longest row must be its prefix: mixed lengths cost padding, and packed rows have none.
@@ -245,7 +245,7 @@ class TransformersEngine:
         """
 
         def prepare(reader: PromptTokens) -> list[Work | Logits | Fault]:
-            rows = reader.read(prompts, finished=True)
+            rows = reader.read(prompts, finished=True, special=True)
             notes = notes_of(self.config)
             if notes is None or notes.head.kind != "gating":
                 return [row if isinstance(row, Fault) else _work(reader, Job(call="classify"), row) for row in rows]

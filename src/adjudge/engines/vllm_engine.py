@@ -52,7 +52,7 @@ from adjudge.protocol import NO_COST, Cost
 
 T = TypeVar("T")
 
-VERSION = "1"
+VERSION = "2"
 """Bumped whenever vLLM would be asked, or its answers read, in another way."""
 
 _FINISHED = ("stop", "length")  # vLLM also knows "abort" and "error"
@@ -208,13 +208,19 @@ class VllmEngine:
             return worker
 
     async def _tokens(
-        self, worker: VllmWorker, prompts: Sequence[Row], *, more: int = 0, finished: bool = False
+        self,
+        worker: VllmWorker,
+        prompts: Sequence[Row],
+        *,
+        more: int = 0,
+        finished: bool = False,
+        special: bool = False,
     ) -> list[Tokens | Fault]:
         """Return each prompt's tokens; one that is too long to be asked, with `more` tokens after it, is a fault."""
         ready = await worker.prompts()
         if isinstance(ready, Fault):
             return [ready] * len(prompts)
-        rows = await asyncio.to_thread(ready.read, prompts, finished=finished)
+        rows = await asyncio.to_thread(ready.read, prompts, finished=finished, special=special)
         return [row if isinstance(row, Fault) else ready.overflow(len(row), more) or row for row in rows]
 
     async def _reads(
@@ -243,7 +249,7 @@ class VllmEngine:
                 f"{self.model!r} has a head that vLLM does not know ({lacked}); use the transformers engine for it"
             )
         worker = self._worker(runner)
-        rows = await self._tokens(worker, prompts, finished=True)
+        rows = await self._tokens(worker, prompts, finished=True, special=runner == "classify")
         return _read(await worker.run([_asked(row, use_activation=False) for row in rows]), read)
 
 
