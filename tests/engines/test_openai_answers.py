@@ -76,6 +76,14 @@ MANY = {"n": 2, "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stop": ("a",
             id="chat",
         ),
         pytest.param(
+            CHAT,
+            {"send_temperature": False},
+            {"temperature": 0.5},
+            "/v1/chat/completions",
+            {"messages": CHAT, "max_tokens": 1024},
+            id="no-temperature",
+        ),
+        pytest.param(
             BEGUN,
             {"dialect": "vllm"},
             {**MANY, "top_k": 5},
@@ -106,7 +114,7 @@ def test_what_is_asked(
     _, (asked,) = generate({}, prompt, Sampling(**sampling), **options)
     seed = asked.body.pop("seed", None)
     assert (asked.path, asked.body) == (path, {"model": "m", **body})
-    assert (seed is not None) == (asked.body["temperature"] > 0)
+    assert (seed is not None) == (Sampling(**sampling).temperature > 0)
     assert seed is None or 0 <= seed < 2**31
 
 
@@ -180,6 +188,8 @@ def test_choices_are_put_in_order_and_tokens_counted_where_shown() -> None:
         pytest.param({"choices": [choice()], "usage": 3}, 1, id="usage-is-a-number"),
         pytest.param({"choices": [choice()], "usage": {"prompt_tokens": -1}}, 1, id="negative-usage"),
         pytest.param({"choices": [choice()], "usage": {"prompt_tokens": "7"}}, 1, id="usage-is-text"),
+        pytest.param({"choices": [choice()], "usage": {"prompt_tokens": 7.5}}, 1, id="half-a-token"),
+        pytest.param({"choices": [choice()], "usage": {"prompt_tokens": True}}, 1, id="usage-is-true"),
     ],
 )
 def test_an_answer_that_lacks_something_is_an_error(body: Any, n: int) -> None:
@@ -188,9 +198,65 @@ def test_an_answer_that_lacks_something_is_an_error(body: Any, n: int) -> None:
     assert found.reason == "engine_error"
 
 
-def test_a_server_that_does_not_count_tokens_costs_seconds_alone() -> None:
-    found, _ = generate({"choices": [choice()]})
-    assert (found.cost.prompt_tokens, found.cost.completion_tokens, found.completions[0].tokens) == (0, 0, 0)
+@pytest.mark.parametrize(
+    ("usage", "prompt", "completion"),
+    [
+        ({}, 0, 0),
+        ({"usage": None}, 0, 0),
+        ({"usage": {}}, 0, 0),
+        ({"usage": {"prompt_tokens": None, "completion_tokens": 3}}, 0, 3),
+        ({"usage": {"prompt_tokens": 12.0, "completion_tokens": 3.0}}, 12, 3),
+        ({"usage": {"prompt_tokens": 12, "completion_tokens": None}}, 12, 0),
+    ],
+)
+def test_a_verdict_is_not_lost_with_a_count_of_tokens(usage: dict[str, Any], prompt: int, completion: int) -> None:
+    found, _ = generate({"choices": [choice()], "error": None, **usage})
+    cost, (written,) = found.cost, found.completions
+    assert (cost.prompt_tokens, cost.completion_tokens, written.tokens) == (prompt, completion, completion)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "asked"),
+    [
+        ({"message": "rate limited", "code": 429}, "engine_overloaded", 2),
+        ({"message": "upstream died", "code": 502}, "engine_unavailable", 2),
+        ({"message": "refused by the provider", "code": 403}, "engine_error", 1),
+        ({"message": "no code", "code": "rate_limit"}, "engine_error", 1),
+        ("plain text", "engine_error", 1),
+    ],
+)
+def test_an_error_that_comes_as_an_answer(error: Any, reason: str, asked: int) -> None:
+    """As gateways answer, which have sent their status before they knew."""
+    found, requests = generate({"error": error, "user_id": "u"}, attempts=2, first_pause=0.0)
+    assert (found.reason, len(requests)) == (reason, asked)
+    assert (error if isinstance(error, str) else error["message"]) in found.detail
+
+
+def test_an_error_of_one_choice_is_told() -> None:
+    found, _ = generate({"choices": [choice(finish_reason="error", error={"message": "upstream died"})]})
+    assert "upstream died" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("Unsupported value: 'temperature' does not support 0.0 with this model.", "send_temperature: false"),
+        ("Unsupported parameter: 'temperature' is not supported with this model.", "send_temperature: false"),
+        ("Unsupported parameter: 'max_tokens' is not supported with this model.", "max_completion_tokens"),
+    ],
+)
+def test_a_field_that_a_model_does_not_take_names_the_option(message: str, remedy: str) -> None:
+    refusal = Reply(status=400, body={"error": {"message": message}})
+
+    async def twice(engine: OpenAIEngine) -> Any:
+        return [(await engine.generate([prompt], Sampling()))[0] for prompt in ("a", "b")]
+
+    with pytest.raises(ValueError, match=remedy):
+        call(lambda _: refusal, twice)
+    fine = {"choices": [{"index": 0, "text": "hi", "finish_reason": "stop"}]}
+    (_, later), _ = call(lambda asked: Reply(body=fine) if asked.number == 1 else refusal, twice)
+    assert isinstance(later, Fault)
+    assert remedy in later.detail
 
 
 def shown(*tokens: tuple[str, Any], chosen: str | None = None) -> dict[str, Any]:
@@ -345,6 +411,20 @@ def test_a_classifiers_answer_is_read_strictly(body: Any) -> None:
     found, _ = call(lambda _: Reply(body=body), work, dialect="vllm")
     assert isinstance(found, Fault)
     assert found.reason == "engine_error"
+
+
+def test_raw_outputs_are_asked_for_by_each_name_that_vllm_has_had() -> None:
+    """Versions before 0.11.1 ignore `use_activation`, and would answer with a sigmoid or a softmax of the outputs."""
+
+    async def work(engine: OpenAIEngine) -> None:
+        await engine.classify(["a", CHAT])
+        await engine.classify_tokens([(1, 2)])
+
+    _, asked = call(lambda _: Reply(body={}), work, dialect="vllm")
+    assert sorted(one.path for one in asked) == ["/classify", "/classify", "/pooling"]
+    for one in asked:
+        assert [one.body[name] for name in ("use_activation", "activation", "softmax")] == [False] * 3
+        assert one.body.get("add_special_tokens") == (True if one.body.get("input") == "a" else None)
 
 
 CHOICE = Sampling(choice=("A", "tie"), max_tokens=9)

@@ -154,6 +154,7 @@ def test_the_fingerprint_follows_what_is_answered_and_not_how_it_is_fetched(monk
         "top_logprobs": 5,
         "unseen": 0.0,
         "max_tokens_field": "max_completion_tokens",
+        "send_temperature": False,
     }
     plain = OpenAIConfig(model="m")
     for item in dataclasses.fields(plain):

@@ -81,13 +81,28 @@ TOO_LONG = [
     ("openai", {"message": "Reduce the messages.", "code": "context_length_exceeded"}, True),
     ("sglang", "The input (90 tokens) is longer than the model's context length (64 tokens).", True),
     ("llama-cpp", {"message": "too big", "type": "exceed_context_size_error"}, True),
+    ("sglang-total", "Requested token count exceeds the model's maximum context length of 4096 tokens.", True),
+    ("sglang-input", "Input length (90 tokens) exceeds the maximum allowed length (64 tokens).", True),
+    ("anthropic", {"message": "prompt is too long: 210000 tokens > 200000 maximum"}, True),
+    ("anthropic-total", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", True),
+    ("gemini", "The input token count (40000) exceeds the maximum number of tokens allowed (32768).", True),
+    ("tgi", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000", True),
+    ("tgi-input", "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000", True),
+    ("openai-responses", "Your input exceeds the context window of this model.", True),
+    ("xai", "This model's maximum prompt length is 131072 but the request contains 200000 tokens.", True),
+    ("mistral", "Prompt contains 40000 tokens, too large for model with 32768 maximum context length", True),
+    ("bedrock", "Input is too long for requested model.", True),
+    ("llama-cpp-python", "Requested tokens (5000) exceed context window of 2048", True),
     ("another-mistake", "temperature is too long a word", False),
+    ("another-limit", "max_new_tokens must be positive; the maximum number of choices is 8", False),
+    ("another-input", "`inputs` must be a text; the model name is too long", False),
 ]
 
 
 @pytest.mark.parametrize(("error", "too_long"), [row[1:] for row in TOO_LONG], ids=[row[0] for row in TOO_LONG])
-def test_a_prompt_that_does_not_fit_is_marked(error: Any, too_long: bool) -> None:
-    with StubServer(lambda _: Reply(status=400, body={"error": error})) as server:
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_prompt_that_does_not_fit_is_marked(error: Any, too_long: bool, status: int) -> None:
+    with StubServer(lambda _: Reply(status=status, body={"error": error})) as server:
         (fault,) = ask(server)
     assert (fault.reason, fault.too_long) == ("engine_error", too_long)
     with StubServer(lambda _: Reply(status=500, body={"error": error})) as server:
@@ -383,11 +398,22 @@ def test_what_never_worked_is_a_mistake_and_what_did_is_a_fault(
         assert asyncio.run(main(server)) == ["fine", "engine_error"]
 
 
+def models_of(**owners: str) -> Reply:
+    return Reply(body={"data": [{"id": model, "owned_by": owner} for model, owner in owners.items()]})
+
+
 MODELS: list[tuple[str, Callable[[Asked], Reply], str]] = [
     ("vllm", lambda _: Reply(body={"data": [{"id": "m", "owned_by": "vllm"}]}), "vllm"),
     ("another-server", lambda _: Reply(body={"data": [{"id": "m", "owned_by": "system"}]}), "openai"),
     ("no-list-of-models", lambda _: Reply(status=404), "openai"),
     ("nonsense", lambda _: Reply(body={"data": 3}), "openai"),
+    ("a-list", lambda _: Reply(body=[{"id": "m", "object": "model"}]), "openai"),
+    ("a-page", lambda _: Reply(body=b"<html>", headers={"Content-Type": "text/html"}), "openai"),
+    ("an-error", lambda _: Reply(body={"error": {"message": "no list"}}), "openai"),
+    ("gateway-of-others", lambda _: models_of(m="openai", other="vllm"), "openai"),
+    ("gateway-to-vllm", lambda _: models_of(m="vllm", other="openai"), "vllm"),
+    ("by-another-name", lambda _: models_of(other="vllm"), "vllm"),
+    ("by-a-name-of-a-gateway", lambda _: models_of(other="vllm", more="openai"), "openai"),
 ]
 
 

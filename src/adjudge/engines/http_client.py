@@ -13,6 +13,7 @@ A request ends in an answer or in a `Fault`, never later than its deadline:
 | the answer broke off | yes | `engine_error` |
 | another status (redirects are not followed) | no | `engine_error` |
 | an answer that is too large, no JSON, or no JSON object | no | `engine_error` |
+| an object with nothing but an `error`, as gateways send with status 200 | as its `code` | as its `code` |
 
 A connection belongs to the loop it was opened on.  Callers come from many loops, some of which live for one call, so
 connections live on one loop of this process: all callers share a pool of them and the limit on concurrent requests.
@@ -156,11 +157,15 @@ async def on_http_loop(work: Coroutine[Any, Any, T]) -> T:
 _MAX_DETAIL = 500  # characters, as `Fault` promises
 _OVERLOADED = (429, 503, 529)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# How OpenAI, vLLM, SGLang and llama.cpp say that a prompt does not fit into the model's window.
+# How servers say that a prompt does not fit into the model's window, and the statuses they say it with.
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|maximum context length is|longer than the model's context length|exceed_context_size",
+    r"context_length_exceeded|exceed_context_size|exceeds? (the |its )?context (window|limit|length|size)|"
+    r"maximum (context|prompt|input|model) length|maximum allowed length|model's context length|"
+    r"(prompt|input) is too long|maximum number of tokens allowed|"
+    r"`inputs` must have less than|`max_new_tokens` must be <=",
     re.IGNORECASE,
 )
+_UNFIT = (400, 422)
 _POOL = 8  # connections
 _IDLE = 64  # connections that are kept for later requests
 _CHUNK = 1 << 16  # bytes per read; a body that goes over its limit is noticed that soon
@@ -179,12 +184,17 @@ class Refusal:
     """A status that says the request itself is at fault; the caller decides whose mistake that is.
 
     Attributes:
-        status: the HTTP status.
+        status: the HTTP status, or the one that an answer with nothing but an error names.
         fault: the same as a fault.
     """
 
     status: int
     fault: Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoObject(Fault):
+    """The server answered, and not with a JSON object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,9 +352,12 @@ class JsonClient:
             self.circuit.failed()
             return self._again("engine_unavailable", f"no answer ({what})")
         if response.status_code != 200:
-            return self._not_ok(response, raw)
+            return self._not_ok(response, response.status_code, raw)
         if isinstance(body := self._object(response, raw), Fault):
             return body
+        if (error := body.get("error")) and not any(isinstance(value, list) for value in body.values()):
+            code = error.get("code") if isinstance(error, Mapping) else None
+            return self._not_ok(response, code if code in range(400, 600) else 400, raw)
         return Answer(body=body, seconds=time.monotonic() - start)
 
     async def _read(self, response: httpx.Response) -> bytes:
@@ -355,8 +368,7 @@ class JsonClient:
                 raise _TooLarge(f"the answer is larger than {self.max_bytes} bytes; raise `max_bytes` if it may be")
         return bytes(pieces)
 
-    def _not_ok(self, response: httpx.Response, raw: bytes) -> Refusal | _Again:
-        status = response.status_code
+    def _not_ok(self, response: httpx.Response, status: int, raw: bytes) -> Refusal | _Again:
         detail = f"status {status}: {_message(raw)}"
         if status in _OVERLOADED:
             asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
@@ -364,22 +376,24 @@ class JsonClient:
         if status >= 500:
             gateway: dict[int, str] = {502: "engine_unavailable", 504: "engine_timeout"}
             return self._again(gateway.get(status, "engine_error"), detail)
-        fault = replace(
-            self._fault("engine_error", detail), too_long=status == 400 and _TOO_LONG.search(_excerpt(raw)) is not None
-        )
+        too_long = status in _UNFIT and _TOO_LONG.search(_excerpt(raw)) is not None
+        fault = replace(self._fault("engine_error", detail), too_long=too_long)
         return Refusal(status=status, fault=fault)
 
-    def _object(self, response: httpx.Response, raw: bytes) -> Mapping[str, Any] | Fault:
+    def _object(self, response: httpx.Response, raw: bytes) -> Mapping[str, Any] | NoObject:
         kind = response.headers.get("Content-Type", "")
         if kind.partition(";")[0].strip().lower() != "application/json":
-            return self._fault("engine_error", f"the answer is of type {kind!r}, not JSON: {_excerpt(raw)}")
+            return self._no_object(f"the answer is of type {kind!r}, not JSON: {_excerpt(raw)}")
         try:
             body = json.loads(raw, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
-            return self._fault("engine_error", f"the answer is not JSON ({error}): {_excerpt(raw)}")
+            return self._no_object(f"the answer is not JSON ({error}): {_excerpt(raw)}")
         if not isinstance(body, dict):
-            return self._fault("engine_error", f"the answer is not a JSON object: {_excerpt(raw)}")
+            return self._no_object(f"the answer is not a JSON object: {_excerpt(raw)}")
         return body
+
+    def _no_object(self, detail: str) -> NoObject:
+        return NoObject(reason="engine_error", detail=safe_detail(detail, self.secret))
 
     def _again(self, reason: str, detail: str, asked: float | None = None) -> _Again:
         return _Again(fault=self._fault(reason, detail), asked=asked)

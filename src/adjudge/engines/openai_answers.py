@@ -60,16 +60,18 @@ def choices_of(body: Mapping[str, Any], count: int) -> list[Mapping[str, Any]]:
 def cost_of(body: Mapping[str, Any], seconds: float) -> Cost:
     """Return what an answer cost; the tokens are 0 where the server does not count them."""
     usage = body.get("usage")
-    if usage is None:
-        return Cost(seconds=seconds)
-    counts = {}
-    for name in ("prompt_tokens", "completion_tokens"):
-        value = usage.get(name, 0) if isinstance(usage, Mapping) else None
-        value = 0 if name == "completion_tokens" and value is None else value  # vLLM, for classifiers
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise BadAnswer(f"the answer's usage has {name}={str(value)[:80]!r}")
-        counts[name] = value
-    return Cost(seconds=seconds, **counts)
+    prompt, completion = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens"))
+    return Cost(seconds=seconds, prompt_tokens=prompt, completion_tokens=completion)
+
+
+def _count(usage: Any, name: str) -> int:
+    """A number of tokens; 0 where the server does not count them."""
+    value = usage.get(name) if isinstance(usage, Mapping) else "" if usage else None
+    if value is None:
+        return 0
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0 or value % 1:
+        raise BadAnswer(f"the answer's usage has no such {name}: {str(usage)[:80]!r}")
+    return int(value)
 
 
 def completions_of(body: Mapping[str, Any], count: int, chat: bool) -> tuple[Completion, ...]:
@@ -105,7 +107,7 @@ def choice_of(completion: Completion, texts: Sequence[str]) -> Completion:
 def _completion(choice: Mapping[str, Any], chat: bool, usage: Any) -> Completion:
     finish = plain_finish(field_of(choice, "finish_reason", str, "a choice"))
     if finish in _ABORTED:
-        raise BadAnswer(f"the server gave up (finish_reason {finish!r})")
+        raise BadAnswer(f"the server gave up (finish_reason {finish!r}) {choice.get('error') or ''}".rstrip())
     reasoning = ""
     if chat:
         message = field_of(choice, "message", Mapping, "a choice")
@@ -131,8 +133,7 @@ def _tokens(choice: Mapping[str, Any], usage: Any) -> int:
     """How many tokens a choice has: what its ids or the usage say, else 0."""
     if isinstance(ids := choice.get("token_ids"), list):
         return len(ids)
-    counted = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
-    return counted if isinstance(counted, int) else 0
+    return _count(usage, "completion_tokens")
 
 
 def logprob(value: Any, where: str) -> float:

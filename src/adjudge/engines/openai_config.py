@@ -59,6 +59,8 @@ class OpenAIConfig:
             the server did not show it, for its upper bound to be taken; above it there is a fault, and with 0 always.
         max_tokens_field: how the limit on generated tokens is called in chats: newer models of OpenAI insist on
             "max_completion_tokens".
+        send_temperature: whether requests say at which temperature to sample.  Models that take no other than their own
+            (OpenAI's reasoning models) refuse those that do; without it, greedy calls are sampled as well.
         concurrency: requests under way at once.
         timeout: seconds for one attempt at a request, from sending it to the last byte of the answer.
         deadline: seconds for all attempts at a request together, from when the first is sent.
@@ -82,6 +84,7 @@ class OpenAIConfig:
     top_logprobs: Annotated[int, _COUNT] = 20
     unseen: Annotated[float, Range(ge=0, lt=1)] = 1e-3
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    send_temperature: bool = True
     concurrency: Annotated[int, _COUNT] = 64
     timeout: Annotated[float, _SECONDS] = 300.0
     deadline: Annotated[float, _SECONDS] = 900.0

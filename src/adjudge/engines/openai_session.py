@@ -15,12 +15,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from adjudge.engines import openai_answers as answers
 from adjudge.engines.choosing import of_labels
-from adjudge.engines.http_client import Answer, JsonClient, Refusal, safe_detail
+from adjudge.engines.http_client import Answer, JsonClient, NoObject, Refusal, safe_detail
 from adjudge.engines.interface import (
     Fault,
     Generation,
@@ -45,8 +47,12 @@ _MISTAKES = {
     404: "the server knows no such model or route",
     405: "the server knows no such route",
 }
+_UNSUPPORTED = re.compile(r"unsupported (?:value|parameter): '(temperature|max_tokens)'", re.IGNORECASE)
+_LEFT_OUT = {"temperature": "send_temperature: false", "max_tokens": "max_tokens_field: max_completion_tokens"}
 _ANCHOR = "\n"  # see `adjudge.engines.label_tokens`
 _RAW = {"temperature": 0.0, "max_tokens": 1}  # what is read are log-probabilities; the token itself is thrown away
+# Without a sigmoid or softmax, by every name that versions of vLLM have for it; each ignores the names it lacks.
+_RAW_OUTPUTS = {"use_activation": False, "activation": False, "softmax": False}
 
 
 class Refused(Exception):
@@ -108,13 +114,15 @@ class OpenAISession:
 
     async def _look(self) -> str:
         answer = await self._client.get(f"{self._config.address}/models")
+        if isinstance(answer, Refusal | NoObject):
+            return "openai"  # not all servers list their models, or list them as OpenAI does
         if isinstance(answer, Fault):
             raise Refused(answer)
-        if isinstance(answer, Refusal):
-            return "openai"  # not all servers list their models
         models = answer.body.get("data")
-        owners = [one.get("owned_by") for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
-        return "vllm" if "vllm" in owners else "openai"
+        listed = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
+        # Behind a gateway, each model has a server of its own.
+        own = [one for one in listed if one.get("id") == self._config.model] or listed
+        return "vllm" if own and all(one.get("owned_by") == "vllm" for one in own) else "openai"
 
     def _looked(self, look: asyncio.Task[str]) -> None:
         self._looking = None
@@ -221,7 +229,7 @@ class OpenAISession:
             tokens, cost = prompt, NO_COST
         else:
             tokens, cost = await self._prompt_tokens(cast("Prompt", prompt), finished=True)
-        body = {"input": list(tokens), "task": "token_classify", "use_activation": False}
+        body = {"input": list(tokens), "task": "token_classify", **_RAW_OUTPUTS}
         answer, spent = await self._post("/pooling", body)
         rows = answers.field_of(_record(answer), "data", list, "the answer")
         if len(rows) != len(tokens):
@@ -292,20 +300,28 @@ class OpenAISession:
     async def _post(self, route: str, fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], Cost]:
         """Return what the server answers, and what it cost; routes of vLLM's own start where `/v1` does."""
         url = f"{self._config.address if route.endswith('completions') else self._config.root}{route}"
-        answer = await self._client.post(url, {"model": self._config.model, **fields})
+        sent = {"model": self._config.model, **fields}
+        if not self._config.send_temperature:
+            sent.pop("temperature", None)
+        answer = await self._client.post(url, sent)
         if isinstance(answer, Answer):
             self._answered.add(url)
             return answer.body, answers.cost_of(answer.body, answer.seconds)
         if isinstance(answer, Fault):
             raise Refused(answer)
         # A route that never worked is a mistake in the options; one that worked before is a fault of the server.
-        if answer.status in _MISTAKES and url not in self._answered:
-            raise ValueError(self._remedy(url, answer))
-        raise Refused(answer.fault)
+        if (remedy := self._remedy(url, answer)) and url not in self._answered:
+            raise ValueError(remedy)
+        raise Refused(replace(answer.fault, detail=remedy) if remedy else answer.fault)
 
     def _remedy(self, url: str, refusal: Refusal) -> str:
-        config = self._config
-        if refusal.status == 401:
+        """What is to be done about a mistake in the options; "" if a refusal says of none."""
+        config, mistake = self._config, _MISTAKES.get(refusal.status)
+        if refusal.status == 400 and (found := _UNSUPPORTED.search(refusal.fault.detail)):
+            mistake, remedy = "the model takes no such field", f"set the engine's option {_LEFT_OUT[found[1].lower()]}"
+        elif mistake is None:
+            return ""
+        elif refusal.status == 401:
             sent = "a key was sent" if self._client.secret else "no key was sent"
             why = "" if config.is_local or url.startswith("https:") else ", since keys go over https only"
             remedy = f"{sent}{why}; set the environment variable {config.api_key_env or 'that api_key_env names'}"
@@ -315,9 +331,7 @@ class OpenAISession:
             )
         else:
             remedy = f"check base_url={config.base_url!r} and model={config.model!r}"
-        return safe_detail(
-            f"openai engine: {url}: {_MISTAKES[refusal.status]} ({refusal.fault.detail}); {remedy}", self._client.secret
-        )
+        return safe_detail(f"openai engine: {url}: {mistake} ({refusal.fault.detail}); {remedy}", self._client.secret)
 
 
 def prompt_seed(seed: int, prompt: Prompt) -> int:
