@@ -27,6 +27,9 @@ from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.engines.model_digest import folder_digest
 from adjudge.engines.published_heads import Family, family_of
 from adjudge.engines.smollm2 import cache_folder
+from adjudge.engines.transformers_config import TransformersConfig
+from adjudge.engines.transformers_weights import HEAD_TENSORS, adapter_outputs
+from adjudge.reward_models.scalar.chat import Reasoning
 
 _VERSION = "1"  # goes up whenever the same checkpoint would be read in another way
 _LINKED = (".safetensors", ".json", ".jinja", ".model", ".txt", ".tiktoken")
@@ -147,7 +150,8 @@ class Checkpoint:
 
 def _foreign(engine: Engine, config: Any, files: CheckpointFiles, name: str) -> Checkpoint:
     """A checkpoint that others published."""
-    family = family_of(files, name)
+    outputs = adapter_outputs(config) if isinstance(config, TransformersConfig) else 0
+    family = family_of(files, name or ("plain" if outputs else ""))
     _check_what(files, family.what)
     if family.head is None:
         head = HeadConfig(outputs=_outputs(files))
@@ -179,7 +183,7 @@ def _check_what(files: CheckpointFiles, what: What) -> None:
 
 
 def _outputs(files: CheckpointFiles) -> int:
-    for name in ("score.weight", "classifier.weight", "classifier.out_proj.weight"):
+    for name in HEAD_TENSORS:
         if files.shapes.get(name):
             return files.shapes[name][0]
     named = files.config.get("id2label")

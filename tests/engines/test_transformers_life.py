@@ -19,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import tiny_tokenizer, write_model
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoTokenizer
 
 from adjudge import wire
 from adjudge.engines import transformers_jobs, transformers_packed, transformers_weights
@@ -433,26 +433,3 @@ def test_the_fingerprint_tells_what_a_gpu_makes_of_32_bits(
     ):
         assert engine(model, **options).fingerprint
     assert facts == ["body bfloat16", "float32", "auto", "auto"]
-
-
-def test_adapters_are_merged(classifier: Path, tmp_path: Path) -> None:
-    import peft
-
-    model = AutoModelForSequenceClassification.from_pretrained(classifier)
-    settings = peft.LoraConfig(
-        task_type="SEQ_CLS",
-        r=2,
-        lora_alpha=4,
-        target_modules=["q_proj"],
-        modules_to_save=["score"],
-        init_lora_weights=False,
-    )
-    adapted = peft.get_peft_model(model, settings).eval()
-    adapted.save_pretrained(str(tmp_path / "adapter"))
-    found = asyncio.run(engine(classifier, adapter=str(tmp_path / "adapter")).classify(PROMPTS))
-    tokenizer = AutoTokenizer.from_pretrained(classifier)
-    for prompt, got in zip(PROMPTS, found, strict=True):
-        assert not isinstance(got, Fault)
-        with torch.inference_mode():
-            wanted = adapted(**tokenizer(prompt, add_special_tokens=False, return_tensors="pt")).logits[0]
-        assert list(got.values) == pytest.approx(wanted.tolist(), abs=1e-4)

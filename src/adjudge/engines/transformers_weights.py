@@ -43,6 +43,9 @@ _HEADS: Mapping[Task, str] = {
     "classify": "a sequence classifier's head, which classify needs",
     "classify_tokens": "a token classifier's head, which classify_tokens needs",
 }
+HEAD_TENSORS = ("score.weight", "classifier.weight", "classifier.out_proj.weight")
+"""What the last layer of a classifier is called in a checkpoint."""
+
 _ENDINGS: Mapping[str, Task] = {
     "ForCausalLM": "generate",
     "LMHeadModel": "generate",
@@ -139,7 +142,10 @@ def weights(config: TransformersConfig, task: Task, device: str) -> Any:
             f"{config.model!r} is an encoder-decoder model, which the transformers engine does not run; "
             "serve it, and use the openai engine"
         )
-    _check_architecture(config.model, getattr(own, "architectures", None) or (), task)
+    if outputs := adapter_outputs(config, task):
+        own.num_labels = outputs
+    else:
+        _check_architecture(config.model, getattr(own, "architectures", None) or (), task)
     if task != "generate" and own.get_text_config().pad_token_id is None:
         own.get_text_config().pad_token_id = 0  # only so that batches are not refused; pooling never looks at it
     name = _CLASSES[task]
@@ -167,6 +173,24 @@ def weights(config: TransformersConfig, task: Task, device: str) -> Any:
     if lowered(config, own, device):
         _in_16_bits(model, head)
     return _placed(config, model, device)
+
+
+def adapter_outputs(config: TransformersConfig, task: Task = "classify") -> int:
+    """How many outputs the head for a task has that comes with the adapter; 0 where none does.
+
+    A reward model trained with LoRA is a language model and an adapter that holds the whole head.
+
+    Raises:
+        ValueError: there is no such adapter.
+    """
+    if not config.adapter or task == "generate":
+        return 0
+    with _peft(config) as peft:
+        made_for = peft.PeftConfig.from_pretrained(config.adapter).task_type
+        tensors = peft.load_peft_weights(config.adapter, device="cpu")
+    if (made_for == "TOKEN_CLS") != (task == "classify_tokens"):
+        return 0
+    return next((len(tensor) for name, tensor in tensors.items() if name.endswith(HEAD_TENSORS)), 0)
 
 
 def lowered(config: TransformersConfig, own: Any, device: str) -> bool:
@@ -317,17 +341,24 @@ def _loaded(engine: TransformersConfig, kind: Any, /, **options: Any) -> Any:
 
 def _adapted(config: TransformersConfig, model: Any) -> tuple[Any, tuple[str, ...]]:
     """The model with its adapter merged in, and the names of the modules that the adapter replaces whole."""
+    with _peft(config) as peft:
+        adapted = peft.PeftModel.from_pretrained(model, config.adapter)
+    return adapted.merge_and_unload(), tuple(adapted.active_peft_config.modules_to_save or ())
+
+
+@contextmanager
+def _peft(config: TransformersConfig) -> Iterator[Any]:
+    """The module, and what its errors mean."""
     try:
         import peft
     except ImportError as error:
         raise ValueError(f"the engine's option adapter needs peft; {install_hint('models')}") from error
     try:
         with model_lock():
-            adapted: Any = peft.PeftModel.from_pretrained(model, config.adapter)
+            yield peft
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         problem = str(error).strip().partition("\n")[0][:300]
         raise ValueError(f"the adapter {config.adapter!r} cannot be used with {config.model!r}: {problem}") from error
-    return adapted.merge_and_unload(), tuple(adapted.active_peft_config.modules_to_save or ())
 
 
 def _in_32_bits(head: Any) -> None:
