@@ -19,7 +19,7 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class PreferenceModel(LinearScorer, RewardScorer):
     """
 
     name: ClassVar[str] = "preference_model"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     files: ClassVar = FILES
     called: ClassVar[str] = "preference model"
     trained_by: ClassVar[str] = "adjudge train rm"
@@ -93,8 +93,13 @@ class PreferenceModel(LinearScorer, RewardScorer):
         Raises:
             ValueError: there is too little to learn from, or an option is out of range.
         """
-        chats = ChatFeatures(features, options.get("reasoning", cls.reasoning))
+        chats = ChatFeatures(features, options.get("reasoning") or "strip")
         return cls(weights=fit_weights(examples, chats, strength=strength), **options)
+
+    @property
+    def stored_reasoning(self) -> Reasoning | None:
+        """Whether the model was fitted to reasoning as well."""
+        return cast("Reasoning | None", self.fitted.trained.get("reasoning"))
 
     def reward(self, chat: Sequence[Message]) -> float:
         """Return the raw reward of a finished chat."""

@@ -111,6 +111,7 @@ class Checkpoint:
         head: what its outputs are; None if nothing is known.
         labels: names of the outputs; () if they have none.
         normalizer: mean and standard deviation of its rewards, where they are stored.
+        reasoning: whether it was trained to read reasoning before an answer; None if nothing is known.
     """
 
     engine: Engine
@@ -118,6 +119,7 @@ class Checkpoint:
     head: HeadConfig | None = None
     labels: tuple[str, ...] = ()
     normalizer: Normalizer | None = None
+    reasoning: Reasoning | None = None
 
     @classmethod
     def of(cls, engine: Engine, family: str = "") -> Checkpoint:
@@ -145,7 +147,14 @@ class Checkpoint:
                 f"{config.model!r} has a head of the kind {files.notes.head.kind!r} beside its body, which vLLM does "
                 "not know; give it to the engine transformers"
             )
-        return cls(engine=engine, head=files.notes.head, labels=files.notes.labels, normalizer=files.notes.normalizer)
+        notes = files.notes
+        return cls(
+            engine=engine,
+            head=notes.head,
+            labels=notes.labels,
+            normalizer=notes.normalizer,
+            reasoning=notes.reasoning,
+        )
 
 
 def _foreign(engine: Engine, config: Any, files: CheckpointFiles, name: str) -> Checkpoint:
@@ -154,7 +163,7 @@ def _foreign(engine: Engine, config: Any, files: CheckpointFiles, name: str) -> 
     family = family_of(files, name or ("plain" if outputs else ""))
     _check_what(files, family.what)
     if family.head is None:
-        head = HeadConfig(outputs=_outputs(files))
+        head = HeadConfig(outputs=outputs or _outputs(files))
         return Checkpoint(engine=engine, family=family.name, head=head, labels=_labels(files.config, head.outputs))
     if engine.name != "transformers":
         raise ValueError(

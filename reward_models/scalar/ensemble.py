@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, options_of
 from adjudge.protocol import NO_COST
+from adjudge.reward_models.scalar.chat import Reasoning
 from adjudge.reward_models.scalar.reward_scorer import Rating, RewardScorer, Turns, Unratable
 from adjudge.reward_models.scalar.scorer import RewardModelScorer, combination_of
 from adjudge.scoring.compose.combination import spread_of, total_spread
@@ -63,6 +64,21 @@ class RewardEnsemble(RewardScorer):
         """The members."""
         stored = self.normalize if self.normalize != "reference" else "none"
         return tuple(_member(spec, stored, self.name) for spec in self.members)
+
+    @property
+    def stored_reasoning(self) -> Reasoning | None:
+        """Whether the members were trained to read reasoning; None if nothing is known.
+
+        Raises:
+            ValueError: some were, and some were not.
+        """
+        stored = {scorer.stored_reasoning for scorer in self.scorers} - {None}
+        if len(stored) > 1:
+            raise ValueError(
+                f"{self.name}: some members were trained with reasoning: keep and some with strip; say what all are "
+                "shown with `reasoning`"
+            )
+        return stored.pop() if stored else None
 
     def check(self) -> None:
         """Raise `ValueError` if a member's options do not fit its model."""

@@ -80,7 +80,8 @@ class RewardScorer(ABC):
 
     Attributes:
         reasoning: "strip" shows only what follows the last end-of-thinking tag, and a response that ends inside its
-            reasoning gets the floor; "keep" shows all.
+            reasoning gets the floor; "keep" shows all; None does as in the model's training, and strips if nothing says
+            how that was.
         normalize: what is done to rewards: "none"; "zscore" or "mean" with the mean and the standard deviation that
             the checkpoint stores; "reference" subtracts the reward of the reference, an answer to the same prompt.
         output: "reward"; "sigmoid" of it; "log_sigmoid", with `normalize: reference` the log-sigmoid centred
@@ -99,7 +100,7 @@ class RewardScorer(ABC):
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool | None] = None
 
-    reasoning: Reasoning = "strip"
+    reasoning: Reasoning | None = None
     normalize: Normalize = "none"
     output: Output = "reward"
     truncated: Bound = "floor"
@@ -129,6 +130,16 @@ class RewardScorer(ABC):
     @abstractmethod
     def origin(self) -> tuple[str, str]:
         """Return the engine's name and the model's, for provenance."""
+
+    @property
+    def stored_reasoning(self) -> Reasoning | None:
+        """Whether the model was trained to read reasoning before an answer; None if nothing is known."""
+        return None
+
+    @property
+    def shown_reasoning(self) -> Reasoning:
+        """What is done with reasoning before an answer."""
+        return self.reasoning or self.stored_reasoning or "strip"
 
     @property
     def fingerprint(self) -> str:
@@ -182,7 +193,7 @@ class RewardScorer(ABC):
         if not samples:
             return []
         await asyncio.to_thread(self.check)
-        form = ChatForm(special=await asyncio.to_thread(self.special_tokens), reasoning=self.reasoning)
+        form = await asyncio.to_thread(lambda: ChatForm(special=self.special_tokens(), reasoning=self.shown_reasoning))
         jobs = [self._job(sample, form) for sample in samples]
         await self._ask([job for job in jobs if job.score is None], form)
         engine, model = self.origin()

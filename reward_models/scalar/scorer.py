@@ -12,6 +12,7 @@ from adjudge.engines.checkpoint_notes import Normalizer
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, Logits
 from adjudge.options import options_of
+from adjudge.reward_models.scalar.chat import Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint, OneModel
 from adjudge.reward_models.scalar.readout import Readout, Weights, weights_of
 from adjudge.reward_models.scalar.reward_scorer import Rating, RewardScorer, Turns, Unratable
@@ -84,6 +85,11 @@ class RewardModelScorer(OneModel, RewardScorer):
             return Readout(head=head, labels=labels, weights=weights, risk=self.risk, combine=self.combine)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from error
+
+    @property
+    def stored_reasoning(self) -> Reasoning | None:
+        """Whether the model was trained to read reasoning; None if nothing is known."""
+        return self.checkpoint.reasoning
 
     @property
     def scale(self) -> Normalizer:

@@ -231,9 +231,10 @@ def _same_model(first: CheckpointFiles, other: CheckpointFiles) -> None:
     if (ones is None) != (others is None):
         raise ValueError(f"{pair} cannot be averaged: only one has {FILE}")
     if ones is not None and others is not None:
-        for field in ("what", "head", "labels", "marker", "template"):
-            if getattr(ones, field) != getattr(others, field):
-                raise _differ(first.folder, other.folder, FILE, field, getattr(ones, field), getattr(others, field))
+        for field in ("what", "head", "labels", "marker", "template", "reasoning"):
+            mine, its = getattr(ones, field), getattr(others, field)
+            if mine != its and None not in (mine, its):
+                raise _differ(first.folder, other.folder, FILE, field, mine, its)
 
 
 def _write_average(path: Path, members: Sequence[CheckpointFiles], shares: Sequence[float], out: Path) -> None:

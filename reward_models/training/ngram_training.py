@@ -129,7 +129,7 @@ def ngram_baseline(config: ScalarTraining, data: Split[Example], held: Sequence[
 
 
 def _rewarded(model: PreferenceModel, held: Sequence[Example], clusters: Sequence[str]) -> list[Rewarded]:
-    form = ChatForm(reasoning=model.reasoning)
+    form = ChatForm(reasoning=model.shown_reasoning)
     rewarded = []
     for example, cluster in zip(held, clusters, strict=True):
         responses, prompt = responses_of(example), form.prompt(example.prompt)

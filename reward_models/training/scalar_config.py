@@ -207,7 +207,7 @@ class DataChoice(FileChoice):
         columns: our name of a field to the column that holds it, where they differ.
         attributes: columns of ratings, in the order of the head's outputs.
         ties: "use" them, or "drop" them (they are counted).
-        reasoning: whether reasoning before an answer is left out ("strip") or read ("keep"); score as you train.
+        reasoning: whether reasoning before an answer is left out ("strip") or read ("keep"), by its scorer too.
     """
 
     format: Format = "auto"

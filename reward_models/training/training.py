@@ -266,6 +266,7 @@ class Training(ABC, Generic[C, E]):
         given: dict[str, Any] = {
             "max_length": self.limit,
             "template": template_digest(self.opened.tokenizer.chat_template or ""),
+            "reasoning": plain_config(self.config)["data"].get("reasoning"),
             "normalizer": Normalizer(float(np.mean(rewards)), spread) if rewards is not None and spread > 0 else None,
             "trained": report.facts(),
         }

@@ -19,6 +19,7 @@ FULL = CheckpointNotes(
     marker="<|step|>",
     max_length=512,
     template=template_digest("{{ messages }}"),
+    reasoning="keep",
     trained={"loss": "bt", "seed": 3, "held_out": {"accuracy": 2 / 3}},
 )
 GATED = CheckpointNotes(what="scalar", head=HeadConfig(kind="gating", outputs=3, hidden=8, depth=2, temperature=10.0))

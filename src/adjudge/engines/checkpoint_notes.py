@@ -50,6 +50,7 @@ class CheckpointNotes(Options, what="checkpoint note"):
         marker: the text that stands for "end of step" (process models); "" if steps are read at their last tokens.
         max_length: most tokens of a row in training; None if nothing limited them.
         template: `template_digest` of the chat template that was used; "" where it was trained on plain texts.
+        reasoning: whether training left out reasoning before an answer ("strip") or read it ("keep"); None if unknown.
         trained: facts about the training for people and reports (data, loss, seed, held-out metrics), plain JSON data.
     """
 
@@ -60,6 +61,7 @@ class CheckpointNotes(Options, what="checkpoint note"):
     marker: str = ""
     max_length: Annotated[int, Range(ge=1, unit="tokens")] | None = None
     template: str = ""
+    reasoning: Literal["strip", "keep"] | None = None
     trained: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -167,6 +167,12 @@ def test_the_same_data_give_the_same_weights(model: PreferenceModel) -> None:
     assert dataclasses.replace(model, output="sigmoid").fingerprint != model.fingerprint
 
 
+def test_reasoning_is_read_as_it_was_fitted(tmp_path: Path) -> None:
+    PreferenceModel.fit(polite_pairs(40, seed=1), reasoning="keep").save(tmp_path)
+    loaded = PreferenceModel(model=str(tmp_path))
+    assert (loaded.shown_reasoning, dataclasses.replace(loaded, reasoning="strip").shown_reasoning) == ("keep", "strip")
+
+
 def test_the_model_conforms(model: PreferenceModel) -> None:
     pairs = polite_pairs(3, seed=2)
     samples = [Sample(prompt=pair.prompt, response=text) for pair in pairs for text in (pair.chosen, pair.rejected)]

@@ -19,6 +19,7 @@ from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, templa
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.protocol import Sample
+from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
 from adjudge.scoring.conformance import check_scorer
 
@@ -86,6 +87,40 @@ def test_the_traps_give_other_numbers(folder: Path) -> None:
         gaps = np.abs(np.array([row[0] for row in plain_outputs(folder, ways)]) - wanted)
         assert gaps.min() > 1e-3, name
     assert all(row[-1] == tokenizer.eos_token_id for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "shown"),
+    [
+        (None, None, "strip"),
+        ("strip", None, "strip"),
+        ("keep", None, "keep"),
+        ("keep", "strip", "strip"),
+        ("strip", "keep", "keep"),
+    ],
+)
+def test_reasoning_is_read_as_in_training(trained: Any, given: Any, shown: str, tmp_path: Path) -> None:
+    folder = write_reward_model(tmp_path / "rm", HeadConfig())
+    CheckpointNotes(what="scalar", head=HeadConfig(), reasoning=trained).write(folder)
+    sample = Sample(prompt="Is 2+2 four?", response="<think>2+2</think>four")
+    seen = sample if shown == "keep" else replace(sample, response="four")
+    network = RewardNetwork.load(folder)
+    (row,) = rows_of(folder, [seen])
+    with torch.inference_mode():
+        wanted = float(network(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.long))[0])
+    found = values(RewardModelScorer(model=str(folder), reasoning=given), [sample])
+    assert found == pytest.approx([wanted], abs=CLOSE)
+
+
+def test_members_that_were_trained_otherwise_are_not_mixed(tmp_path: Path) -> None:
+    ways: list[Any] = ["strip", "keep"]
+    folders = tuple(str(write_reward_model(tmp_path / way, HeadConfig())) for way in ways)
+    for folder, way in zip(folders, ways, strict=True):
+        CheckpointNotes(what="scalar", head=HeadConfig(), reasoning=way).write(folder)
+    with pytest.raises(ValueError, match="say what all are shown"):
+        asyncio.run(RewardEnsemble(members=folders).score(SAMPLES))
+    scores = asyncio.run(RewardEnsemble(members=folders, reasoning="strip").score(SAMPLES))
+    assert all(score.value is not None for score in scores)
 
 
 HEADS: dict[str, tuple[HeadConfig, dict[str, Any]]] = {

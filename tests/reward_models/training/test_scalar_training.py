@@ -357,8 +357,11 @@ def test_several_processes_share_the_steps(tmp_path: Path) -> None:
 
 
 def test_a_model_of_ours_is_trained_further_with_its_head(tmp_path: Path) -> None:
-    first = tiny_config(tmp_path, planted(40), schedule={"learning_rate": 1e-3})
+    first = tiny_config(tmp_path, planted(40), data={"reasoning": "keep"}, schedule={"learning_rate": 1e-3})
     train_scalar(first)
+    notes = CheckpointNotes.read(first.output)
+    assert notes is not None
+    assert notes.reasoning == "keep"
     rate = {"learning_rate": 1e-9}
     again = tiny_config(tmp_path, planted(40), model=first.output, output=str(tmp_path / "again"), schedule=rate)
     train_scalar(again)
