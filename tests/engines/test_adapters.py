@@ -32,7 +32,7 @@ def adapter_of(folder: Path, base: Path, *, kind: str = "SEQ_CLS", labels: int =
     settings = peft.LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj"], init_lora_weights=False)
     settings.modules_to_save = ["score"] if head else None
     settings.task_type = kind if head else None
-    adapted = peft.get_peft_model(model, settings).eval()
+    adapted: Any = peft.get_peft_model(model, settings).eval()
     if head:
         torch.nn.init.normal_(adapted.base_model.model.score.modules_to_save["default"].weight, std=0.5)
     adapted.save_pretrained(str(folder))
@@ -59,6 +59,7 @@ def test_adapters_are_merged(base: str, labels: int, request: pytest.FixtureRequ
 def test_an_adapter_of_a_token_classifier(causal_model: Path, tmp_path: Path) -> None:
     adapted = adapter_of(tmp_path, causal_model, kind="TOKEN_CLS", labels=2)
     (got,) = asyncio.run(engine(causal_model, adapter=str(tmp_path)).classify_tokens(PROMPTS[:1]))
+    assert not isinstance(got, Fault)
     with torch.inference_mode():
         wanted = adapted(**AutoTokenizer.from_pretrained(causal_model)(PROMPTS[0], return_tensors="pt")).logits[0]
     assert torch.tensor(got.values) == pytest.approx(wanted, abs=1e-4)

@@ -355,9 +355,9 @@ class JsonClient:
             return self._not_ok(response, response.status_code, raw)
         if isinstance(body := self._object(response, raw), Fault):
             return body
-        if (error := body.get("error")) and not any(isinstance(value, list) for value in body.values()):
-            code = error.get("code") if isinstance(error, Mapping) else None
-            return self._not_ok(response, code if code in range(400, 600) else 400, raw)
+        if (said := body.get("error")) and not any(isinstance(value, list) for value in body.values()):
+            code = said.get("code") if isinstance(said, Mapping) else None
+            return self._not_ok(response, code if isinstance(code, int) and 400 <= code < 600 else 400, raw)
         return Answer(body=body, seconds=time.monotonic() - start)
 
     async def _read(self, response: httpx.Response) -> bytes:

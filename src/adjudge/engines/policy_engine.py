@@ -56,13 +56,15 @@ class PolicyPrompts(PromptTokens):
         begin, some = tokens.tokenizer.bos_token_id, tokens.tokenizer("a", verbose=False)["input_ids"]
         self._begin = (begin,) if texts and begin is not None and some[0] == begin else ()
 
-    def read(self, prompts: Sequence[Row], *, finished: bool = False) -> list[tuple[int, ...] | Fault]:
+    def read(
+        self, prompts: Sequence[Row], *, finished: bool = False, special: bool = False
+    ) -> list[tuple[int, ...] | Fault]:
         """Return the tokens of each prompt; a text begins as the tokenizer begins texts, where the policy reads texts.
 
         Raises:
             ValueError: there is a chat, the policy reads chats, and it has no chat template.
         """
-        rows = super().read(prompts, finished=finished)
+        rows = super().read(prompts, finished=finished, special=special)
         return [row if isinstance(row, Fault) else self._begin + row for row in rows]
 
     def rendered(self, chat: Sequence[Message], *, finished: bool) -> str | Fault:
