@@ -97,7 +97,7 @@ class RewardScorer(ABC):
     """
 
     name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool | None] = None
 
     reasoning: Reasoning | None = None
