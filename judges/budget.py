@@ -6,7 +6,7 @@ before the line with the verdict), "Wait" is put behind it, and the model contin
 after s1 (arXiv 2501.19393).
 
 Not covered: engines that cannot continue an assistant's turn; they say so.  Probabilities are read without thinking,
-so nothing is extended there.
+and so are choices that are forced, so nothing is extended there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
+from adjudge.finish import finished
 from adjudge.protocol import NO_COST, THINK_END, Cost, Message
 
 WAIT = "Wait"
@@ -44,6 +45,8 @@ class BudgetForced:
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions of prompts, each extended `times` times; its tokens are those of all its pieces."""
         results = await self.engine.generate(prompts, sampling)
+        if sampling.choice:  # nothing is thought there
+            return results
         rows: list[list[Completion] | Fault] = []
         costs: list[Cost] = []
         for result in results:
@@ -68,7 +71,7 @@ class BudgetForced:
         """Extend completion `index` of every prompt by one piece; a fault takes the place of the whole row."""
         places, begun, starts = [], [], []
         for place, row in enumerate(rows):
-            if isinstance(row, Fault) or row[index].tokens >= MAX_TOKENS or row[index].finish_reason == "length":
+            if isinstance(row, Fault) or row[index].tokens >= MAX_TOKENS or not finished(row[index].finish_reason):
                 continue
             start = f"{thinking(row[index], self.form)}\n{WAIT}"
             places.append(place)
@@ -81,6 +84,7 @@ class BudgetForced:
                 rows[place] = result
             elif isinstance(row, list):
                 (piece,) = result.completions
+                start += f"{piece.reasoning.rstrip()}\n{THINK_END[0]}\n\n" if piece.reasoning else ""
                 row[index] = replace(
                     piece, text=start + piece.text, reasoning="", tokens=row[index].tokens + piece.tokens
                 )

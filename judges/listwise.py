@@ -105,7 +105,7 @@ class ListwiseJudge(ModelScorer):
     """
 
     name: ClassVar[str] = "listwise_judge"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     groupwise: ClassVar[bool] = True
     text_template: ClassVar[str] = "judges/listwise"
 

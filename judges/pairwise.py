@@ -134,7 +134,7 @@ class PairwiseJudge(LanguageJudge):
     """
 
     name: ClassVar[str] = "pairwise_judge"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool | None] = True
     text_template: ClassVar[str] = "judges/pairwise"
     direct_template: ClassVar[str] = "judges/pairwise_direct"

@@ -78,7 +78,7 @@ class YesNoJudge(LanguageJudge):
     """
 
     name: ClassVar[str] = "yes_no"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool | None] = False
     text_template: ClassVar[str] = "judges/yes_no"
 

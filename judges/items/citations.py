@@ -123,7 +123,7 @@ class CitationScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "citations"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
 
     ratio: Share = TRAINING_RATIO

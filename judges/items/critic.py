@@ -135,7 +135,7 @@ class CriticScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "critic"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     text_template: ClassVar[str] = "judges/items/critic_critique"
     often: ClassVar[str] = "critiques"
 

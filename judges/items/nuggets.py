@@ -117,7 +117,7 @@ class NuggetScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "nuggets"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
     text_template: ClassVar[str] = "judges/items/nuggets_assign"
     often: ClassVar[str] = "samples"

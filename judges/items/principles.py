@@ -68,7 +68,7 @@ class PrincipleScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "principles"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     text_template: ClassVar[str] = "judges/items/principles_judge"
     often: ClassVar[str] = "samples"
 

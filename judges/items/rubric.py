@@ -115,7 +115,7 @@ class RubricScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "rubric"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
     often: ClassVar[str] = "samples"
 

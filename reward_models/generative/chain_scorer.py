@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Sampling
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
-from adjudge.prompts.reading import Blank, LabelReader, frame
+from adjudge.prompts.reading import Blank, LabelReader, concluded, frame
 from adjudge.prompts.scorer import Case, ModelScorer, Unsure, forced_of, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
@@ -105,19 +105,22 @@ class Draft:
 class VerdictReader:
     """Reads "Yes" or "No" from the last place of a text that has the form, and remembers the place.
 
-    `note` reads what else the text says, from its part before the verdict.
+    `note` reads what else the text says, from its part before the verdict, the thinking included.
     """
+
+    whole: ClassVar[bool] = True
 
     form: str
     note: Callable[[str], Any] | None = None
 
     def __call__(self, text: str, nonce: str = "", /) -> Draft | None:
         """Return the draft, or None if no verdict can be read."""
-        label = LabelReader(form=self.form, labels=LABELS)(text, nonce)
+        final = concluded(text)
+        label = LabelReader(form=self.form, labels=LABELS)(final, nonce)
         if label is None:
             return None
-        place = [*frame(self.form, nonce).finditer(text)][-1]
-        begun = text[: place.start("answer")]
+        place = [*frame(self.form, nonce).finditer(final)][-1]
+        begun = text[: len(text) - len(final) + place.start("answer")]
         return Draft(begun=begun, label=label, notes=self.note(begun) if self.note else None)
 
     def blank(self, nonce: str) -> Blank:
@@ -234,7 +237,7 @@ class ChainScorer(ModelScorer):
         template: the prompt, as a name or a file; "" for the scorer's own.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     chain_template: ClassVar[str]
     often: ClassVar[str] = "chains"
 

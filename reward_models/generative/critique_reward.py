@@ -5,7 +5,7 @@
 One checkpoint does both: a language model with a head beside it, as `adjudge train critique` writes it.  The request,
 the length of critiques and the normaliser stand in its notes.  Sources: arXiv 2408.11791, arXiv 2502.10391.
 
-A critique that was cut off is not scored: the head was trained at the ends of whole ones.
+A critique that was cut off, refused or left empty is not scored: the head was trained at the ends of whole ones.
 
 Not covered: a critic and a scorer that are two models, and heads of several numbers.
 """
@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.interface import Fault, Generation, Sampling
+from adjudge.finish import finished
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import NoVerdict
 from adjudge.prompts.scorer import mean_and_error, shortened
@@ -53,6 +54,7 @@ class CritiqueReward(OneModel, RewardScorer):
     """
 
     name: ClassVar[str] = "critique_reward"
+    version: ClassVar[str] = "2"
 
     model: str = ""
     engine: Any = None
@@ -145,19 +147,20 @@ class CritiqueReward(OneModel, RewardScorer):
         asked = [(*chat, {"role": "user", "content": self.request}) for chat in chats]
         written = await engine.generate(asked, self._sampling(self._tokens()))
         special = self.special_tokens()
-        finished: list[tuple[int, Turns, str]] = []
+        whole: list[tuple[int, Turns, str]] = []
         for place, result in enumerate(written):
             if isinstance(result, Generation):
-                texts = [one.text.strip() for one in result.completions if one.finish_reason != "length"]
+                ended = [one.text.strip() for one in result.completions if finished(one.finish_reason)]
+                texts = [text for text in ended if text]
                 turns = [{"role": "assistant", "content": own_turn(text, special=special)} for text in texts]
-                finished += [(place, (*asked[place], turn), text) for turn, text in zip(turns, texts, strict=True)]
-        read = await engine.classify([chat for _, chat, _ in finished]) if finished else []
-        if len(written) != len(chats) or len(read) != len(finished):
+                whole += [(place, (*asked[place], turn), text) for turn, text in zip(turns, texts, strict=True)]
+        read = await engine.classify([chat for _, chat, _ in whole]) if whole else []
+        if len(written) != len(chats) or len(read) != len(whole):
             raise RuntimeError(f"the engine {engine.name!r} did not give one result for each chat")
         rows: list[list[tuple[float, str]]] = [[] for _ in chats]
         faults: dict[int, Fault] = {}
         costs: list[Cost] = [result.cost if isinstance(result, Generation) else NO_COST for result in written]
-        for (place, _, text), logits in zip(finished, read, strict=True):
+        for (place, _, text), logits in zip(whole, read, strict=True):
             if isinstance(logits, Fault):
                 faults.setdefault(place, logits)
                 continue
@@ -170,7 +173,7 @@ class CritiqueReward(OneModel, RewardScorer):
 
     def _rating(self, row: Sequence[tuple[float, str]], cost: Cost) -> Rating | Fault:
         if not row or len(row) < self.quorum * self.critiques:
-            detail = f"{self.critiques - len(row)} of {self.critiques} critiques were cut off at the token limit"
+            detail = f"{self.critiques - len(row)} of {self.critiques} critiques were cut off, refused or empty"
             if self.undecided == "floor":
                 return Unratable(reason="judge_truncated", detail=detail)
             return NoVerdict(reason="judge_truncated", detail=detail, cost=cost)

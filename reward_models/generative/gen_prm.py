@@ -67,6 +67,8 @@ class StepCase(Case):
 class ProgramReader:
     """Reads a verdict, or else a program that the text ends in: one that was opened by `<verify>` and not closed."""
 
+    whole: ClassVar[bool] = True
+
     form: str
 
     def __call__(self, text: str, nonce: str = "", /) -> Draft | None:

@@ -58,6 +58,17 @@ def test_the_model_goes_on_where_it_wanted_to_stop() -> None:
     assert engine.asked[1] == [*CHAT, {"role": "assistant", "content": " thought 0\nWait"}]
 
 
+def test_reasoning_that_the_engine_separates_is_closed_before_the_answer() -> None:
+    engine = ScriptedEngine(lambda prompt, index: done("[[A]]", reasoning="hm"))
+    assert run(engine, times=2).completions[0].text == "<think>\nhm\nWaithm\nWaithm\n</think>\n\n[[A]]"
+
+
+def test_a_choice_is_not_thought_over() -> None:
+    engine = ScriptedEngine(lambda prompt, index: done("A"))
+    assert run(engine, Sampling(choice=("A", "B")), times=2).completions[0].text == "A"
+    assert len(engine.asked) == 1
+
+
 def test_without_extensions_nothing_changes() -> None:
     assert run(ScriptedEngine(answer), times=0).completions[0].text == " thought 0\n[[A]]"
 
@@ -66,9 +77,10 @@ def test_a_budget_and_a_cut_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = ScriptedEngine(answer)
     monkeypatch.setattr(budget, "MAX_TOKENS", 5)
     assert run(engine, times=9).completions[0].tokens == 6
-    cut = ScriptedEngine(lambda prompt, index: done("hm", finish_reason="length"))
-    assert run(cut, times=9).completions[0].text == "hm"
-    assert len(cut.asked) == 1
+    for finish in ("length", "content_filter", "refusal"):
+        cut = ScriptedEngine(lambda prompt, index, finish=finish: done("hm", finish_reason=finish))
+        assert run(cut, times=9).completions[0].text == "hm"
+        assert len(cut.asked) == 1
 
 
 def test_each_of_several_completions_goes_on_by_itself() -> None:

@@ -14,6 +14,7 @@ from adjudge.prompts.template import Rendered
 
 READ = LabelReader(form="[[{answer}]]", labels=("yes", "no"))
 WARM = Sampling(temperature=1.0)
+FORCED = Retry(attempts=1, forced=0.5)
 
 
 def prompt(text: str) -> Rendered:
@@ -71,6 +72,60 @@ def test_what_was_cut_off_is_not_read() -> None:
     engine = ScriptedEngine(lambda prompt, index: "[[no]]" if index else cut)
     (answer,) = run(engine, "x")
     assert answer.value == "no"
+
+
+@pytest.mark.parametrize("finish", ["stop", "eos_token", "end_turn", "stop_sequence", "FinishReason.STOP", "COMPLETE"])
+def test_an_answer_that_the_model_ended_is_read(finish: str) -> None:
+    (answer,) = run(ScriptedEngine(lambda prompt, index: Completion(text="[[yes]]", finish_reason=finish)), "x")
+    assert answer.value == "yes"
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "refusal", "tool_calls", "SAFETY", "", "unknown"])
+def test_an_answer_that_something_else_ended_is_neither_read_nor_asked_for(finish: str) -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    engine.answers = lambda prompt, index: Completion(text="[[yes]]", finish_reason=finish)
+    (found,) = run(engine, "x", retry=FORCED)
+    assert (found.reason, len(engine.asked)) == ("judge_unparsable", 1)
+    assert f"finish_reason {finish!r}" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("<think>[[yes]]? No, wrong.</think>\n[[no]]", "no"),
+        ("[[yes]]? No, wrong.</think>\n[[no]]", "no"),
+        ("<think>[[yes]]? No, wrong.</think>\nI cannot say.", None),
+        ("<think>[[yes]], but", None),
+    ],
+)
+def test_a_draft_of_a_verdict_in_the_thinking_is_none(text: str, verdict: str | None) -> None:
+    (answer,) = run(ScriptedEngine(lambda prompt, index: text), "x")
+    assert getattr(answer, "value", None) == verdict
+
+
+def test_a_thinker_that_came_to_no_end_is_asked_with_its_thoughts_in_view() -> None:
+    engine = Choosing(lambda choice: choice[-1], 0.9)
+    engine.answers = lambda prompt, index: Completion(text="<think>[[yes]], but", finish_reason="length")
+    (answer,) = run(engine, "x", retry=FORCED)
+    assert (answer.value, answer.forced) == ("no", True)
+    assert "<·think>[[yes]], but" in text_of(engine.asked[-1])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Completion(text="", finish_reason="stop"),
+        Completion(text=" \n", finish_reason="stop"),
+        Completion(text="", finish_reason="length", reasoning="hm"),
+        Completion(text="", finish_reason="stop", reasoning="[[yes]]"),
+    ],
+)
+def test_a_model_that_said_nothing_has_no_verdict(said: Completion) -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    engine.answers = lambda prompt, index: said
+    (found,) = run(engine, "x", retry=FORCED)
+    assert isinstance(found, NoVerdict)
+    assert len(engine.asked) == 1
 
 
 def test_a_fault_is_passed_on_and_costs_nobody_elses_answer() -> None:
@@ -141,9 +196,6 @@ def test_retries_that_mean_nothing(options: dict[str, Any], said: str) -> None:
 def test_one_verdict_each_is_one() -> None:
     with pytest.raises(ValueError, match="use ask_often"):
         run(ScriptedEngine(), "x", sampling=Sampling(n=2, temperature=1.0))
-
-
-FORCED = Retry(attempts=1, forced=0.5)
 
 
 def test_a_model_that_gave_no_verdict_is_asked_for_it_alone() -> None:

@@ -9,6 +9,7 @@ from adjudge.prompts.reading import (
     LabelReader,
     NumberListReader,
     NumberReader,
+    concluded,
     json_object,
     json_value,
     keyed_lines,
@@ -189,3 +190,26 @@ VERDICTS = '[{"name": "1", "verdict": "Yes"}, {"name": "2", "verdict": "no"}]'
 def test_readers_that_cannot_read(make: Any, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         make()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is good. [[A]]", "It is good. [[A]]"),
+        ("<think>[[A]]? No.</think>\n[[B]]", "\n[[B]]"),
+        ("[[A]]? No.</think>\n[[B]]", "\n[[B]]"),
+        ("<thinking>[[A]]</thinking>I cannot say.", "I cannot say."),
+        ("<think>a</think>b</think>c", "c"),
+        ("<think>[[A]], or not", ""),
+        (" \n<thought>[[A]], or not", ""),
+        ("First:\n  <think>[[A]], or not", ""),
+        ("<think>a</think>\n<think>[[A]], or not", ""),
+        ("<think>a</think> It opens <think> twice. [[B]]", " It opens <think> twice. [[B]]"),
+        ("It thinks inside <think> tags. [[B]]", "It thinks inside <think> tags. [[B]]"),
+        ("It never closes its </think>. [[B]]", ". [[B]]"),
+        ("[[A]]\nIt never closes its </think>.", "."),
+        ("The response says <·/think> here. [[B]]", "The response says <·/think> here. [[B]]"),
+    ],
+)
+def test_what_counts_stands_behind_the_thinking(text: str, expected: str) -> None:
+    assert concluded(text) == expected

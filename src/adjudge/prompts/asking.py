@@ -5,10 +5,13 @@ prompts are asked once.  What one prompt gets does not depend on the others.
 
 A model that gave none is asked once more for the verdict alone, if the reader knows which there are (`blank`) and the
 engine can keep it to them (`Sampling.choice`).  That verdict counts only where the model would likely have said one of
-them anyway (`Retry.forced`); else nobody knows.
+them anyway (`Retry.forced`); else nobody knows.  One that refused or said nothing has not forgotten a form: it is not
+asked for more.
 
-An answer that was cut off is not read, even where it holds something that looks like a verdict: nobody knows what
-would have come after it.
+What counts is what stands behind the model's thinking (`concluded`); a draft of a verdict inside it is none.
+
+An answer that was cut off, filtered or refused is not read, even where it holds something that looks like a verdict:
+nobody knows what would have come after it.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from typing import Generic, Protocol, TypeVar
 
 from adjudge import wire
 from adjudge.engines.interface import Completion, Engine, Fault, Generation, LabelLogprobs, Labels, Logits, Sampling
+from adjudge.finish import finished
 from adjudge.prompts.escaping import escape
-from adjudge.prompts.reading import Blank
+from adjudge.prompts.reading import Blank, concluded
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import NO_COST, Cost
 
@@ -34,7 +38,10 @@ _SHOWN = 2_000  # characters of a model's last words that are kept
 
 
 class Reader(Protocol[T_co]):
-    """Reads a verdict out of a model's text, or returns None; see `adjudge.prompts.reading`."""
+    """Reads a verdict out of a model's text, or returns None; see `adjudge.prompts.reading`.
+
+    It is given what the model concluded; one that has `whole` set is given the thinking in front of that, too.
+    """
 
     def __call__(self, text: str, nonce: str = "", /) -> T_co | None:
         """Return the verdict, or None when there is none to be read."""
@@ -262,6 +269,10 @@ def _matched(results: Sequence[T], asked: Sequence[object], engine: Engine) -> S
     return results
 
 
+def _read(case: _Case[T], text: str) -> T | None:
+    return case.read(text if getattr(case.read, "whole", False) else concluded(text), case.rendered.nonce)
+
+
 def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
     case.attempts += 1
     if isinstance(result, Fault):
@@ -271,7 +282,7 @@ def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
     case.unread = []
     for completion in result.completions[: case.missing]:
         case.last = completion
-        value = None if completion.finish_reason == "length" else case.read(completion.text, case.rendered.nonce)
+        value = _read(case, completion.text) if finished(completion.finish_reason) else None
         if value is None:
             case.unread.append(completion)
         else:
@@ -310,6 +321,7 @@ async def _force(engine: Engine, cases: Sequence[_Case[T]], sampling: Sampling, 
         for case in cases
         if (blank := getattr(case.read, "blank", None)) is not None
         for said in case.unread
+        if said.text.strip() and (finished(said.finish_reason) or said.finish_reason == "length")
     ]
     todo = forms
     while todo:
@@ -327,9 +339,9 @@ async def _force(engine: Engine, cases: Sequence[_Case[T]], sampling: Sampling, 
     for form in forms:
         case, filled = form.case, form.blank.filled(form.words)
         text = f"{form.said.text}\n\n{filled}"
-        value = None if form.why else case.read(text, case.rendered.nonce)
+        value = None if form.why else _read(case, text)
         if value is None and not form.why:  # what it wrote holds half a verdict, or several that disagree
-            value = case.read(filled, case.rendered.nonce)
+            value = _read(case, filled)
         if value is None:
             case.why = form.why
         else:
@@ -372,11 +384,15 @@ def _verdicts(case: _Case[T]) -> list[Answer[T] | Fault]:
 
 def _no_verdict(case: _Case[T]) -> NoVerdict:
     last = case.last
-    cut = last is not None and last.finish_reason == "length"
+    end = "stop" if last is None else last.finish_reason
+    detail = "no verdict in the form that was asked for"
+    if end == "length":
+        detail = "the answer was cut off at the token limit"
+    elif not finished(end):
+        detail = f"the model did not end its answer by itself (finish_reason {end[:40]!r}), so it is not read"
     return NoVerdict(
-        reason="judge_truncated" if cut else "judge_unparsable",
-        detail=("the answer was cut off at the token limit" if cut else "no verdict in the form that was asked for")
-        + case.why[:300],
+        reason="judge_truncated" if end == "length" else "judge_unparsable",
+        detail=detail + case.why[:300],
         text="" if last is None else last.text[-_SHOWN:],
         attempts=case.attempts,
     )

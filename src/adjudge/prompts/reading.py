@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from adjudge.protocol import THINK_END, THINK_START
+
 Json: TypeAlias = Any
 
 WHOLE = "{answer}"
@@ -28,6 +30,18 @@ _NUMBER = re.compile(r"([+-]?[0-9]{1,6})(?:\s?/\s?([0-9]{1,6}))?", re.ASCII)
 AROUND = r"[\s*_`]{0,8}"  # between a tag and what stands in it
 _LONGEST_ANSWER = 200  # characters between the two halves of a form
 _LONGEST_JSON = 65_536  # characters from the end that are searched for JSON; a verdict is shorter
+
+
+_OPENED = re.compile(rf"^[ \t]*(?:{'|'.join(THINK_START)})", re.MULTILINE)
+
+
+def concluded(text: str) -> str:
+    """Return what stands behind the thinking in a model's text, all of it if it has none; "" where it still thinks.
+
+    A tag in the middle of a line opens nothing: there the model speaks of one.
+    """
+    rest = text[max(text.rfind(tag) + len(tag) if tag in text else 0 for tag in THINK_END) :]
+    return "" if _OPENED.search(rest) else rest
 
 
 @functools.lru_cache(maxsize=1024)

@@ -225,6 +225,7 @@ class ModelScorer(EngineScorer):
     forced_mass: Share | None = 0.5
     system_turn: bool = True
 
+    version: ClassVar[str] = "2"
     often: ClassVar[str] = ""  # the option that says how many answers to each prompt are asked for
 
     def __post_init__(self) -> None:

@@ -80,10 +80,15 @@ def test_a_critic_that_never_ends_gives_the_floor_where_that_is_asked_for() -> N
 
 
 @pytest.mark.parametrize(
+    "left",
+    [CUT, Completion(text="Critique 9.", finish_reason="content_filter"), Completion(text=" ", finish_reason="stop")],
+    ids=["cut", "filtered", "empty"],
+)
+@pytest.mark.parametrize(
     ("cut", "expected"), [({0}, (2.0, "")), ({0, 1, 2}, (None, "judge_truncated"))], ids=["quorum", "too few"]
 )
-def test_critiques_that_were_cut_off_are_not_read(cut: set[int], expected: Any) -> None:
-    engine = Critic(lambda prompt, index: CUT if index in cut else numbered(prompt, index), by_number)
+def test_critiques_that_are_not_whole_are_not_read(cut: set[int], expected: Any, left: Completion) -> None:
+    engine = Critic(lambda prompt, index: left if index in cut else numbered(prompt, index), by_number)
     one = score(engine, critiques=4, temperature=1.0)
     assert (one.value, one.reason) == expected
 

@@ -112,10 +112,11 @@ def test_a_program_is_run_and_its_output_is_read() -> None:
     [
         ("<verify>\n```python\na = 1\n```\nand\n```py\nb = 2\n```\n", ["a = 1\n\nb = 2"]),
         ("```python\nbefore = 1\n```\n<verify>\n```\nx", ["x"]),
+        ("<think>Hm.\n<verify>\n```python\nx", ["x"]),
         ("<verify>\nno fence", []),
         ("<verify>\n```python\n\n```", []),
     ],
-    ids=["two fences", "open fence", "no fence", "empty"],
+    ids=["two fences", "open fence", "in thinking", "no fence", "empty"],
 )
 def test_what_counts_as_the_program(text: str, sources: list[str]) -> None:
     printer = Printer()

@@ -205,6 +205,23 @@ def test_a_double_check_goes_on_inside_the_thinking() -> None:
     assert turn_of(read).startswith("<think>\nHm.\n\nLet me double check.Hm.\n</think>\n\nFine so far.\nVerdict")
 
 
+@pytest.mark.parametrize("opening", ["<think>\n", ""])
+def test_a_verdict_counts_behind_the_thinking_alone(opening: str) -> None:
+    """Also where the chat template wrote the opening tag."""
+
+    def answer(prompt: Prompt, index: int, last: str = "No") -> str:
+        return f"{opening}{verdict(prompt, 'Yes')}? No, wrong.\n</think>\n\n{verdict(prompt, last) if last else last}"
+
+    engine = ScriptedEngine(answer, labels=lambda prompt: {"No": 0.9})
+    assert score(engine, readout="votes").value == 0.0
+    assert score(engine, readout="probabilities").value == 0.0
+    read = turn_of(engine.asked[-1])
+    assert read.startswith("<think>\nFine so far.\nVerdict")
+    assert read.endswith(f"</think>\n\nFine so far.\nVerdict {key_of(engine.asked[0])}:")
+    silent = ScriptedEngine(lambda prompt, index: answer(prompt, index, ""))
+    assert score(silent, readout="votes").reason == "judge_unparsable"
+
+
 def test_reasoning_that_the_engine_separates_stands_before_the_verdict() -> None:
     def answer(prompt: Prompt, index: int) -> Completion:
         return Completion(text=verdict(prompt, "Yes"), reasoning="It adds up.", finish_reason="stop", tokens=3)

@@ -118,7 +118,7 @@ class AtomJudge(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "atom_judge"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     template: ClassVar[str] = "verifiers/agents/search/atoms"
 
     reasoning: Literal["strip", "keep"] = "keep"

@@ -57,7 +57,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "turn_critic"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
     template: ClassVar[str] = "verifiers/agents/search/turn_critic"
 

@@ -83,7 +83,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "search_evidence"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
     template: ClassVar[str] = "verifiers/agents/search/evidence"
 

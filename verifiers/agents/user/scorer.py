@@ -192,7 +192,7 @@ class SimulatedUserScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "simulated_user"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
 
     start: Annotated[float, Range(ge=LEAST, lt=TOP)] = START
