@@ -93,6 +93,11 @@ class Judge(LanguageJudge):
         low, high = self.range or (1, 10)
         return {str(number): float(number) for number in range(low, high + 1)}
 
+    @property
+    def lowest(self) -> float:
+        """0, or what the worst verdict is worth if that is less."""
+        return min(0.0, *self.worth.values()) if self.output == "scale" else 0.0
+
     def templates(self) -> tuple[Template, ...]:
         """Return the prompts that are used with these options."""
         before = (load_template(_CRITIQUE),) if self.critique else ()

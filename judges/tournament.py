@@ -243,6 +243,11 @@ class Tournament(Composite):
                 f"the judge of {self.name!r} compares groups by itself, and a tournament hands it two responses; use "
                 "it without a tournament, or give a pairwise judge"
             )
+        if (low := min(getattr(part.scorer, "lowest", 0.0) for part in self.members())) < 0:
+            raise ValueError(
+                f"the judge of {self.name!r} gives values from {low:g} on, and a tournament reads how likely the first "
+                "response is the better one, from 0 to 1; give the judge `output: unit`"
+            )
         if self.format == "knock_out" and self.ranking == "points":
             object.__setattr__(self, "ranking", "place")
         fitting = ("place",) if self.format == "knock_out" else ("points", "bradley_terry")

@@ -55,7 +55,7 @@ class StepScorer(ChainScorer):
         steps = given_steps(case.response, given)
         if not steps or len(steps) > self.max_steps:
             problem = "are not the response" if not steps else f"are {len(steps)}, and at most {self.max_steps} fit"
-            return Score.scored(0.0, "bad_format", error=f'extra["steps"] {problem}')
+            return Score.scored(self.lowest, "bad_format", error=f'extra["steps"] {problem}')
         return steps
 
     def shown(self, case: Case) -> tuple[Step, ...]:

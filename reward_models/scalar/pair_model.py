@@ -75,6 +75,11 @@ class PairModel(ModelScorer):
         """Whether, with these options, a sample without a reference is a mistake."""
         return not self.groupwise
 
+    @property
+    def lowest(self) -> float:
+        """The value of a certain loss."""
+        return self._value(0.0)
+
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless there is another response to compare with."""
         if not self.groupwise:
@@ -154,9 +159,12 @@ class PairModel(ModelScorer):
         evidence: dict[str, Any] = {"chance": value, "games": len(played), "lost": len(lost), "forfeits": forfeits}
         if len(played) == 1:
             evidence |= {"orders": list(played[0].orders), "mass": list(played[0].masses)}
-        if self.output == "log_odds":
-            value = math.log(max(value, _SMALLEST)) - math.log(max(1 - value, _SMALLEST))
-        return Score(value=value, reason="too_complex" if lost else "", evidence=evidence, cost=cost)
+        return Score(value=self._value(value), reason="too_complex" if lost else "", evidence=evidence, cost=cost)
+
+    def _value(self, chance: float) -> float:
+        if self.output == "unit":
+            return chance
+        return math.log(max(chance, _SMALLEST)) - math.log(max(1 - chance, _SMALLEST))
 
     def _shown(self, other: str) -> str:
         return (split_reasoning(other)[1] if self.reasoning == "strip" else other).strip()

@@ -43,6 +43,25 @@ def test_a_verdict_in_text(options: dict[str, Any], said: str, value: float) -> 
     assert one.uncertainty is None
 
 
+@pytest.mark.parametrize(
+    ("options", "worst", "lowest"),
+    [
+        ({"scale": (-5, 5), "output": "scale"}, "-5", -5.0),
+        ({"scale": (-5, 5)}, "-5", 0.0),
+        ({"scale": (1, 10), "output": "scale"}, "1", 0.0),
+        ({"labels": {"same": 1, "different": -1}, "output": "scale"}, "different", -1.0),
+        ({"labels": {"same": 1, "different": -1}}, "different", 0.0),
+    ],
+)
+def test_silence_gets_no_more_than_the_worst_verdict(options: dict[str, Any], worst: str, lowest: float) -> None:
+    shown = score(says(worst), **options).value
+    assert shown is not None
+    assert shown >= lowest
+    for text in ("", "<think>never ends", "x " * 30_000):
+        assert score(says(worst), Sample(prompt="Say hello.", response=text), **options).value == lowest
+    assert score(ScriptedEngine(lambda prompt, index: "hm"), undecided="zero", **options).value == lowest
+
+
 @pytest.mark.parametrize("said", ["11", "0", "100/10", "7.5", "seven", "7 or 8", ""])
 def test_a_verdict_beside_the_scale_is_none(said: str) -> None:
     one = score(says(said))

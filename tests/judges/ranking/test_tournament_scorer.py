@@ -234,6 +234,14 @@ def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
         Tournament(judge=Pairwise(), **options)
 
 
+@pytest.mark.parametrize("spec", [{"rm_r1": {}}, {"pairwise_judge": {"output": "signed"}}])
+def test_a_judge_whose_zero_is_a_tie_is_refused_before_it_is_paid(spec: dict[str, dict[str, Any]]) -> None:
+    ((name, options),) = spec.items()
+    with pytest.raises(ValueError, match=r"gives values from -1 on.*output: unit"):
+        load({"tournament": {"judge": {name: {**options, "engine": ScriptedEngine()}}}})
+    load({"tournament": {"judge": {name: {"engine": ScriptedEngine(), "output": "unit"}}}})
+
+
 def test_a_tournament_of_a_tournament_is_refused() -> None:
     with pytest.raises(ValueError, match="compares groups by itself"):
         Tournament(judge=Tournament(judge=Pairwise()))

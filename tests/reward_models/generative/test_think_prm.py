@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,12 @@ def test_given_steps_are_used_and_must_be_the_response() -> None:
         lambda prompt, index: "", sample=Sample(prompt="?", response=RESPONSE, extra={"steps": parts[:1]})
     )
     assert (one.value, one.reason, engine.asked) == (0.0, "bad_format", [])
+    odds, _ = score(
+        lambda prompt, index: "",
+        sample=Sample(prompt="?", response=RESPONSE, extra={"steps": parts[:1]}),
+        output="log_odds",
+    )
+    assert odds.value == pytest.approx(math.log(1e-12))
 
 
 def test_places_count_from_the_whole_response_where_reasoning_is_stripped() -> None:

@@ -99,6 +99,8 @@ def test_a_response_cannot_write_the_other_one(response: str) -> None:
 def test_nothing_to_judge_loses(response: str, value: float, reason: str) -> None:
     one = score(sample(response))
     assert (one.value, one.reason) == (value, reason)
+    lost = score(sample(response), output="log_odds").value
+    assert lost == pytest.approx(math.log(1e-9))
 
 
 def test_a_temperature_flattens_and_log_odds_have_no_end() -> None:
