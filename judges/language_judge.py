@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Sampling
@@ -252,7 +252,7 @@ class LanguageJudge(ModelScorer):
         if unsure and self.low_mass == "sample":
             voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1], labels)
             for place, opinion in zip(unsure, voted, strict=True):
-                opinions[place] = opinion
+                opinions[place] = replace(opinion, cost=opinion.cost + opinions[place].cost)
         return opinions
 
     async def _voted(
@@ -273,7 +273,7 @@ def counted(answers: Sequence[Answer[str] | Fault], quorum: float) -> Opinion | 
     votes = [answer for answer in answers if isinstance(answer, Answer)]
     if votes and len(votes) >= math.ceil(quorum * len(answers)):
         return Opinion.of_votes(votes, missing=len(answers) - len(votes), cost=cost_of(answers))
-    return next(answer for answer in answers if isinstance(answer, Fault))
+    return replace(next(answer for answer in answers if isinstance(answer, Fault)), cost=cost_of(answers))
 
 
 def _of_probabilities(result: LabelLogprobs | Fault, min_mass: float) -> Opinion | Fault:

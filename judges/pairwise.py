@@ -18,7 +18,7 @@ from adjudge.options import Share
 from adjudge.prompts.reading import LabelReader
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Value
-from adjudge.protocol import NO_COST, Sample, Score, split_reasoning
+from adjudge.protocol import NO_COST, Cost, Sample, Score, split_reasoning
 from adjudge.runtime.contract import grouped
 
 Policy: TypeAlias = Literal["both", "average", "sum", "weighted"]
@@ -111,6 +111,11 @@ class Pair(Case):
 
     other: str
     response_first: bool = True
+
+    @property
+    def at_fault(self) -> bool:
+        """Whether the response is the longer one, so that it may be what makes a prompt too long."""
+        return len(self.response) >= len(self.other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,21 +254,29 @@ class PairwiseJudge(LanguageJudge):
         for (place, pair), opinion in zip(asked, opinions, strict=True):
             row = games[place]
             if isinstance(row, Fault):
-                continue
-            if isinstance(opinion, Fault):
-                games[place] = opinion
+                games[place] = replace(row, cost=row.cost + opinion.cost)
+            elif isinstance(opinion, Fault):
+                games[place] = replace(opinion, cost=_cost(row) + opinion.cost)
             else:
                 row.append(Game(response_first=pair.response_first, opinion=opinion, advantages=self.advantages))
         return games
 
     def scored(self, results: Sequence[list[Game] | Fault], *, forfeits: int = 0) -> Score:
-        """Return the score of a response from its games with each opponent."""
+        """Return the score of a response from its games with each opponent.
+
+        A game that the response makes too long is lost, one that the other does is none.
+        """
         faults = [result for result in results if isinstance(result, Fault)]
         played = [result for result in results if not isinstance(result, Fault)]
-        cost = sum((game.opinion.cost for games in played for game in games), NO_COST)
-        known = len(played) + forfeits
-        if faults and (not played or len(played) < self.quorum * len(results)):
-            return self.unanswered(faults[0], cost=cost)
+        cost = sum((_cost(games) for games in played), sum((fault.cost for fault in faults), NO_COST))
+        lost = [fault for fault in faults if fault.reason == "too_complex"]
+        unknown = [fault for fault in faults if fault not in lost and not (fault.too_long and self.groupwise)]
+        over = len(played) + len(lost)
+        known = over + forfeits
+        if unknown and (not over or over < self.quorum * (over + len(unknown))):
+            return replace(self.unanswered(unknown[0]), cost=cost)
+        if faults and not played and (lost or not forfeits):
+            return replace(self.unanswered((lost or faults)[0]), cost=cost)
         if not known:
             return Score.failed("group_too_small", error="the group has no other response to compare with")
         values = [settled(games, self.policy, self.tie) if games else self.tie for games in played]
@@ -272,7 +285,8 @@ class PairwiseJudge(LanguageJudge):
         if self.groupwise:
             evidence |= {"opponents": known, "forfeits": forfeits, "missing": len(faults)}
         signed = self.output == "signed"
-        return Score(value=2 * value - 1 if signed else value, evidence=evidence, cost=cost)
+        reason = "too_complex" if lost else ""
+        return Score(value=2 * value - 1 if signed else value, reason=reason, evidence=evidence, cost=cost)
 
 
 def other_response(reference: Any) -> str:
@@ -289,6 +303,10 @@ def other_response(reference: Any) -> str:
             '{"response": text, "answer": text}'
         )
     return other
+
+
+def _cost(games: Sequence[Game]) -> Cost:
+    return sum((game.opinion.cost for game in games), NO_COST)
 
 
 def _pair(case: Case, other: str) -> Pair:

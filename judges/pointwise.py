@@ -20,7 +20,7 @@ from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import LabelReader, NumberReader
 from adjudge.prompts.scorer import Case, guard, require_text, shortened
 from adjudge.prompts.template import Template, Value, load_template
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import NO_COST, Sample, Score
 
 _WIDEST = 101  # numbers of a scale; each is a text to read the probability of
 _CRITIQUE = "judges/critique"
@@ -159,7 +159,7 @@ class Judge(LanguageJudge):
         prompt = self.filled(load_template(_STEPS), {"criteria": self.criteria, "answers": self.answers()})
         (steps,) = await ask(self.resolved(), [prompt], self.sampling(temperature=0.0), _not_empty)
         if isinstance(steps, Fault):
-            return [self.unanswered(steps) for _ in cases]
+            return [self.unanswered(steps if at == 0 else replace(steps, cost=NO_COST)) for at in range(len(cases))]
         scores = await replace(self, steps=steps.value).judge(cases)
         scores[0] = replace(scores[0], cost=scores[0].cost + steps.cost)
         return [replace(score, evidence={**score.evidence, "steps": steps.value}) for score in scores]
@@ -188,11 +188,9 @@ class Judge(LanguageJudge):
     ) -> Opinion | Fault:
         parts = [judged.get((row, at), critique) for at, critique in enumerate(several)]
         opinions = [part for part in parts if isinstance(part, Opinion)]
-        cost = cost_of(several)
-        for opinion in opinions:
-            cost += opinion.cost
+        cost = cost_of(several) + cost_of([judged[row, at] for at in range(len(several)) if (row, at) in judged])
         if not opinions or len(opinions) < self.quorum * len(parts):
-            return next(part for part in parts if isinstance(part, Fault))
+            return replace(next(part for part in parts if isinstance(part, Fault)), cost=cost)
         shares = {
             label: sum(opinion.shares.get(label, 0.0) for opinion in opinions) / len(opinions)
             for label in dict.fromkeys(itertools.chain.from_iterable(opinion.shares for opinion in opinions))

@@ -407,7 +407,7 @@ def cost_of(row: Sequence[Found]) -> Cost:
     for one in row:
         if not isinstance(one, Fault):
             total += one[0].cost + one[1].cost
-        elif isinstance(one, NoVerdict | Unsure):
+        else:
             total += one.cost
     return total
 
@@ -418,8 +418,7 @@ def _vote(chain: Chain) -> Decision:
 
 def _ended(chain: Chain, fault: Fault) -> Fault:
     """The fault that ends a chain, with what the chain has cost; one that has filled the window was cut off."""
+    cost = chain.cost + fault.cost
     if fault.too_long:
-        return NoVerdict(reason="judge_truncated", detail=fault.detail, attempts=chain.attempts, cost=chain.cost)
-    if isinstance(fault, NoVerdict | Unsure):
-        return replace(fault, cost=chain.cost + fault.cost)
-    return fault
+        return NoVerdict(reason="judge_truncated", detail=fault.detail, attempts=chain.attempts, cost=cost)
+    return replace(fault, cost=cost)

@@ -176,7 +176,7 @@ class GenPrm(StepScorer):
             starts = [""] * len(results)
             for at, chain, output in zip(places, waiting, printed, strict=True):
                 if isinstance(output, Fault):
-                    results[at] = output
+                    results[at] = replace(output, cost=chain.cost)
                 else:
                     starts[at] = f"{chain.text.rstrip()}\n{_CLOSE}\nThe program printed:\n```\n{output}\n```\n"
             results = await self.gone_on(results, starts, read)

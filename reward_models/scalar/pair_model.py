@@ -15,13 +15,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault, LabelLogprobs
-from adjudge.options import Range
+from adjudge.options import Range, Share
 from adjudge.prompts.escaping import escape
-from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, content_text, split_reasoning
 from adjudge.reward_models.scalar.reward_scorer import reference_answer
@@ -39,6 +39,11 @@ class _Sides(Case):
     other: str
     first: bool = True
 
+    @property
+    def at_fault(self) -> bool:
+        """Whether the response is the longer one, so that it may be what makes a prompt too long."""
+        return len(self.response) >= len(self.other)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairModel(ModelScorer):
@@ -51,6 +56,7 @@ class PairModel(ModelScorer):
         against: "reference" or "group".
         output: "unit", the chance from 0 to 1; "log_odds", its log-odds.
         temperature: by which log-probabilities are divided.
+        min_mass: how likely A and B together must be; below, there is no chance (`low_confidence`).
     """
 
     name: ClassVar[str] = "pair_model"
@@ -59,6 +65,7 @@ class PairModel(ModelScorer):
     against: Literal["reference", "group"] = "reference"
     output: Literal["unit", "log_odds"] = "unit"
     temperature: Annotated[float, Range(gt=0)] = 1.0
+    min_mass: Share = 0.5
     min_words: int = 1
 
     def templates(self) -> tuple[Template, ...]:
@@ -132,10 +139,12 @@ class PairModel(ModelScorer):
         return games
 
     def _game(self, as_a: LabelLogprobs | Fault, as_b: LabelLogprobs | Fault) -> _Game | Fault:
-        if isinstance(as_a, Fault):
-            return as_a
-        if isinstance(as_b, Fault):
-            return as_b
+        fault = next((one for one in (as_a, as_b) if isinstance(one, Fault)), None)
+        if fault is not None:
+            return replace(fault, cost=as_a.cost + as_b.cost)
+        if (mass := min(as_a.mass, as_b.mass)) < self.min_mass or mass <= 0:
+            detail = f"A and B together have the probability {mass:.3g}, and {self.min_mass:g} is asked for"
+            return Unsure(reason="low_confidence", detail=detail, mass=mass, cost=as_a.cost + as_b.cost)
         orders = (self._share(as_a, "A"), self._share(as_b, "B"))
         return _Game(orders=orders, masses=(as_a.mass, as_b.mass), cost=as_a.cost + as_b.cost)
 
@@ -148,11 +157,11 @@ class PairModel(ModelScorer):
         played = [game for game in games if isinstance(game, _Game)]
         faults = [game for game in games if isinstance(game, Fault)]
         lost = [fault for fault in faults if fault.reason == "too_complex"]
-        cost = sum((game.cost for game in played), NO_COST)
-        unknown = [fault for fault in faults if fault not in lost]
+        cost = sum((game.cost for game in games), NO_COST)
+        unknown = [fault for fault in faults if fault not in lost and not (fault.too_long and self.groupwise)]
         known = len(played) + len(lost) + forfeits
-        if unknown and known < len(unknown):
-            return self.unanswered(unknown[0], cost=cost)
+        if (unknown and known < len(unknown)) or (faults and not known):
+            return replace(self.unanswered((unknown or faults)[0]), cost=cost)
         if not known:
             return Score.failed("group_too_small", error="the group has no other response to compare with")
         value = (math.fsum(sum(game.orders) / 2 for game in played) + forfeits) / known

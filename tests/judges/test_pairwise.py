@@ -224,3 +224,51 @@ def test_a_text_that_leaves_the_judge_speechless_takes_only_itself_out() -> None
 def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         PairwiseJudge(engine=ScriptedEngine(), **options)
+
+
+def window(holds: int) -> ScriptedEngine:
+    """A model that prefers what is longer, and reads two responses of so many characters together at most."""
+
+    def answer(prompt: Prompt, index: int) -> str | Fault:
+        shown = [field_of(prompt, f"response_{side}") for side in "ab"]
+        if sum(map(len, shown)) > holds:
+            return fault("engine_error", "too long", too_long=True)
+        return f"Verdict {key_of(prompt)}: {longer(*shown)}"
+
+    return ScriptedEngine(answer)
+
+
+@pytest.mark.parametrize(
+    ("response", "other", "found"),
+    [
+        ("in short", "x " * 80, (None, "engine_error")),
+        ("x " * 80, "in short", (0.0, "too_complex")),
+        ("x " * 80 + "y", "x " * 80, (0.0, "too_complex")),
+        ("x " * 200, "in short", (0.0, "too_complex")),
+        ("in short", "x " * 20, (0.0, "")),
+    ],
+)
+def test_the_longer_of_two_is_to_blame_for_a_prompt_that_is_too_long(response: str, other: str, found: Any) -> None:
+    one = score(window(162), Sample(prompt="q", response=response, reference=other))
+    assert (one.value, one.reason) == found
+
+
+def test_in_a_group_long_responses_lose_and_short_ones_play_on_without_them() -> None:
+    texts = ["in short", "in very short", "x " * 80, "x " * 80 + "y"]
+    samples = [Sample(prompt="q", response=text, group="g") for text in texts]
+    scores = asyncio.run(PairwiseJudge(engine=window(162), against="group").score(samples))
+    assert [(one.value, one.reason) for one in scores] == [
+        (0.0, ""),
+        (1.0, ""),
+        (0.0, "too_complex"),
+        (0.0, "too_complex"),
+    ]
+
+
+def test_a_fault_of_the_second_order_does_not_hide_what_the_first_cost() -> None:
+    def answer(prompt: Prompt, index: int) -> str | Fault:
+        ahead = field_of(prompt, "response_a") == "the response"
+        return f"Verdict {key_of(prompt)}: A" if ahead else fault("engine_error")
+
+    one = score(ScriptedEngine(answer))
+    assert (one.status, one.reason, one.cost.prompt_tokens) == ("failed", "engine_error", 10)

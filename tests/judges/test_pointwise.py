@@ -202,3 +202,18 @@ def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
 def test_references_that_are_no_text(reference: Any) -> None:
     one = score(says("3"), Sample(prompt="q", response="a b", reference=reference))
     assert (one.status, one.reason) == ("failed", "gold_unparsable")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attempts": 2, "temperature": 0.5},
+        {"critique": True},
+    ],
+)
+def test_what_was_paid_is_told_where_there_is_no_score(options: dict[str, Any]) -> None:
+    """Of two calls the first is answered, without a verdict or with a critique, and the second fails."""
+    calls = iter(["hm", fault("engine_error")])
+    one = score(ScriptedEngine(lambda prompt, index: next(calls)), forced_mass=None, **options)
+    assert one.value is None
+    assert one.cost.prompt_tokens == 10

@@ -136,6 +136,14 @@ def test_a_fault_is_passed_on_and_costs_nobody_elses_answer() -> None:
     assert len(engine.asked) == 2, "what an engine could not do, it has tried itself"
 
 
+def test_what_was_paid_before_a_fault_is_counted() -> None:
+    engine = ScriptedEngine(lambda prompt, index: fault("engine_error") if index else "hm")
+    (lost,) = run(engine, "x")
+    assert (lost.reason, lost.cost.prompt_tokens) == ("engine_error", 10)
+    several = asyncio.run(ask_often(engine, [prompt("x")], Sampling(n=2, temperature=1.0), READ))
+    assert cost_of(several[0]).prompt_tokens == 0
+
+
 def test_equal_prompts_are_asked_once_and_paid_once() -> None:
     engine = ScriptedEngine(lambda prompt, index: "[[yes]] sure")
     answers = run(engine, "x", "y", "x")

@@ -92,11 +92,13 @@ class Fault:
         detail: what was seen, for a person; never a secret, never more than 500 characters.
         too_long: the prompt does not fit into the model's window.  Where a response made it so, that is the response's
             doing, and must not save it from a zero.
+        cost: what was paid before it came to that.
     """
 
     reason: str
     detail: str
     too_long: bool = False
+    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

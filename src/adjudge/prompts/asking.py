@@ -99,12 +99,10 @@ class NoVerdict(Fault):
         detail: why, for a person.
         text: what the model wrote last; at most 2,000 characters from its end.
         attempts: how many times it was asked.
-        cost: what all attempts took together.
     """
 
     text: str = ""
     attempts: int = 1
-    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +243,7 @@ def _of_classes(found: Logits | Fault, labels: Sequence[str]) -> LabelLogprobs |
         return found
     if len(found.values) != len(labels) or not all(map(math.isfinite, found.values)):
         detail = f"the classifier gave {found.values!r} for the labels {', '.join(labels)}; each wants a finite number"
-        return Fault(reason="engine_error", detail=detail)
+        return Fault(reason="engine_error", detail=detail, cost=found.cost)
     top = max(found.values)
     total = top + math.log(math.fsum(math.exp(value - top) for value in found.values))
     logprobs = {label: value - total for label, value in zip(labels, found.values, strict=True)}
@@ -254,7 +252,7 @@ def _of_classes(found: Logits | Fault, labels: Sequence[str]) -> LabelLogprobs |
 
 def cost_of(verdicts: Sequence[Answer[T] | Fault]) -> Cost:
     """Return what verdicts took together."""
-    return sum((verdict.cost for verdict in verdicts if isinstance(verdict, Answer | NoVerdict)), NO_COST)
+    return sum((verdict.cost for verdict in verdicts), NO_COST)
 
 
 def _first_places(prompts: Sequence[Rendered]) -> list[int]:
@@ -275,10 +273,10 @@ def _read(case: _Case[T], text: str) -> T | None:
 
 def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
     case.attempts += 1
+    case.cost += result.cost
     if isinstance(result, Fault):
         case.fault = result
         return
-    case.cost += result.cost
     case.unread = []
     for completion in result.completions[: case.missing]:
         case.last = completion
@@ -376,9 +374,7 @@ def _verdicts(case: _Case[T]) -> list[Answer[T] | Fault]:
     entries: list[Answer[T] | Fault] = [replace(answer, attempts=case.attempts) for answer in case.verdicts]
     fault = case.fault or _no_verdict(case)
     entries += [fault] * (case.wanted - len(entries))
-    first = entries[0]
-    if isinstance(first, Answer | NoVerdict):
-        entries[0] = replace(first, cost=case.cost)
+    entries[0] = replace(entries[0], cost=case.cost)
     return entries
 
 
@@ -399,5 +395,5 @@ def _no_verdict(case: _Case[T]) -> NoVerdict:
 
 
 def _free(entry: T) -> T:
-    """A copy that cost nothing, of what has a cost."""
-    return replace(entry, cost=NO_COST) if hasattr(entry, "cost") else entry  # type: ignore[type-var]
+    """A copy that cost nothing."""
+    return replace(entry, cost=NO_COST)  # type: ignore[type-var]

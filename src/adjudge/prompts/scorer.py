@@ -69,6 +69,11 @@ class Case:
     response: str
     notes: str = ""
 
+    @property
+    def at_fault(self) -> bool:
+        """Whether it may be the response that makes a prompt too long: not where a longer one is shown beside it."""
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsure(Fault):
@@ -79,7 +84,6 @@ class Unsure(Fault):
     """
 
     mass: float = 0.0
-    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +346,7 @@ class ModelScorer(EngineScorer):
             mine = [reads[place] for place in places]
             return await ask_often(engine, prompts, self.sampling(n=n), mine, retry=self.retry())
 
-        return await _fitted(cases, prompt, call, lambda fault: [fault] * n)
+        return await _fitted(cases, prompt, call, lambda fault: [fault, *[replace(fault, cost=NO_COST)] * (n - 1)])
 
     async def label_shares(
         self, cases: Sequence[C], prompt: Callable[[C], Rendered], labels: Labels, *, classes: bool = False
@@ -356,12 +360,12 @@ class ModelScorer(EngineScorer):
         return await _fitted(cases, prompt, call, lambda fault: fault)
 
     def unanswered(self, fault: Fault, *, cost: Cost = NO_COST) -> Score:
-        """Return the score of a sample on which the model gave no verdict."""
+        """Return the score of a sample on which the model gave no verdict; `cost` is beside that of the fault."""
+        cost += fault.cost
         if fault.reason == "too_complex":
             return Score(value=self.lowest, reason="too_complex", evidence={"fault": fault.detail}, cost=cost)
         if isinstance(fault, Unsure):
-            abstained = Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass)
-            return replace(abstained, cost=fault.cost + cost)
+            return replace(Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass), cost=cost)
         if not isinstance(fault, NoVerdict):
             return replace(Score.failed(fault.reason, fault=fault.detail), cost=cost)
         evidence = {"fault": fault.detail, "text": fault.text, "attempts": fault.attempts}
@@ -369,7 +373,7 @@ class ModelScorer(EngineScorer):
             score = Score.scored(self.lowest, "undecided", judge=fault.reason, **evidence)
         else:
             score = Score.failed(fault.reason, **evidence)
-        return replace(score, cost=fault.cost + cost)
+        return replace(score, cost=cost)
 
 
 def forced_of(answers: Iterable[Answer[Any]]) -> dict[str, Any]:
@@ -437,16 +441,21 @@ async def _fitted(
 ) -> list[T]:
     """Ask, and where a prompt was too long, find out whether it is the response that makes it so."""
     results = list(await call(range(len(cases)), [prompt(case) for case in cases]))
-    long = [place for place, result in enumerate(results) if _too_long(result)]
+    long = [place for place, result in enumerate(results) if _too_long(result) and cases[place].at_fault]
     if long:
         shorter = await call(long, [prompt(replace(cases[place], response="-")) for place in long])
         for place, result in zip(long, shorter, strict=True):
             if (fault := _too_long(results[place])) and not _too_long(result):
-                results[place] = fault_of(Fault(reason="too_complex", detail=fault.detail))
+                cost = cost_of([*_several(results[place]), *_several(result)])
+                results[place] = fault_of(Fault(reason="too_complex", detail=fault.detail, cost=cost))
     return results
+
+
+def _several(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, list) else [result]
 
 
 def _too_long(result: Any) -> Fault | None:
     """The fault that says that a prompt does not fit into the model's window, if this is one."""
-    first = result[0] if isinstance(result, list) else result
+    first = _several(result)[0]
     return first if isinstance(first, Fault) and first.too_long else None

@@ -138,6 +138,16 @@ def test_a_response_that_is_too_long_loses_its_games_alone() -> None:
     assert [one.value for one in scores] == pytest.approx([1 / 3, (better + 1) / 2, (1 - better + 1) / 2, 0.0])
     alone = score(sample("good " * 100), labels=too_long)
     assert (alone.value, alone.reason) == (0.0, "too_complex")
+    short = score(sample("good", "good " * 100), labels=too_long)
+    assert (short.value, short.reason) == (None, "engine_error")
+
+
+def test_a_model_that_would_say_neither_letter_gives_no_chance() -> None:
+    rare = {"A": 0.0003, "B": 0.0001}
+    one = score(sample(), labels=lambda prompt: rare)
+    assert (one.value, one.status, one.reason) == (None, "abstained", "low_confidence")
+    assert one.cost.prompt_tokens == 20
+    assert score(sample(), labels=lambda prompt: rare, min_mass=0).value == pytest.approx(0.5)
 
 
 def test_groups() -> None:
@@ -168,7 +178,7 @@ def test_options_out_of_range(options: dict[str, Any], named: str) -> None:
 def test_the_chance_is_that_of_the_model(tmp_path: Path) -> None:
     """A softmax over the logits of "A" and "B" behind the rendered chat, as the published example computes it."""
     folder = write_model(tmp_path / "pm")
-    made = PairModel(engine=f"transformers:{folder}")
+    made = PairModel(engine=f"transformers:{folder}", min_mass=0)
     (one,) = asyncio.run(made.score([sample("yes, it is", "no, it is not")]))
     tokenizer, kind = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM
     model: Any = kind.from_pretrained(folder)
