@@ -93,6 +93,9 @@ class YesNoJudge(LanguageJudge):
         super().__post_init__()
         if not self.questions:
             raise ValueError(f"{self.name}: it has no questions; give one at least")
+        texts = [question.text for question in self.questions]
+        if twice := next((text for text in texts if texts.count(text) > 1), ""):
+            raise ValueError(f"{self.name}: the question {twice!r} is there twice; ask it once, and give it a weight")
 
     @property
     def lowest(self) -> float:

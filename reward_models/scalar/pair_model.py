@@ -89,8 +89,8 @@ class PairModel(ModelScorer):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless there is another response to compare with."""
-        if not self.groupwise:
-            reference_answer(sample.reference)
+        if not self.groupwise and not self._shown(reference_answer(sample.reference)):
+            raise ValueError("the other response holds nothing behind its reasoning; give one that does")
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""

@@ -137,7 +137,19 @@ def test_a_good_answer_can_be_shown() -> None:
     assert "for comparison" not in text_of(engine.asked[2])
 
 
-@pytest.mark.parametrize("reference", [None, "", " ", 3, {"answer": "x"}, {"response": "x", "more": 1}])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        None,
+        "",
+        " ",
+        3,
+        {"answer": "x"},
+        {"response": "x", "more": 1},
+        "<think>it never",
+        {"response": "<think>x</think>"},
+    ],
+)
 def test_references_without_another_response(reference: Any) -> None:
     one = score(judged(mine), Sample(prompt="q", response="a b", reference=reference))
     assert one.status == "failed"

@@ -129,6 +129,7 @@ def test_references_without_a_principle(reference: Any) -> None:
     ("questions", "said"),
     [
         ((), "it has no questions"),
+        (("x", {"text": "x", "good": "no"}), "the question 'x' is there twice"),
         (("",), "must be a text that can be answered"),
         (({"text": "x", "good": "maybe"},), "must be 'yes' or 'no'"),
         (({"text": "x", "weight": 0},), "above 0"),

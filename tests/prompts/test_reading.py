@@ -20,6 +20,7 @@ DECISION = LabelReader(form="Final Decision: {answer}", labels=("Yes", "No"))
 TAG = LabelReader(form="<answer>{answer}</answer>", labels=("A", "B"))
 TAGGED = LabelReader(form="<answer>[[{answer}]]</answer>", labels=("A", "B"))
 FIVE = LabelReader(form="[[{answer}]]", labels=("A>>B", "A>B", "A=B", "B>A", "B>>A"))
+SIGNS = LabelReader(form="[[{answer}]]", labels=("good.", "(b)"))
 LAST_80 = LabelReader(form="[[{answer}]]", labels=("A", "B"), window=80, sole=True)
 WHOLE = LabelReader(form="{answer}", labels=("Yes", "No"))
 RATING = NumberReader(form="Rating: [[{answer}]]", low=1, high=10)
@@ -64,6 +65,11 @@ RESULT = NumberReader(form="[RESULT] {answer}", low=1, high=5)
         (TAGGED, "<answer>**[[B]]**</answer>", "B"),
         (TAGGED, "<answer>so [[B]]</answer>", None),
         (TAGGED, "<answer>[[A]]</answer> or <answer>\n[[B]]\n</answer>", None),
+        (SIGNS, "[[good.]]", "good."),
+        (SIGNS, "[[Good]]", "good."),
+        (SIGNS, "[[(b)]]", "(b)"),
+        (SIGNS, "[[b]]", "(b)"),
+        (SIGNS, "[[good(b)]]", None),
         (FIVE, "[[A>>B]]", "A>>B"),
         (FIVE, "[[B>A]]", "B>A"),
         (FIVE, "[[A>B>A]]", None),
@@ -177,6 +183,8 @@ VERDICTS = '[{"name": "1", "verdict": "Yes"}, {"name": "2", "verdict": "no"}]'
         (lambda: LabelReader(form="{answer} {answer}", labels=("a", "b")), "must hold {answer} once"),
         (lambda: LabelReader(form="no place", labels=("a", "b")), "must hold {answer} once"),
         (lambda: LabelReader(form="[[{answer}]]", labels=("a", "A")), "differ by more than case"),
+        (lambda: LabelReader(form="[[{answer}]]", labels=("a", "(a)")), "differ by more than case"),
+        (lambda: LabelReader(form="[[{answer}]]", labels=("*", "**")), "differ by more than case"),
         (lambda: LabelReader(form="[[{answer}]]", labels=("a",)), "two or more"),
         (
             lambda: LabelReader(form="Verdict {nonce}: {answer}", labels=("a", "b"))("Verdict : a"),

@@ -160,16 +160,19 @@ class LabelReader:
 
     def __post_init__(self) -> None:
         frame(self.form, "0")
-        folded = [label.strip().casefold() for label in self.labels]
+        folded = [_bare(label).casefold() for label in self.labels]
         if len(set(folded)) < len(folded) or len(folded) < 2 or not all(folded):
-            raise ValueError(f"the labels {self.labels!r} must be two or more texts that differ by more than case")
+            raise ValueError(
+                f"the labels {self.labels!r} must be two or more texts that differ by more than case, emphasis, "
+                "brackets around them and a sign at their end"
+            )
         if self.window < 0:
             raise ValueError(f"the window is {self.window!r}; it must be 0 (the whole text) or more")
 
     def __call__(self, text: str, nonce: str = "") -> str | None:
         """Return the label, as it was declared, or None."""
         answer = _standing(text, self.form, nonce, window=self.window, sole=self.sole)
-        known = {label.strip().casefold(): label for label in self.labels}
+        known = {_bare(label).casefold(): label for label in self.labels}
         return None if answer is None else known.get(answer.casefold())
 
     def blank(self, nonce: str) -> Blank:
@@ -274,7 +277,7 @@ def keyed_lines(text: str, nonce: str, names: Sequence[str], labels: Sequence[st
         Name to label, in the order of `names`; None unless every name has exactly one verdict, out of the labels,
         and no other name has any.
     """
-    known = {label.casefold(): label for label in labels}
+    known = {_bare(label).casefold(): label for label in labels}
     verdicts: dict[str, str] = {}
     for line in text.splitlines():
         key, _, rest = line.strip(_DECORATION + "-").partition(" ")

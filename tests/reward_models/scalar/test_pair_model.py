@@ -161,7 +161,9 @@ def test_groups() -> None:
     assert lonely.reason == "group_too_small"
 
 
-@pytest.mark.parametrize("reference", [None, 4, "", {"answer": "x"}])
+@pytest.mark.parametrize(
+    "reference", [None, 4, "", {"answer": "x"}, "<think>it never", {"response": "<think>x</think>"}]
+)
 def test_a_reference_that_is_no_response(reference: Any) -> None:
     one = score(sample(reference=reference))
     assert (one.status, one.reason) == ("failed", "bad_sample" if reference is None else "gold_unparsable")
