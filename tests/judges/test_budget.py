@@ -73,14 +73,17 @@ def test_without_extensions_nothing_changes() -> None:
     assert run(ScriptedEngine(answer), times=0).completions[0].text == " thought 0\n[[A]]"
 
 
-def test_a_budget_and_a_cut_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = ScriptedEngine(answer)
     monkeypatch.setattr(budget, "MAX_TOKENS", 5)
     assert run(engine, times=9).completions[0].tokens == 6
-    for finish in ("length", "content_filter", "refusal"):
-        cut = ScriptedEngine(lambda prompt, index, finish=finish: done("hm", finish_reason=finish))
-        assert run(cut, times=9).completions[0].text == "hm"
-        assert len(cut.asked) == 1
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter", "refusal"])
+def test_what_the_model_did_not_end_itself_is_not_extended(finish: str) -> None:
+    cut = ScriptedEngine(lambda prompt, index: done("hm", finish_reason=finish))
+    assert run(cut, times=9).completions[0].text == "hm"
+    assert len(cut.asked) == 1
 
 
 def test_each_of_several_completions_goes_on_by_itself() -> None:
