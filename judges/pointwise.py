@@ -188,7 +188,8 @@ class Judge(LanguageJudge):
     ) -> Opinion | Fault:
         parts = [judged.get((row, at), critique) for at, critique in enumerate(several)]
         opinions = [part for part in parts if isinstance(part, Opinion)]
-        cost = cost_of(several) + cost_of([judged[row, at] for at in range(len(several)) if (row, at) in judged])
+        costs = (judged[row, at].cost for at in range(len(several)) if (row, at) in judged)
+        cost = sum(costs, cost_of(several))
         if not opinions or len(opinions) < self.quorum * len(parts):
             return replace(next(part for part in parts if isinstance(part, Fault)), cost=cost)
         shares = {

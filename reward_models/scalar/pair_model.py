@@ -139,8 +139,9 @@ class PairModel(ModelScorer):
         return games
 
     def _game(self, as_a: LabelLogprobs | Fault, as_b: LabelLogprobs | Fault) -> _Game | Fault:
-        fault = next((one for one in (as_a, as_b) if isinstance(one, Fault)), None)
-        if fault is not None:
+        if isinstance(as_a, Fault) or isinstance(as_b, Fault):
+            fault = as_a if isinstance(as_a, Fault) else as_b
+            assert isinstance(fault, Fault)
             return replace(fault, cost=as_a.cost + as_b.cost)
         if (mass := min(as_a.mass, as_b.mass)) < self.min_mass or mass <= 0:
             detail = f"A and B together have the probability {mass:.3g}, and {self.min_mass:g} is asked for"

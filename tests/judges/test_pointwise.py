@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -213,7 +214,7 @@ def test_references_that_are_no_text(reference: Any) -> None:
 )
 def test_what_was_paid_is_told_where_there_is_no_score(options: dict[str, Any]) -> None:
     """Of two calls the first is answered, without a verdict or with a critique, and the second fails."""
-    calls = iter(["hm", fault("engine_error")])
+    calls: Iterator[Said] = iter(["hm", fault("engine_error")])
     one = score(ScriptedEngine(lambda prompt, index: next(calls)), forced_mass=None, **options)
     assert one.value is None
     assert one.cost.prompt_tokens == 10
