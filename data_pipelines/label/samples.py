@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.io.columns import MISSING, Column, ColumnMap
+from adjudge.io.columns import MISSING, ColumnMap
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.row import Row
 from adjudge.io.values import (
     Text,
     exchange,
     is_chat,
+    is_empty,
     kind_of,
+    name_of,
     prompt_of,
     reference_of,
     response_of,
@@ -90,7 +92,8 @@ class Sampler:
         return items
 
     def _name(self, row: Row) -> str:
-        return _text_or_empty(self.columns.id, row.data or {}) or str(row.index)
+        named = self.columns.id.of(row.data or {}) if self.columns.id is not None else None
+        return name_of(named) or str(row.index)
 
     def _single(self, data: Mapping[str, Any]) -> bool:
         columns = self.columns.responses
@@ -152,7 +155,7 @@ class Sampler:
                     f"{column.name!r} lists {len(value)} finish reasons for {response.listed or 1} responses"
                 )
             value = value[response.index]
-        if value is None or value is MISSING or value == "":
+        if is_empty(value):
             return None
         if not isinstance(value, str):
             raise ValueError(f"the finish reason is {kind_of(value)}; it must be text")
@@ -184,10 +187,3 @@ class _Response:
 def _response(column: str, value: Any, index: int = 0, listed: int = 0) -> _Response:
     reason = value.get("finish_reason") if isinstance(value, Mapping) else None
     return _Response(column, said_in_choice(value), index, listed, reason)
-
-
-def _text_or_empty(column: Column | None, data: Mapping[str, Any]) -> str:
-    value = column.of(data) if column is not None else None
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

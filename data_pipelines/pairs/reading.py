@@ -29,7 +29,7 @@ from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Unit
-from adjudge.io.values import is_chat, said_in_choice
+from adjudge.io.values import Text, is_chat, name_of, prompt_of, response_of, said_in_choice
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits
@@ -52,7 +52,7 @@ class GroupReader:
         places = itertools.count()  # of all answers, so that one which cannot be used moves no other's
         for row in unit.rows:
             try:
-                prompt = _prompt(self.layout.prompt.of(row))
+                prompt = _prompt(self.layout.prompt, row)
                 answers = list(self._answers(row, places, dropped))
             except DroppedError as why:
                 next(places)
@@ -87,10 +87,7 @@ class GroupReader:
                 dropped[why.reason] += 1
 
     def _id(self, row: Mapping[str, Any]) -> str:
-        value = self.layout.id.of(row) if self.layout.id is not None else None
-        if isinstance(value, str):
-            return value
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+        return name_of(self.layout.id.of(row)) if self.layout.id is not None else ""
 
     def _response(self, row: Mapping[str, Any]) -> Any:
         """Return the response of a row, or a list of them; a labelled row holds the one that was scored."""
@@ -104,21 +101,16 @@ class GroupReader:
         return value
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
         if self.rule.needs.stepped and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
             return _JOINT.join(value)
-        value = said_in_choice(value)
-        if isinstance(value, str):
-            return value
-        turns = [value] if isinstance(value, Mapping) else value
-        if not is_chat(turns):
-            raise DroppedError("no_response")
-        if len(turns) != 1:
-            raise DroppedError("several_turns")
-        if turns[0]["role"] != "assistant":
-            raise DroppedError("no_response")
         try:
+            turns = response_of(said_in_choice(value), self.layout.response.name)
+            if isinstance(turns, str):
+                return turns
+            if len(turns) != 1:
+                raise DroppedError("several_turns")
+            if turns[0]["role"] != "assistant":
+                raise DroppedError("no_response")
             return content_text(turns[0].get("content"))
         except (ValueError, AttributeError):  # content of a kind that no chat has
             raise DroppedError("no_response") from None
@@ -194,16 +186,10 @@ def _settled(row: Mapping[str, Any]) -> Any:
     return scores.get(str(row.get("settled_by"))) or {**asked[-1], "value": None}
 
 
-def _prompt(value: Any) -> str | Sequence[Message]:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    turns = [value] if isinstance(value, Mapping) else value
-    if not is_chat(turns):
-        raise DroppedError("no_prompt")
+def _prompt(column: Column, row: Mapping[str, Any]) -> Text:
     try:
-        chat: Sequence[Message] = fitted(turns, "chat")
-    except Unfit:  # no row of pairs could hold it
+        prompt = prompt_of(column.of(row), column.name)
+        chat: Text = prompt if isinstance(prompt, str) else fitted(prompt, "chat")
+    except (ValueError, Unfit):  # no row of pairs could hold it
         raise DroppedError("no_prompt") from None
     return chat

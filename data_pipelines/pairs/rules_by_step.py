@@ -29,6 +29,7 @@ from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, numb
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
+from adjudge.io.values import name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +140,6 @@ class Tree:
             path[name] = self.nodes[name]
             name = self.parents[name]
         return None if name in self.lost else list(path.values())[::-1]
-
-
-def name_of(value: object) -> str:
-    """Return a node's name as text; "" for none."""
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from adjudge.data_pipelines.steps.config import WITH_ENGINE, WITHOUT_SOLUTIONS, 
 from adjudge.data_pipelines.steps.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.lines import Unfit, fitted
-from adjudge.io.values import exchange, is_chat, prompt_of, reference_of, text_or_chat
+from adjudge.io.values import exchange, is_chat, name_of, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
 from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 
@@ -217,7 +217,4 @@ def _contents(turns: Sequence[Mapping[str, Any]]) -> list[str] | None:
 
 
 def _text_of(name: str, row: Mapping[str, Any]) -> str:
-    value = Column(name).of(row) if name else MISSING
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return name_of(Column(name).of(row)) if name else ""

@@ -23,6 +23,7 @@ from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, cut
 from adjudge.io.columns import GUESSES, Choice, Column, flag_of
 from adjudge.io.columns import MISSING as ABSENT
 from adjudge.io.row import Cursor
+from adjudge.io.values import name_of
 from adjudge.protocol import STATUSES
 
 Said: TypeAlias = float | str
@@ -172,7 +173,7 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
     filled = dict.fromkeys(str(name) for row in peeked for name, cell in row.items() if cell not in (None, ""))
     choice = Choice(list(filled), peeked, flag=lambda role: f"{source.name}: {flag_of(role) if role else 'the column'}")
     columns = _rater_columns(raters, peeked[0], choice, source.name)
-    name_of = None if config.id_column == _ALONE else choice.pick("id", config.id_column)
+    id_of = None if config.id_column == _ALONE else choice.pick("id", config.id_column)
     alone = config.group_column == _ALONE
     named = config.group_column in choice.known or not path  # rows of another file are known by their ids
     group_of = None if alone else choice.pick("group", config.group_column if named else "")
@@ -182,7 +183,7 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
         if row.data is None:
             table.unreadable.append(f"row {row.index}: {row.error}")
             continue
-        name = (_text(name_of.of(row.data)) if name_of is not None else "") or str(row.index)
+        name = (name_of(id_of.of(row.data)) if id_of is not None else "") or str(row.index)
         if name in known:
             raise ValueError(
                 f"two rows of {source.name} have the id {name!r}, the second is row {row.index}; remove one"
@@ -190,7 +191,7 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
         known.add(name)
         for rater, column in columns.items():
             table.verdicts[rater].append(_said(row.data, column, rater, row.index, table))
-        group = _text(group_of.of(row.data)) if group_of is not None else ""
+        group = name_of(group_of.of(row.data)) if group_of is not None else ""
         table.ids.append(name)
         prompt = "" if alone or group else _named_text(row.data, config.prompt_column, "prompt")
         alike = f"prompt {blake2b(prompt.encode(errors='surrogatepass'), digest_size=16).hexdigest()}" if prompt else ""
@@ -294,7 +295,7 @@ def _said(row: Mapping[str, Any], column: Column, rater: str, index: int, table:
         return NOTHING
     if rater not in table.who and isinstance(cell, Mapping) and isinstance(cell.get("provenance"), Mapping):
         told = cell["provenance"]
-        table.who[rater] = {"name": _text(told.get("scorer")), "fingerprint": _text(told.get("fingerprint"))}
+        table.who[rater] = {"name": name_of(told.get("scorer")), "fingerprint": name_of(told.get("fingerprint"))}
     try:
         return verdict_of(cell)
     except ValueError as error:
@@ -318,9 +319,3 @@ def _named_text(row: Mapping[str, Any], given: str, role: str) -> str:
             if cell is not ABSENT and cell is not None and cell is not kept:
                 return cell if isinstance(cell, str) else wire.dumps(cell)
     return ""
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, str):
-        return cell
-    return str(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else ""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from adjudge import wire
 from adjudge.io.columns import MISSING, Column
-from adjudge.io.values import Text, is_empty, plain, reference_of, text_or_chat, without_absent
+from adjudge.io.values import Text, is_empty, is_nan, name_of, plain, reference_of, text_or_chat, without_absent
 from adjudge.protocol import Message
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
@@ -70,14 +70,9 @@ def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -
 
 
 def named(cell: Any) -> str:
-    """Return the text of a cell that names something; "" where it is empty, for which pandas has NaN.
-
-    Numbers that pandas made floats of, since another cell was empty, are whole numbers again.
-    """
+    """Return the text of a cell that names something, whatever it holds; "" where it is empty."""
     value = plain(cell)
-    if is_empty(value):
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return name_of(value) or ("" if is_empty(value) else str(value))
 
 
 def token_ids(option: str, given: Any) -> frozenset[int]:
@@ -118,7 +113,7 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
 
 
 def words(value: Any, what: str) -> Text:
-    """Return a prompt or a response as text or as messages; None, which stands for an empty message, as "".
+    """Return a prompt or a response as text or as messages; None and NaN, which stand for an empty one, as "".
 
     Images and sounds are left out of their parts, as no scorer reads them and no request can carry them.
 
@@ -126,7 +121,7 @@ def words(value: Any, what: str) -> Text:
         ValueError: it is something else.
     """
     data = plain(value)
-    if data is None:
+    if data is None or is_nan(data):
         return ""
     read = [] if data == [] else text_or_chat(data, what)
     return read if isinstance(read, str) else [_without_media(turn) for turn in read]

@@ -126,23 +126,35 @@ def given_reference(value: Any) -> Any:
 
 def _is_from_arrays(value: Any) -> bool:
     return isinstance(value, Mapping) and any(
-        hasattr(item, "tolist") or _is_nan(item) or _is_from_arrays(item) for item in value.values()
+        hasattr(item, "tolist") or is_nan(item) or _is_from_arrays(item) for item in value.values()
     )
 
 
 def _without_nan(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
-    return {key: _without_nan(item) for key, item in value.items() if not _is_nan(item)}
+    return {key: _without_nan(item) for key, item in value.items() if not is_nan(item)}
 
 
-def _is_nan(value: Any) -> bool:
+def is_nan(value: Any) -> bool:
+    """Return whether a value is the number that pandas and NumPy have where a cell is empty."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def is_empty(value: Any) -> bool:
     """Return whether plain data says that a cell is empty: None, "", and what pandas writes for a missing one."""
     return value is None or value is MISSING or (isinstance(value, str | float) and str(value) in _EMPTY)
+
+
+def name_of(value: Any) -> str:
+    """Return what a cell names, such as a row; "" where it is empty or holds neither text nor a number.
+
+    Numbers that pandas made floats of, since another cell was empty, are whole numbers again.
+    """
+    name = plain(value)
+    if is_empty(name) or isinstance(name, bool) or not isinstance(name, str | int | float):
+        return ""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _as_written(value: Any) -> Any:
@@ -218,7 +230,7 @@ def text_or_chat(value: Any, what: str, column: str = "") -> Text:
         return value
     if value is MISSING:
         raise ValueError(f"the row has no {what}: no field {column!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool) and not is_nan(value):
         return str(value)
     if isinstance(value, Mapping) and is_chat([value]):
         value = [value]
@@ -295,8 +307,8 @@ def same_turns(one: Sequence[Message], other: Sequence[Message]) -> bool:
 
 def kind_of(value: Any) -> str:
     """Return what a value is, in a few words."""
-    if value is None:
-        return "null"
+    if value is None or is_nan(value):
+        return "null" if value is None else "NaN, as an empty cell is written"
     if isinstance(value, Mapping):
         return f"an object with the fields {', '.join(map(str, list(value)[:8]))}" if value else "an empty object"
     return {list: "a list", bool: "true or false", str: "text"}.get(type(value), f"a {type(value).__name__}")

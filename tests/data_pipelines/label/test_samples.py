@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -36,7 +37,13 @@ def test_every_column_reaches_the_sample() -> None:
 
 
 def test_a_group_may_be_any_data_and_an_unknown_one_is_none() -> None:
-    for value, group in ((CHAT[:1], '[{"content":"2+2?","role":"user"}]'), (3, "3"), (float("nan"), ""), ([], "")):
+    for value, group in (
+        (CHAT[:1], '[{"content":"2+2?","role":"user"}]'),
+        (3, "3"),
+        (float("nan"), ""),
+        ("NaN", ""),
+        ([], ""),
+    ):
         (item,) = items({"response": "4", "g": value}, group="g")
         assert (item.group, item.sample and item.sample.group) == (group, group)
 
@@ -48,16 +55,34 @@ def test_extra_columns() -> None:
     assert item.sample.extra == {"a.b": 1}
 
 
-@pytest.mark.parametrize("empty", [None, ""])
-def test_an_empty_id_reference_and_finish_reason_are_none(empty: str | None) -> None:
+@pytest.mark.parametrize("empty", [None, "", float("nan")])
+def test_an_empty_id_reference_and_finish_reason_are_none(empty: str | float | None) -> None:
     data = {"response": "x", "id": empty, "gold": empty, "why": empty, "g": empty}
     (item,) = items(data, id="id", reference="gold", finish_reason="why", group="g")
     assert item.sample == Sample(prompt="", response="x", id="7")
 
 
 @pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        (12, "12"),
+        (12.0, "12"),
+        (2.5, "2.5"),
+        (Decimal(12), "12"),
+        ("012", "012"),
+        ("NaN", "7"),
+        (True, "7"),
+        ([1], "7"),
+    ],
+)
+def test_an_id_is_what_the_data_set_had_before_pandas_and_databases(cell: Any, name: str) -> None:
+    (item,) = items({"response": "x", "n": cell}, id="n")
+    assert item.id == name
+
+
+@pytest.mark.parametrize(
     ("value", "response"),
-    [("", ""), (42, "42"), (2.5, "2.5"), (CHAT, CHAT[1:]), (CHAT[1], CHAT[1:]), ([CHAT[1]], CHAT[1:])],
+    [("", ""), ("nan", "nan"), (42, "42"), (2.5, "2.5"), (CHAT, CHAT[1:]), (CHAT[1], CHAT[1:]), ([CHAT[1]], CHAT[1:])],
 )
 def test_single_responses(value: Any, response: Any) -> None:
     (item,) = items({"response": value})
@@ -145,6 +170,8 @@ def test_finish_reasons_of_a_list() -> None:
     [
         ({}, "the row has no response: no field 'response'"),
         ({"response": None}, "the response in 'response' is null"),
+        ({"response": float("nan")}, "the response in 'response' is NaN, as an empty cell is written"),
+        ({"response": "x", "q": float("nan")}, "the prompt in 'q' is NaN"),
         ({"response": True}, "is true or false"),
         ({"response": {"said": "x", "ok": 1}}, "is an object with the fields said, ok; it must be text or chat turns"),
         ({"response": {}}, "is an empty object"),

@@ -165,10 +165,12 @@ def test_words_are_worth_what_the_call_says() -> None:
     ("row", "reason"),
     [
         ({"prompt": None, "response": "a", "score": 1}, "no_prompt"),
+        ({"prompt": float("nan"), "response": "a", "score": 1}, "no_prompt"),
         ({"prompt": {"x": 1}, "response": "a", "score": 1}, "no_prompt"),
         ({"prompt": [], "response": "a", "score": 1}, "no_prompt"),
         ({"prompt": [{"role": "user", "content": 7}], "response": "a", "score": 1}, "no_prompt"),
         ({"prompt": "p", "response": None, "score": 1}, "no_response"),
+        ({"prompt": "p", "response": float("nan"), "score": 1}, "no_response"),
         ({"prompt": "p", "response": {"role": "user", "content": "a"}, "score": 1}, "no_response"),
         ({"prompt": "p", "response": [{"role": "assistant", "content": 7}], "score": 1}, "no_response"),
         ({"prompt": "p", "response": [{"role": "assistant", "content": [7]}], "score": 1}, "no_response"),

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Unit
 from adjudge.io.row import Cursor, Place, Row
+from adjudge.io.values import is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +224,9 @@ def group_key(value: Any) -> str:
     """Return the group that a value of the group column names, or "" if it names none.
 
     Text and numbers name themselves; chat turns and other data are named by their JSON text.  NaN, which is what a
-    missing number often became on its way here, names none.
+    missing one often became on its way here, names none, as a number and as a text.
     """
-    if value is MISSING or value is None or value == "" or value == [] or value != value:
+    if is_empty(value) or value == []:
         return ""
     if isinstance(value, str):
         return value
