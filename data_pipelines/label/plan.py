@@ -19,10 +19,11 @@ from adjudge.data_pipelines.label.bench import Column, Load, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
-from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column, refuse_position
+from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
 from adjudge.io.jobs.opening import check_paths, peek, unreadable
+from adjudge.io.positions import refuse_position
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.io.values import kind_of

@@ -108,7 +108,9 @@ class Sampler:
         responses: list[_Response] = []
         for column in self.columns.responses:
             value = column.of(data)
-            if not isinstance(value, list) or is_chat(value):
+            if column.listed and isinstance(value, str):
+                responses.append(_response(column.name, _NO_LIST if value.strip() else _EMPTY_LIST))
+            elif not isinstance(value, list) or is_chat(value):
                 responses.append(_response(column.name, value))
             elif not value:
                 responses.append(_response(column.name, _EMPTY_LIST))
@@ -134,6 +136,8 @@ class Sampler:
             prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
         if response.value is _EMPTY_LIST:
             raise ValueError(f"the list of responses in {response.column!r} is empty")
+        if response.value is _NO_LIST:
+            raise ValueError(f"{response.column!r} holds lists as JSON text, and this one is no JSON")
         prompt, said = exchange(prompt, response_of(response.value, response.column))
         extra = {column.name: column.of(data) for column in self.columns.extra}
         return Sample(
@@ -171,6 +175,7 @@ def hash_of(sample: Sample | None) -> str | None:
 
 
 _EMPTY_LIST = object()
+_NO_LIST = object()
 
 
 @dataclass(slots=True)

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from adjudge.cli import exits
-from adjudge.io.columns import Column, refuse_position
+from adjudge.io.columns import Column
+from adjudge.io.positions import refuse_position
 
 Adjudge = Callable[..., Any]
 
@@ -149,6 +150,7 @@ def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
     [
         ({"choices": ["3", "4", "5"], "answer": 1}, "--reference-column choices+answer"),
         ({"choices": ["Rome", "Paris"], "answer": "B"}, "--reference-column choices+answer"),
+        ({"choices": '["Rome", "Paris"]', "answer": "1"}, "--reference-column choices+answer"),
         ({"options": ["Rome", "Paris"], "target": "(b)"}, '{"choices": [...], "answer": ...}'),
     ],
 )
@@ -176,6 +178,8 @@ def test_an_answer_beside_options_is_one_where_it_points_to_none(answer: object)
     refuse_position(Column("answer"), rows)
     refuse_position(Column("answer"), [{"choices": [{"text": "a"}, {"text": "b"}], "answer": 1}])
     refuse_position(None, rows)
+    with pytest.raises(ValueError, match="only points"):
+        refuse_position(Column("answer"), [{"choices": "['a' 'b']", "answer": "1"}])
 
 
 def test_references_that_no_scorer_is_known_for_are_found(adjudge: Adjudge) -> None:

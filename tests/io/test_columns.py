@@ -129,6 +129,49 @@ def test_mistakes_are_named(wanted: Wanted, told: str) -> None:
         map_columns(wanted, list(GSM8K), [GSM8K], closed=False)
 
 
+PYTHON = "the column 'responses' holds lists as texts that are not JSON"
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "read"),
+    [
+        ("responses", ['["4", "5"]', "", "[]", ' [null, "6"] '], ["4", "5"]),
+        ("choices", ['[{"text": "4", "index": 0}]', '[{"message": {"role": "assistant", "content": "5"}}]'], 1),
+        ("completions", ['[{"role": "assistant", "content": "4"}]'], 1),
+        ("responses", [["4", "5"]], ["4", "5"]),
+        ("responses", ['["4", "5"]', "4"], None),
+        ("responses", ["[4]", "[5]"], None),
+        ("responses", ['[{"name": "f", "arguments": {}}]'], None),
+        ("responses", ["[INST] 4 [/INST]"], None),
+        ("response", ['["4", "5"]'], None),
+        ("response", ["['4', '5']"], None),
+        ("responses", ["['4', '5']"], PYTHON),
+        ("responses", ['["it\'s 4"]', "['5']"], PYTHON),
+        ("responses", ["['4' '5'\n '6']"], PYTHON),
+        ("responses", ["[{'role': 'assistant', 'content': '4'}]"], PYTHON),
+    ],
+)
+def test_lists_that_are_text_are_read_where_all_cells_of_a_column_of_several_are_lists(
+    name: str, cells: list[Any], read: Any
+) -> None:
+    rows = [{name: cell} for cell in cells]
+    if read == PYTHON:
+        with pytest.raises(ValueError, match=PYTHON):
+            map_columns(Wanted(), [name], rows, closed=True)
+        return
+    (column,) = map_columns(Wanted(), [name], rows, closed=True)[0].responses
+    found = column.of(rows[0])
+    assert (len(found) if read == 1 else found) == (cells[0] if read is None else read)
+    if isinstance(found, list):
+        assert column.with_item(rows[0], 0) == {name: found[0]}
+
+
+def test_options_that_only_python_reads_are_refused() -> None:
+    row = {"response": "B", "choices": "['Rome' 'Paris']", "answer": "1"}
+    with pytest.raises(ValueError, match="the column 'choices' holds lists as texts that are not JSON"):
+        map_columns(Wanted(reference="choices+answer"), list(row), [row], closed=True)
+
+
 def test_without_a_readable_row_given_names_are_believed_unless_there_is_a_schema() -> None:
     wanted = Wanted(responses=("some.where",))
     columns, _ = map_columns(wanted, [], [], closed=False)

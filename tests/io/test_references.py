@@ -70,6 +70,13 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
     "tests of verl": (json.dumps(VERL), VERL),
     "JSON that says a key twice": ('{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     "JSON that is cut off": ('{"tests": [', '{"tests": ['),
+    "options as JSON text": ({"choices": '["x", "y"]', "answer": "1"}, {"choices": ["x", "y"], "answer": 1}),
+    "options and a letter": ({"choices": '["x", "y"]', "answer": "B"}, {"choices": ["x", "y"], "answer": "B"}),
+    "options and the text of one": ({"choices": '["1", "9"]', "answer": "9"}, {"choices": ["1", "9"], "answer": "9"}),
+    "options and a digit that is a text and another's position": (
+        {"choices": '["1", "2"]', "answer": "1"},
+        {"choices": '["1", "2"]', "answer": "1"},
+    ),
     "nothing": (None, None),
     "an empty text": ("", None),
     "an object of nothing": ({"answer": None, "tests": None}, None),

@@ -22,9 +22,9 @@ from adjudge.io.columns import (
     ColumnOptions,
     map_columns,
     nested_names,
-    refuse_position,
 )
 from adjudge.io.jobs.opening import Glance, glance
+from adjudge.io.positions import refuse_position
 from adjudge.io.preferences import (
     CHOSEN,
     LABELS,

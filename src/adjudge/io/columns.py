@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge.io.values import MISSING as MISSING
-from adjudge.io.values import is_chat, turns_of
+from adjudge.io.values import is_chat, list_of, looks_like_list, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": (
@@ -39,6 +39,9 @@ GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "group": ("group", "group_id", "prompt_id"),
     "finish_reason": ("finish_reason", "stop_reason"),
 }  # fmt: skip
+
+_SEVERAL: Final = ("responses", "completions", "outputs", "generations", "solutions", "choices")
+OPTIONS: Final = ("choices", "options")
 
 _CHATS: Final = ("messages", "conversations", "conversation", "chat")
 """Columns that may hold a prompt with its response, as one chat."""
@@ -60,9 +63,10 @@ USUAL: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its name or dotted path."""
+    """A column by its name or dotted path; of a `listed` one, lists are read that are JSON text, as in CSV."""
 
     name: str
+    listed: bool = False
     path: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +74,10 @@ class Column:
 
     def of(self, row: Mapping[str, Any]) -> Any:
         """Return the value in a row, or `MISSING`."""
+        value = self._of(row)
+        return list_of(value) if self.listed else value
+
+    def _of(self, row: Mapping[str, Any]) -> Any:
         value = row.get(self.name, MISSING)
         if value is not MISSING:
             return value
@@ -81,7 +89,7 @@ class Column:
             return first if first in (MISSING, None, "") else _without_missing(each)
         value = _followed(row, self.path) if len(self.path) > 1 else MISSING
         labelled = labelled_row(row) if value is MISSING else None
-        return value if labelled is None else self.of(labelled)
+        return value if labelled is None else self._of(labelled)
 
     def with_item(self, row: Mapping[str, Any], index: int | None) -> dict[str, Any]:
         """Return a copy of a row with one item of the list that the column holds in the list's place; None leaves none.
@@ -152,7 +160,7 @@ def _followed(value: Any, path: Sequence[str]) -> Any:
 
 def _with_item(value: Any, path: Sequence[str], index: int | None) -> Any:
     if not path:
-        return None if index is None else value[index]
+        return None if index is None else list_of(value)[index]
     key, *rest = path
     if isinstance(value, Mapping):
         return {**value, key: _with_item(value[key], rest, index)}
@@ -290,19 +298,21 @@ def map_columns(
         if guessed is None and needs_response:
             raise ValueError(no_column("response", choice.known))
         responses = (guessed,) if guessed is not None else ()
+    responses = tuple(choice.unpacked(column, _SEVERAL) for column in responses)
     prompt = choice.pick("prompt", wanted.prompt)
     if prompt is None and not choice.chats:
         choice.notes.append("prompt: no such column, so scorers see an empty prompt (--prompt-column names one)")
     reference = choice.reference(wanted.reference)
     if reference is None:
         choice.notes.append("reference: no such column, so samples have none (--reference-column names one)")
+    finish = choice.pick("finish_reason", wanted.finish_reason)
     mapped = ColumnMap(
         prompt=prompt,
         responses=responses,
         reference=reference,
         id=choice.pick("id", wanted.id),
         group=choice.pick("group", wanted.group),
-        finish_reason=choice.pick("finish_reason", wanted.finish_reason),
+        finish_reason=None if finish is None else choice.unpacked(finish),
         extra=tuple(choice.given("extra", name) for name in wanted.extra),
     )
     return mapped, choice.notes
@@ -373,7 +383,11 @@ class Choice:
     def reference(self, name: str = "") -> Column | None:
         """Return the column of references; where answers and tests have columns of their own, the one that says it."""
         if name:
-            return self.given("reference", name)
+            column = self.given("reference", name)
+            for part in re.split(r"[|+]", name):
+                if part in OPTIONS:
+                    _refuse_unread(part, [Column(part).of(row) for row in self._rows])
+            return column
         alternatives = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
         for names in _TESTS:
             first, *more = names.split("+")
@@ -384,6 +398,21 @@ class Choice:
                 break
         return self._guessed("reference", "|".join(alternatives)) if alternatives else None
 
+    def unpacked(self, column: Column, names: Sequence[str] = ()) -> Column:
+        """Return a column so that it reads lists where its cells hold them as JSON text.
+
+        Only one of these names, if any are given: a text in `response` may be a list that a model wrote.
+
+        Raises:
+            ValueError: the cells hold lists as Python or NumPy write them.
+        """
+        cells = [cell for row in self._rows if (cell := column.of(row)) not in (MISSING, None, "")]
+        if (names and column.path[-1] not in names) or not cells or not all(map(looks_like_list, cells)):
+            return column
+        _refuse_unread(column.name, cells)
+        self.notes.append(f"{column.name!r} holds lists as JSON text; each of their items is read as one")
+        return Column(column.name, listed=True)
+
     def _fits(self, role: str, name: str) -> bool:
         parts = name.split("+")
         if any(part not in self.known for part in parts) or self._taken.intersection((name, *parts)):
@@ -392,7 +421,9 @@ class Choice:
         if not values and self._rows:
             return False  # a column that is null in every row says nothing
         if role == "response" and name.endswith("choices"):
-            return all(map(_are_completions, values))  # of an OpenAI-compatible server, or the options of a question
+            return all(
+                _are_completions(list_of(value)) for value in values
+            )  # of an OpenAI-compatible server, or the options of a question
         return role != "response" or not values or not all(map(_is_object, values))
 
     def _guessed(self, role: str, name: str) -> Column:
@@ -401,37 +432,14 @@ class Choice:
         return Column(name)
 
 
-_OPTIONS: Final = ("choices", "options")
-
-
-def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `ValueError` if the reference only points to an option that stands beside it, as in MMLU.
-
-    Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
-    """
-    if reference is None:
-        return
-    said = [(value, row) for row in rows if (value := reference.of(row)) not in (MISSING, None)]
-    for name in _OPTIONS if said else ():
-        if all(_points(value, row.get(name)) for value, row in said):
-            both = f"{name}+{reference.name}"
-            remedy = f"name both, {flag_of('reference')} {both}"
-            if both != "choices+answer":
-                remedy = 'give both in one column, {"choices": [...], "answer": ...}'
-            raise ValueError(
-                f"the column {reference.name!r} only points to one of the texts in {name!r} (the first is "
-                f"{said[0][0]!r}), and no scorer can tell that from the column alone; {remedy}, for the scorer "
-                "`choice`, or name the scorer that compares with it as it stands, such as --scorer exact"
-            )
-
-
-def _points(value: Any, options: Any) -> bool:
-    """Whether a value is the position of an option, or its letter."""
-    if not isinstance(options, list) or len(options) < 2 or not all(isinstance(text, str) for text in options):
-        return False
-    if isinstance(value, str) and len(letter := value.strip(" ().").upper()) == 1 and value.strip() not in options:
-        value = ord(letter) - ord("A")
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(options)
+def _refuse_unread(name: str, cells: Iterable[Any]) -> None:
+    """Raise `ValueError` for a text that looks like a list, and is not JSON."""
+    bad = next((cell for cell in cells if looks_like_list(cell) and not isinstance(list_of(cell), list)), None)
+    if bad is not None:
+        raise ValueError(
+            f"the column {name!r} holds lists as texts that are not JSON ({bad[:60]!r}); save the rows as JSON "
+            "Lines or Parquet, which have lists, or write each list with json.dumps"
+        )
 
 
 def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -26,6 +27,9 @@ Text: TypeAlias = str | Sequence[Message]
 """A prompt or a response: text, or chat turns."""
 
 _LARGEST: Final = 1e300
+_LIST: Final = re.compile(
+    r"\s*\[\s*(?:['\"]|\{\s*['\"](?:role|from|message|text|index|finish_reason)\b).*['\"}]\s*\]\s*", re.S
+)
 _EMPTY: Final = ("", "nan", "NaN", "<NA>")
 
 _ROLES: Final = {"human": "user", "gpt": "assistant", "bot": "assistant"}
@@ -107,10 +111,29 @@ def reference_of(value: Any) -> Any:
     that there is no answer.  NaN, and what pandas writes for it, is an empty
     cell.
     """
-    reference = _as_written(_parsed(plain(value)))
+    reference = _with_options(_as_written(_parsed(plain(value))))
     if isinstance(reference, Mapping) and len(reference) != 1:
         reference = {key: item for key, item in reference.items() if item is not None} or None
     return None if is_empty(reference) else reference
+
+
+def _with_options(reference: Any) -> Any:
+    """A question's options as a list where they are JSON text, as CSV has them, and the position as a number.
+
+    A digit that is the position of one option and the text of another says neither; the options then stay a text, which
+    the scorer refuses.
+    """
+    if not isinstance(reference, Mapping) or not isinstance(reference.get("choices"), str):
+        return reference
+    options, answer = list_of(reference["choices"]), reference.get("answer")
+    if not isinstance(options, list):
+        return reference
+    text = answer.strip() if isinstance(answer, str) else ""
+    if text.isdecimal() and int(text) < len(options) and options[int(text)] != text:
+        if text in options:
+            return reference
+        answer = int(text)
+    return {**reference, "choices": options, "answer": answer}
 
 
 def given_reference(value: Any) -> Any:
@@ -339,6 +362,28 @@ def _parsed(value: Any) -> Any:
         return value
     items = data if isinstance(data, list) else [data]
     return data if items and all(isinstance(item, dict) for item in items) else value
+
+
+def list_of(value: Any) -> Any:
+    """Return the list that a text of JSON stands for; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        return json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return value
+
+
+def looks_like_list(value: Any) -> bool:
+    """Return whether a text is a list of texts, turns or completions, as JSON, Python or NumPy write one."""
+    if not isinstance(value, str):
+        return False
+    items = list_of(value)
+    return all(map(_may_be_said, items)) if isinstance(items, list) else _LIST.fullmatch(value) is not None
+
+
+def _may_be_said(item: Any) -> bool:
+    return item is None or isinstance(said_in_choice(item), str) or is_chat([said_in_choice(item)])
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

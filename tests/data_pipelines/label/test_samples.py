@@ -102,6 +102,22 @@ def test_a_list_gives_one_sample_each_in_a_group_of_their_own() -> None:
     assert [item.group for item in items({"response": ["a", "b"], "g": "own"}, group="g")] == ["own", "own"]
 
 
+def test_a_list_that_is_json_text() -> None:
+    mapped = ColumnMap(responses=(Column("a", listed=True),), finish_reason=Column("why", listed=True))
+    sampler = Sampler(columns=mapped, keep=True)
+    row = Row({"a": '["x", "y"]', "why": '["stop", "length"]'}, "", Place(), 10, index=7)
+    found = sampler.items(row, sampler.group_of(row))
+    assert [(item.id, item.group, item.input) for item in found] == [
+        ("7/0", "7", {"a": "x", "why": "stop"}),
+        ("7/1", "7", {"a": "y", "why": "length"}),
+    ]
+    assert [item.sample and item.sample.finish_reason for item in found] == ["stop", "length"]
+    for cell, told in (("['x']", "this one is no JSON"), ("x", "this one is no JSON"), ("", "is empty")):
+        (item,) = sampler.items(Row({"a": cell, "why": ""}, "", Place(), 10), "")
+        assert item.sample is None
+        assert told in item.error
+
+
 def test_the_choices_of_a_server_are_responses_with_their_finish_reasons() -> None:
     chat = [
         {"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop", "logprobs": None},

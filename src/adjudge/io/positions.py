@@ -1,0 +1,44 @@
+"""References that only point to one of the options beside them, as those of MMLU do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.io.columns import MISSING, OPTIONS, Column, flag_of
+from adjudge.io.values import list_of, looks_like_list
+
+
+def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `ValueError` if the reference only points to an option that stands beside it, as in MMLU.
+
+    Whoever chooses the scorer by the reference would compare responses with the number, and every right one got 0.
+    """
+    if reference is None:
+        return
+    said = [(value, row) for row in rows if (value := reference.of(row)) not in (MISSING, None)]
+    for name in OPTIONS if said else ():
+        if all(_points(value, row.get(name)) for value, row in said):
+            both = f"{name}+{reference.name}"
+            remedy = f"name both, {flag_of('reference')} {both}"
+            if both != "choices+answer":
+                remedy = 'give both in one column, {"choices": [...], "answer": ...}'
+            raise ValueError(
+                f"the column {reference.name!r} only points to one of the texts in {name!r} (the first is "
+                f"{said[0][0]!r}), and no scorer can tell that from the column alone; {remedy}, for the scorer "
+                "`choice`, or name the scorer that compares with it as it stands, such as --scorer exact"
+            )
+
+
+def _points(value: Any, options: Any) -> bool:
+    """Whether a value is the position of an option, or its letter; of options that are text, as in CSV, a digit too."""
+    if looks_like_list(options) and isinstance(value, str) and len(value.strip()) == 1 and value.strip().isdecimal():
+        value = int(value)
+    options = list_of(options)
+    if looks_like_list(options):  # not JSON, so nobody can count them
+        return isinstance(value, int) or (isinstance(value, str) and len(value.strip(" ().")) == 1)
+    if not isinstance(options, list) or len(options) < 2 or not all(isinstance(text, str) for text in options):
+        return False
+    if isinstance(value, str) and len(letter := value.strip(" ().").upper()) == 1 and value.strip() not in options:
+        value = ord(letter) - ord("A")
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(options)
