@@ -8,16 +8,14 @@ leaks` looks afterwards.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from adjudge.data_pipelines.hygiene.minhash import tokens
 from adjudge.io.columns import MISSING, Column
+from adjudge.io.values import number_of
 from adjudge.protocol import Message, content_text
-
-_SPELLED = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,25 +74,6 @@ class ScoredGroup:
     def draw(self, *texts: str) -> bytes:
         """Return 8 bytes that seed, group and texts decide, and no order of rows: to sort by is to draw."""
         return digest_of(str(self.seed), self.name or repr(self.prompt), *texts)
-
-
-def number_of(value: Any) -> float | None:
-    """Return a finite number, or None.
-
-    True and false are 1 and 0; text that spells a number or one of those is read, for CSV has nothing else; a score
-    counts where it was given.
-    """
-    if isinstance(value, Mapping):
-        value = value.get("value") if value.get("status", "scored") == "scored" else None
-    if isinstance(value, str):
-        value = _SPELLED.get(value.strip().lower(), value)
-    if not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):  # JSON has integers of any length
-        return None
-    return number if math.isfinite(number) else None
 
 
 def digest_of(*texts: str) -> bytes:

@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard, tokens
-from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
+from adjudge.data_pipelines.pairs.answers import digest_of, opening_of, squeezed
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.io.columns import Column
 from adjudge.io.preferences import PROMPTS, PreferenceColumns, is_preference, read_preference
-from adjudge.io.values import MISSING, Text, exchange, plain, prompt_of, text_or_chat
+from adjudge.io.values import MISSING, Text, exchange, number_of, plain, prompt_of, text_or_chat
 from adjudge.protocol import content_text
 from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 

@@ -23,13 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of, squeezed
+from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, squeezed
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Unit
-from adjudge.io.values import Text, is_chat, name_of, prompt_of, response_of, said_in_choice
+from adjudge.io.values import Text, is_chat, name_of, number_of, prompt_of, response_of, said_in_choice
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits

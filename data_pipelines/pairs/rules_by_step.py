@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of, squeezed
+from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, squeezed
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
-from adjudge.io.values import name_of
+from adjudge.io.values import name_of, number_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

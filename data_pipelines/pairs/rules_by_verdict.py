@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of
+from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.io.jobs.maker import Kind
+from adjudge.io.values import number_of
 from adjudge.options import Range
 
 

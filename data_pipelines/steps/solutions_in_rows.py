@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.steps.config import WITH_ENGINE, WITHOUT_SOLUTIONS, StepsConfig
 from adjudge.data_pipelines.steps.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.lines import Unfit, fitted
-from adjudge.io.values import exchange, is_chat, name_of, prompt_of, reference_of, text_or_chat
+from adjudge.io.values import exchange, is_chat, name_of, number_of, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
 from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 

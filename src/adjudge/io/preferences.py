@@ -30,6 +30,7 @@ from adjudge.io.values import (
     exchange,
     is_chat,
     kind_of,
+    number_of,
     plain,
     prompt_of,
     same_turns,
@@ -384,18 +385,16 @@ def _numbers(row: Mapping[str, Any], named: str, usual: Sequence[str], items: Se
         values = [item[own] for item in items] if own else None
     if not isinstance(values, list):
         return None
-    if len(values) != len(items) or not all(_is_number(value) for value in values):
+    numbers = [number for value in values if (number := _number(value)) is not None]
+    if not len(values) == len(items) == len(numbers):
         raise ValueError(
             f"{name or 'a field of the responses'!s} is not one finite number for each of {len(items)} responses"
         )
-    return [float(value) for value in values]
+    return numbers
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number that no float holds
-        return False
+def _number(value: Any) -> float | None:
+    return None if isinstance(value, bool) else number_of(value)
 
 
 def _are_texts(value: Any) -> bool:

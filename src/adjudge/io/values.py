@@ -200,18 +200,20 @@ def _in_32_bits(value: float) -> float:
 def number_of(value: Any) -> float | None:
     """Return a number, true and false as 1 and 0, text that spells one of these; None for anything else.
 
-    Numbers beyond 1e300 are none: their sums are not finite.
+    A score counts where it was given.  Numbers beyond 1e300 are none: their sums are not finite.
     """
+    if isinstance(value, Mapping):
+        value = value.get("value") if value.get("status", "scored") == "scored" else None
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             return {"true": 1.0, "false": 0.0}.get(value.strip().lower())
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | Decimal):  # databases write 1.0 as a decimal
         return None
     try:
         number = float(value)
-    except OverflowError:
+    except (ValueError, OverflowError):
         return None
     return number if abs(number) <= _LARGEST else None  # NaN is not either
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,8 @@ def test_statistics_do_not_depend_on_the_order_of_rows(
     ("value", "number"),
     [
         *((1, 1.0), (True, 1.0), ("0.5", 0.5), ("False", 0.0), ("nan", None), (float("inf"), None), (10**400, None)),
-        *((1e300, 1e300), (-1e301, None)),
+        *((1e300, 1e300), (-1e301, None), (Decimal("1.0"), 1.0), (Decimal("sNaN"), None), (Decimal("Infinity"), None)),
+        *(({"value": 0.5}, 0.5), ({"value": 0.5, "status": "scored"}, 0.5), ({"value": 0.5, "status": "failed"}, None)),
         *(("", None), ("yes", None), (None, None), ([], None), ({}, None)),
     ],
 )
