@@ -63,6 +63,9 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
     "a number of 32 bits": (0.10000000149011612, 0.1),
     "numbers of 32 bits": ([3.140000104904175, 1234.56005859375], [3.14, 1234.56]),
     "a number of 64 bits": (1 / 3, 1 / 3),
+    "whole numbers that pandas made floats": ([2.0**52, 3 * 2.0**55], [2.0**52, 3 * 2.0**55]),
+    "a fraction of few bits": (3 / 2**30, 3 / 2**30),
+    "a large number of 32 bits": (999999986991104.0, 1e15),
     "an object": ({"answer": "42"}, {"answer": "42"}),
     "an object with empty fields": ({"answer": "42", "tests": None}, {"answer": "42"}),
     "tests as JSON text": (json.dumps(TESTS), TESTS),
@@ -257,6 +260,8 @@ def test_fields_that_arrow_filled_are_absent(reader: str, tmp_path: Path) -> Non
         ({"args": [{"a": 1, "b": None}], "expected": 1}, "args[0].b"),
         ({"args": [1], "expected": [{"a": {"b": None, "c": 1}, "d": 1}]}, "expected[0].a.b"),
         ({"kwargs": {"x": 1, "y": None}, "expected": 1}, "kwargs.y"),
+        ({"args": [{"x": None}], "expected": 1}, "args[0].x"),  # or {}, where all of the file's have no field but x
+        ({"args": [], "kwargs": {"x": None}, "expected": 1}, "kwargs.x"),
         ({"args": [1], "expected": None, "expected_any": [{"a": None, "b": 1}]}, "expected_any[0].a"),
     ],
 )
@@ -268,10 +273,23 @@ def test_a_null_that_columns_may_have_filled_in_is_refused_by_name(test: Row, pl
 
 
 def test_nulls_of_calls_that_nobody_filled_stay() -> None:
-    test = {"args": [None, [None], {"x": None}], "kwargs": {"y": None}, "expected": None}
+    test = {"args": [None, [None], {"x": 1}], "kwargs": {"y": 2}, "expected": None}
     assert without_absent(test) == test
     several = {**test, "expected_any": [None, 1]}
     assert without_absent(several) == {name: several[name] for name in ("args", "kwargs", "expected_any")}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"answer": None}, {"answer": None}),
+        ({"model": {"answer": None}}, {"model": {"answer": None}}),
+        ({"kind": "f", "args": {"x": None}}, {"kind": "f", "args": {}}),
+        ([{"args": {"x": None}}, {"args": {"x": 1}}], [{"args": {}}, {"args": {"x": 1}}]),
+    ],
+)
+def test_an_object_of_one_field_may_be_an_empty_one_that_was_filled(written: Any, read: Any) -> None:
+    assert without_absent(written) == read
 
 
 def test_null_is_a_value_where_json_says_it(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ Text: TypeAlias = str | Sequence[Message]
 """A prompt or a response: text, or chat turns."""
 
 _LARGEST: Final = 1e300
+_FEW_BITS: Final = 12
 _LIST: Final = re.compile(
     r"\s*\[\s*(?:['\"]|\{\s*['\"](?:role|from|message|text|index|finish_reason)\b).*['\"}]\s*\]\s*", re.S
 )
@@ -70,7 +71,8 @@ _OF_A_CALL: Final = ("args", "kwargs", "expected", "expected_any")
 def without_absent(value: Any) -> Any:
     """Return plain data from Arrow without the fields that it filled with None.
 
-    An object of one field was filled by nobody: `{"answer": null}` says that there is no answer.
+    `{"answer": null}` stays, which says that there is no answer.  Any other object of one field may be an empty one,
+    filled where no object of the file has another field.
     A test that calls a function keeps what it says of the call: None may be an argument, and what is expected.  An
     object inside these may have been filled or not, so the first such field is named in `null_field`, for a verifier to
     refuse the test.
@@ -82,7 +84,7 @@ def without_absent(value: Any) -> Any:
         data = {
             key: item if key in kept else without_absent(item)
             for key, item in value.items()
-            if item is not None or len(value) == 1 or (kept and key == right)
+            if item is not None or list(value) == ["answer"] or (kept and key == right)
         }
         null = _null_field({key: data[key] for key in kept if key in data})
         return {**data, "null_field": null} if null else data
@@ -90,12 +92,12 @@ def without_absent(value: Any) -> Any:
 
 
 def _null_field(value: Any, place: str = "") -> str:
-    """Return where an object of several fields holds None, such as "args[0].age"; "" for nowhere."""
+    """Return where an object holds None, such as "args[0].age"; "" for nowhere."""
     if isinstance(value, list | tuple):
         inside = [(f"{place}[{at}]", item) for at, item in enumerate(value)]
     elif isinstance(value, Mapping):
         inside = [(f"{place}.{key}" if place else key, item) for key, item in value.items()]
-        if place and len(value) > 1 and (null := next((at for at, item in inside if item is None), "")):
+        if place and (null := next((at for at, item in inside if item is None), "")):
             return null
     else:
         return ""
@@ -181,8 +183,13 @@ def name_of(value: Any) -> str:
 
 
 def _as_written(value: Any) -> Any:
-    """Data whose numbers went through 32 bits, as columns of float32 have them: 0.1 for 0.10000000149011612."""
+    """Data whose numbers went through 32 bits, as columns of float32 have them: 0.1 for 0.10000000149011612.
+
+    A number of few bits, such as 2^52 or 3/2^30, was written with all its digits: decimals that 32 bits hold have more.
+    """
     if isinstance(value, float) and len(repr(value).partition("e")[0]) > 15 and _in_32_bits(value) == value:
+        if (math.frexp(value)[0] * 2**_FEW_BITS).is_integer():
+            return value
         return next(near for digits in range(1, 10) if _in_32_bits(near := float(f"{value:.{digits}g}")) == value)
     if isinstance(value, Mapping):
         return {key: _as_written(item) for key, item in value.items()}
