@@ -7,6 +7,7 @@ their rows; outputs of several shards one behind the other begin the rows anew e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -59,6 +60,11 @@ class Layout:
 def layout_of(config: PairsConfig, rule: Rule, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Layout:
     """Return which column is what, or raise `ValueError` for one that is needed and not there."""
     return _Choice(config, rule, list(columns), rows).layout()
+
+
+def within(home: str, names: str) -> str:
+    """Return a name of columns with each of them inside an object: "input.a+input.b" for "a+b"."""
+    return re.sub(r"(?:^|(?<=[+|]))(?=[^+|])", home, names)
 
 
 def is_labelled(row: Mapping[str, Any]) -> bool:
@@ -123,7 +129,7 @@ class _Choice:
         if not names or self._config.response_column or not all(isinstance(name, str) for name in names):
             return None
         self._notes.append("response: the column that each row names")
-        return Column(f"input.{names[0]}")
+        return Column(within("input.", str(names[0])))
 
     def _column(self, role: str, name: str, guesses: Sequence[str], *, steps: bool = False) -> Column | None:
         flag = f"--{role.replace('_', '-')}-column"
@@ -131,19 +137,22 @@ class _Choice:
             return self._given(name, flag)
         inside = "input." if self._labelled else ""
         for guess in (*guesses, *(("steps",) if steps else ())):
-            if self._there(inside + guess):
-                self._notes.append(f"{role}: column {inside + guess!r} (guessed; {flag} chooses another)")
-                return Column(inside + guess)
+            found = within(inside, guess)
+            if self._there(found):
+                self._notes.append(f"{role}: column {found!r} (guessed; {flag} chooses another)")
+                return Column(found)
         return None
 
     def _given(self, name: str, flag: str) -> Column:
-        for home in ("", "input.", "scores.") if self._labelled else ("",):
-            if self._there(home + name):
-                return Column(home + name)
+        homes = ("", "input.", "scores.") if self._labelled else ("",)
+        for home in sorted(homes, reverse="+" in name):  # "input" of several is a column of the row that was labelled
+            if self._there(found := within(home, name)):
+                return Column(found)
         raise ValueError(unknown_column(name, self._known, flag))
 
     def _there(self, name: str) -> bool:
-        return name in self._known or any(Column(name).of(row) is not MISSING for row in self._rows)
+        parts = [Column(part) for part in name.split("+") if part]
+        return name in self._known or all(any(part.of(row) is not MISSING for row in self._rows) for part in parts)
 
     def _score(self, response: Column) -> Column | None:
         name = self._config.score_column

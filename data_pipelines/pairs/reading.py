@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, squeezed
-from adjudge.data_pipelines.pairs.layout import Layout
+from adjudge.data_pipelines.pairs.layout import Layout, within
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.lines import Unfit, fitted
@@ -95,7 +95,7 @@ class GroupReader:
         if not self.layout.labelled:
             return value
         if isinstance(column, str) and self.layout.response.path[0] == "input":
-            value = Column(f"input.{column}").of(row)
+            value = Column(within("input.", column)).of(row)
         if isinstance(value, list) and not is_chat(value) and not self.rule.needs.stepped:
             return value[0] if len(value) == 1 else MISSING
         return value

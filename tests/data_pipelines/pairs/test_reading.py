@@ -67,6 +67,20 @@ def test_label_output_with_one_response_a_row() -> None:
     assert known(read(rows)[0]) == [("0", "4", 1.0), ("1", "5", 0.0)]
 
 
+@pytest.mark.parametrize("named", ["", "instruction+input"])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_prompt_of_several_columns(labelled: bool, named: str) -> None:
+    row = {"instruction": "Add.", "input": "2 2"}
+    kept = [({**row, "output": "4"}, 1.0), ({**row, "output": "5"}, 0.0)]
+    rows = [label(at, score, data) if labelled else {**data, "score": score} for at, (data, score) in enumerate(kept)]
+    group, dropped = read(rows, prompt_column=named)
+    assert known(group) == [("0", "4", 1.0), ("1", "5", 0.0)]
+    assert (group and group.prompt, dropped) == ("Add.\n\n2 2", {})
+    assert layout(rows, prompt_column=named).group == (
+        "input.instruction+input.input" if labelled else "instruction+input"
+    )
+
+
 def test_label_output_of_lists_and_of_several_columns() -> None:
     row = {"prompt": "2+2?", "gpt": {"text": "four"}}
     lists = [
@@ -75,6 +89,8 @@ def test_label_output_of_lists_and_of_several_columns() -> None:
     ]
     assert layout(lists).group == "group"
     assert known(read(lists)[0]) == [("0/0", "4", 1.0), ("0/1", "5", 0.0)]
+    joined = [label(0, 1.0, {**row, "a": "fo", "b": "ur"}, id="0/0", group="0", column="a+b")]
+    assert known(read(joined)[0]) == [("0/0", "four", 1.0)]
     several = [label(0, 1.0, {**row, "responses": None}, id="0/0", group="0", column="gpt.text")]
     assert known(read(several)[0]) == [("0/0", "four", 1.0)]
 
