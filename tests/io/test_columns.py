@@ -191,7 +191,7 @@ def test_top_level_columns() -> None:
     assert Column("a.b").top(["a", "a.b"]) == "a.b"
 
 
-LABELLED = {
+LABELLED: dict[str, Any] = {
     "id": "0/1",
     "value": 1.0,
     "provenance": {},
@@ -210,5 +210,8 @@ def test_a_labelled_row_has_the_columns_of_the_row_that_was_labelled() -> None:
     assert kept == {**LABELLED, "input": {"id": 7, "question": "1+1?", "of": {"answers": "2"}}}
     assert Column("question").tops(list(LABELLED)) == ["input", "provenance"]
     assert Column("question").tops(["input"]) == ["question"]
+    batch = {**LABELLED, "input": {**LABELLED["input"], "custom_id": "q7"}}
+    for row, name in ((batch, "id"), ({"id": "batch_req_1", "custom_id": "q7"}, "custom_id")):
+        assert map_columns(Wanted(), list(row), [row], closed=True, needs_response=False)[0].id == Column(name)
     mapped, _ = map_columns(Wanted(), list(LABELLED), [LABELLED], closed=True, needs_response=False)
     assert mapped.prompt == Column("question")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge.io.values import MISSING as MISSING
-from adjudge.io.values import is_chat, list_of, looks_like_list, turns_of
+from adjudge.io.values import is_chat, list_of, looks_like_list, refuse_unread, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": (
@@ -35,7 +35,7 @@ GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "reference": (
         "reference", "ground_truth", "gold", "gt", "expected_answer", "target", "answer", "reward_model.ground_truth",
     ),
-    "id": ("id", "uid", "sample_id", "custom_id"),
+    "id": ("custom_id", "id", "uid", "sample_id"),  # in the output of a batch, "id" is the server's
     "group": ("group", "group_id", "prompt_id"),
     "finish_reason": ("finish_reason", "stop_reason"),
 }  # fmt: skip
@@ -341,7 +341,7 @@ class Choice:
         self.known = [*names, *own, *nested_names(rows), *nested_names(labelled)]
         self.notes: list[str] = []
         self.chats = False
-        self._rows, self._taken, self._flag = rows, set(taken), flag
+        self._names, self._rows, self._taken, self._flag = names, rows, set(taken), flag
         self._believed = not closed and not rows
 
     def given(self, role: str, name: str) -> Column:
@@ -367,6 +367,8 @@ class Choice:
             return self.given(role, name)
         tried = usual or GUESSES[role]
         fits = [guess for guess in tried if self._fits(role, guess)]
+        if role == "id":  # a labelled row's own comes before that of the row which was labelled
+            fits.sort(key=lambda guess: guess not in self._names)
         if not fits and role == "response":  # one that cannot be read is named in the error that follows
             fits = [guess for guess in tried if guess in self.known and guess not in self._taken and guess != "choices"]
         return self._guessed(role, fits[0]) if fits else None
@@ -386,7 +388,7 @@ class Choice:
             column = self.given("reference", name)
             for part in re.split(r"[|+]", name):
                 if part in OPTIONS:
-                    _refuse_unread(part, [Column(part).of(row) for row in self._rows])
+                    refuse_unread(part, [Column(part).of(row) for row in self._rows])
             return column
         alternatives = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
         for names in _TESTS:
@@ -409,7 +411,7 @@ class Choice:
         cells = [cell for row in self._rows if (cell := column.of(row)) not in (MISSING, None, "")]
         if (names and column.path[-1] not in names) or not cells or not all(map(looks_like_list, cells)):
             return column
-        _refuse_unread(column.name, cells)
+        refuse_unread(column.name, cells)
         self.notes.append(f"{column.name!r} holds lists as JSON text; each of their items is read as one")
         return Column(column.name, listed=True)
 
@@ -430,16 +432,6 @@ class Choice:
         self._taken.update((name, *name.split("+")))
         self.notes.append(f"{role.replace('_', ' ')}: column {name!r} (guessed; {self._flag(role)} chooses another)")
         return Column(name)
-
-
-def _refuse_unread(name: str, cells: Iterable[Any]) -> None:
-    """Raise `ValueError` for a text that looks like a list, and is not JSON."""
-    bad = next((cell for cell in cells if looks_like_list(cell) and not isinstance(list_of(cell), list)), None)
-    if bad is not None:
-        raise ValueError(
-            f"the column {name!r} holds lists as texts that are not JSON ({bad[:60]!r}); save the rows as JSON "
-            "Lines or Parquet, which have lists, or write each list with json.dumps"
-        )
 
 
 def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:

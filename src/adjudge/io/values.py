@@ -14,7 +14,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Never, TypeAlias
 
@@ -389,6 +389,16 @@ def looks_like_list(value: Any) -> bool:
         return False
     items = list_of(value)
     return all(map(_may_be_said, items)) if isinstance(items, list) else _LIST.fullmatch(value) is not None
+
+
+def refuse_unread(name: str, cells: Iterable[Any]) -> None:
+    """Raise `ValueError` if a cell of a column is a text that looks like a list, and is not JSON."""
+    bad = next((cell for cell in cells if looks_like_list(cell) and not isinstance(list_of(cell), list)), None)
+    if bad is not None:
+        raise ValueError(
+            f"the column {name!r} holds lists as texts that are not JSON ({bad[:60]!r}); save the rows as JSON "
+            "Lines or Parquet, which have lists, or write each list with json.dumps"
+        )
 
 
 def _may_be_said(item: Any) -> bool:
