@@ -25,6 +25,7 @@ from adjudge.io.values import (
     reference_of,
     response_of,
     said_in_choice,
+    unanswered,
 )
 from adjudge.protocol import Sample
 
@@ -134,6 +135,7 @@ class Sampler:
         prompt: Text = ""
         if self.columns.prompt is not None:
             prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
+            prompt = unanswered(prompt) if self.columns.answered else prompt
         if response.value is _EMPTY_LIST:
             raise ValueError(f"the list of responses in {response.column!r} is empty")
         if response.value is _NO_LIST:

@@ -20,7 +20,7 @@ from adjudge.io.errors import JobError
 from adjudge.io.jobs.opening import glance
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
-from adjudge.io.values import is_chat
+from adjudge.io.values import are_answered, is_chat
 
 _STATUSES: Final = ("scored", "abstained", "failed")
 _LABELLED: Final = ("value", "status", "reason", "provenance")
@@ -41,6 +41,7 @@ class Layout:
         named: whether groups have names of their own, and are not told apart by their prompts.
         labelled: whether `adjudge label` wrote the rows.
         coalesced: whether rows hold the scores of several scorers, and that of the first which settled a row counts.
+        answered: whether the prompts are chats that end with an answer other than the response; it is left out.
         words: what words in the score column are worth.
         notes: how the columns were chosen.
     """
@@ -53,6 +54,7 @@ class Layout:
     named: bool
     labelled: bool
     coalesced: bool = False
+    answered: bool = False
     words: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -107,6 +109,9 @@ class _Choice:
                 f"no column looks like a {what}; name it with --{what}-column. The columns are: "
                 f"{', '.join(self._known[:40]) or 'none'}"
             )
+        answered = not config.prompt_column and not joined and are_answered(prompt.of(row) for row in self._rows)
+        if answered:
+            self._notes.append("prompt: without the answers that end the chats (--prompt-column keeps them)")
         lists = any(_are_answers(response.of(row)) for row in self._rows)
         listed = lists and not self._labelled and not rule.needs.stepped
         group, named = self._group(prompt, listed)
@@ -119,6 +124,7 @@ class _Choice:
             named=named,
             labelled=self._labelled,
             coalesced=self._coalesced,
+            answered=answered,
             words=config.words(),
             notes=tuple(self._notes),
         )

@@ -29,7 +29,7 @@ from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Unit
-from adjudge.io.values import Text, is_chat, name_of, number_of, prompt_of, response_of, said_in_choice
+from adjudge.io.values import Text, is_chat, name_of, number_of, prompt_of, response_of, said_in_choice, unanswered
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits
@@ -52,7 +52,7 @@ class GroupReader:
         places = itertools.count()  # of all answers, so that one which cannot be used moves no other's
         for row in unit.rows:
             try:
-                prompt = _prompt(self.layout.prompt, row)
+                prompt = _prompt(self.layout, row)
                 answers = list(self._answers(row, places, dropped))
             except DroppedError as why:
                 next(places)
@@ -186,9 +186,10 @@ def _settled(row: Mapping[str, Any]) -> Any:
     return scores.get(str(row.get("settled_by"))) or {**asked[-1], "value": None}
 
 
-def _prompt(column: Column, row: Mapping[str, Any]) -> Text:
+def _prompt(layout: Layout, row: Mapping[str, Any]) -> Text:
     try:
-        prompt = prompt_of(column.of(row), column.name)
+        prompt = prompt_of(layout.prompt.of(row), layout.prompt.name)
+        prompt = unanswered(prompt) if layout.answered else prompt
         chat: Text = prompt if isinstance(prompt, str) else fitted(prompt, "chat")
     except (ValueError, Unfit):  # no row of pairs could hold it
         raise DroppedError("no_prompt") from None

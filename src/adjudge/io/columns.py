@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge.io.values import MISSING as MISSING
-from adjudge.io.values import is_chat, list_of, looks_like_list, refuse_unread, turns_of
+from adjudge.io.values import are_answered, is_chat, list_of, looks_like_list, refuse_unread, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": (
@@ -181,6 +181,7 @@ class ColumnMap:
         group: the group, or None.
         finish_reason: the finish reason, or None.
         extra: columns handed to the scorer in `Sample.extra`.
+        answered: whether the prompts are chats that end with an answer other than the response; it is left out.
     """
 
     prompt: Column | None = None
@@ -190,6 +191,7 @@ class ColumnMap:
     group: Column | None = None
     finish_reason: Column | None = None
     extra: tuple[Column, ...] = ()
+    answered: bool = False
 
     def all(self) -> list[Column]:
         """Return every column that is read."""
@@ -300,6 +302,12 @@ def map_columns(
         responses = (guessed,) if guessed is not None else ()
     responses = tuple(choice.unpacked(column, _SEVERAL) for column in responses)
     prompt = choice.pick("prompt", wanted.prompt)
+    answered = False
+    if prompt is not None and responses and not wanted.prompt and are_answered(prompt.of(row) for row in rows):
+        answered = True
+        choice.notes.append(
+            f"prompt: without the answers that end the chats (--prompt-column {prompt.name} keeps them)"
+        )
     if prompt is None and not choice.chats:
         choice.notes.append("prompt: no such column, so scorers see an empty prompt (--prompt-column names one)")
     reference = choice.reference(wanted.reference)
@@ -314,6 +322,7 @@ def map_columns(
         group=choice.pick("group", wanted.group),
         finish_reason=None if finish is None else choice.unpacked(finish),
         extra=tuple(choice.given("extra", name) for name in wanted.extra),
+        answered=answered,
     )
     return mapped, choice.notes
 

@@ -306,6 +306,20 @@ def exchange(prompt: Text, response: Text) -> tuple[Text, Text]:
     return prompt, list(response[cut:])
 
 
+def are_answered(prompts: Iterable[Any]) -> bool:
+    """Return whether all prompts are chats that end with an answer, as those of data for fine-tuning do."""
+    chats = [list_of(prompt) for prompt in prompts if not is_empty(prompt)]
+    return bool(chats) and all(is_chat(chat) and turns_of(chat)[-1]["role"] == "assistant" for chat in chats)
+
+
+def unanswered(prompt: Text) -> Text:
+    """Return a prompt without the answer that it ends with."""
+    if isinstance(prompt, str):
+        return prompt
+    asked = [place for place, turn in enumerate(prompt, 1) if turn.get("role") != "assistant"]
+    return prompt[: asked[-1]] if asked else ""
+
+
 def said_in_choice(value: Any) -> Any:
     """Return what is said in one of the `choices` of an OpenAI-compatible server: its message, or its text."""
     if isinstance(value, Mapping) and "role" not in value:

@@ -81,6 +81,16 @@ def test_a_prompt_of_several_columns(labelled: bool, named: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("named", "turns"), [("", 1), ("messages", 2)])
+def test_an_answer_that_ends_a_prompt_is_no_part_of_it_unless_the_column_is_named(named: str, turns: int) -> None:
+    chat = [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]
+    rows = [{"messages": chat, "response": text} for text in ("4", "5")]
+    for given in ([{**row, "score": 1} for row in rows], [label(at, 1.0, row) for at, row in enumerate(rows)]):
+        group, _ = read(given, prompt_column=named)
+        assert group is not None
+        assert group.prompt == chat[:turns]
+
+
 def test_label_output_of_lists_and_of_several_columns() -> None:
     row = {"prompt": "2+2?", "gpt": {"text": "four"}}
     lists = [
