@@ -113,7 +113,7 @@ class PrefixesConfig(JobConfig):
     """Column of the score; without one, the usual names are tried."""
 
     group_column: str = ""
-    """Column that the rows of one prompt share; without one, the group, or else the prompt."""
+    """Column that the rows of one prompt share; without one, the group and the prompt."""
 
     min_spread: Annotated[float, Range(ge=0)] = 0.05
     """Standard deviation that a prompt's scores need."""

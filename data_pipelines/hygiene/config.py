@@ -117,7 +117,7 @@ class DifficultyConfig(HygieneConfig):
     Without one, the usual names are tried; in the output of `adjudge label`, the value of scored rows."""
 
     group_column: str = ""
-    """Column that the rows of one prompt share; without one, the group, or else the prompt."""
+    """Column that the rows of one prompt share; without one, the group and the prompt."""
 
     pass_score: float = 0.5
     """A score of at least this is a pass."""
@@ -165,7 +165,7 @@ class FilterConfig(HygieneConfig):
     """Column of the score; without one, the usual names are tried."""
 
     group_column: str = ""
-    """Column that the rows of one prompt share; without one, the group, or else the prompt."""
+    """Column that the rows of one prompt share; without one, the group and the prompt."""
 
     text_column: tuple[str, ...] = ()
     """Column of the text, for length and repetition; give it several times for several."""
@@ -192,7 +192,7 @@ class FilterConfig(HygieneConfig):
     """pf_ppo: of the policy "power"."""
 
     guesses: str = ""
-    """guessed: file of scored tries to answer without reasoning, with the same prompts or groups."""
+    """guessed: file of scored tries to answer without reasoning, with the same prompts or --group-column."""
 
     pass_score: float = 0.5
     """passed, guessed, persistent: a score of at least this is right."""

@@ -1,10 +1,10 @@
 """Rows without questions of benchmarks; docs/data.md has the options of published conventions.
 
-Each turn of a chat and each column is searched on its own.  The system's turns of a benchmark are not questions.  Words
-are compared without case, width and punctuation.  A question with fewer words than an n-gram is found only where a text
-is equal to it, and one with fewer than three not at all, as in DeepSeekMath: "continue" is a turn of many chats.  The
-hash of an n-gram leads to questions; the n-grams themselves decide.  Memory: the questions, and 12 bytes for each of
-their n-grams.
+Each turn of a chat and each column is searched on its own, an instruction and its input together too.  The system's
+turns of a benchmark are not questions.  Words are compared without case, width and punctuation.  A question with fewer
+words than an n-gram is found only where a text is equal to it, and one with fewer than three not at all, as in
+DeepSeekMath: "continue" is a turn of many chats.  The hash of an n-gram leads to questions; the n-grams themselves
+decide.  Memory: the questions, and 12 bytes for each of their n-grams.
 
 Not covered: texts that hold less of a question than an n-gram; a question in other words (see `adjudge data dedup` for
 near ones, or a judge).
@@ -185,9 +185,14 @@ class _Decontaminate(TextSieve[DecontaminateConfig]):
             columns = self.config.benchmark_column
             text, notes = text_columns(columns, file.columns, file.first, "--benchmark-column")
             self._notes += [f"{file.name}: {note}" for note in notes]
+            empty = 0
             for number, row in file.rows():
-                for each in text.texts(row, system=False):
+                found = text.texts(row, system=False)
+                empty += not found
+                for each in found:
                     yield file.name, number, each
+            if empty:
+                self._notes.append(f"{file.name}: {empty} rows hold no text to look for (--benchmark-column names it)")
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -198,7 +203,10 @@ class _Decontaminate(TextSieve[DecontaminateConfig]):
 
     def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
         best: dict[tuple[str, int], _Hit] = {}
-        for text in self.text.texts(row):
+        texts = self.text.texts(row)
+        if not texts:
+            return Verdict(counts={"without_text": 1})
+        for text in (*texts, *self.text.parts(row)):
             for hit in self._index.search(text, share=self.config.share):
                 key = (hit.benchmark, hit.row)
                 if key not in best or hit.share > best[key].share:

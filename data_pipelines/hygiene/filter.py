@@ -249,9 +249,9 @@ class _GuessedFilter(Sieve[FilterConfig]):
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         config, tries = self.config, self._tries
-        self.keys, notes = prompt_keys(config.group_column, columns, first)
+        self.keys, notes = prompt_keys(config.group_column, columns, first, groups=False)
         scores, about_scores = row_scores(config.score_column, tries.columns, tries.first)
-        keys, about_keys = prompt_keys(config.group_column, tries.columns, tries.first)
+        keys, about_keys = prompt_keys(config.group_column, tries.columns, tries.first, groups=False)
         tried = PromptScores.of((number, keys.of(row), scores.of(row)) for number, row in tries.rows())
         passes, known = tried.counts(tried.values >= config.pass_score), tried.counts()
         self._counted = {key: (int(passes[place]), int(known[place])) for key, place in tried.places.items()}

@@ -5,8 +5,8 @@ Memory: about 110 bytes for each prompt, and 16 for each score.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,56 +17,86 @@ import numpy.typing as npt
 
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig, FilterConfig
 from adjudge.data_pipelines.hygiene.minhash import normalised
-from adjudge.data_pipelines.hygiene.rows import PROMPTS, RowScores, existing, holds_objects, row_scores
+from adjudge.data_pipelines.hygiene.rows import PROMPTS, RowScores, existing, guessed_prompt, row_scores, said_in
 from adjudge.data_pipelines.hygiene.sieve import Sieve
-from adjudge.io.columns import GUESSES, MISSING, Column, nested_names
+from adjudge.io.columns import Choice, Column
+from adjudge.io.jobs.groups import group_key
+from adjudge.io.values import exchange, is_chat, turns_of
 
 
 @dataclass(frozen=True, slots=True)
 class PromptKeys:
-    """Names the prompts of rows."""
+    """Names the prompts of rows.
 
-    columns: tuple[Column, ...] = ()
+    Attributes:
+        group: what the rows of a prompt share, or None.
+        prompt: the prompt, or None.  With a group, both must be the same: of two files, each may begin its groups at 0.
+        answered: whether the prompt is that of a chat which may hold the answer as well.
+    """
+
+    group: Column | None = None
+    prompt: Column | None = None
+    answered: bool = False
 
     def of(self, row: Mapping[str, Any]) -> int | None:
         """Return 64 bits that rows of the same prompt share; None for a row that names none.
 
         Prompts are compared without case, width and white space, groups as they are: "aB3" is another one than "Ab3".
         """
-        for column in self.columns:
-            value = column.of(row)
-            if value is MISSING or value is None or value == [] or (isinstance(value, str) and not value.strip()):
-                continue
-            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-            if isinstance(value, str) and column.name in PROMPTS:
-                text = normalised(value)
-            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            return int.from_bytes(digest, "little")
-        return None
+        names = [group_key(self.group.of(row)) if self.group else "", self._asked(row)]
+        text = "\0".join(name for name in names if name.strip())
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "little") if text else None
+
+    def _asked(self, row: Mapping[str, Any]) -> str:
+        """Return the prompt as one text, "" where there is none."""
+        said = said_in(row, self.prompt) if self.prompt is not None else ""
+        if isinstance(said, str):
+            return normalised(said)
+        if not is_chat(said):
+            return group_key(said)
+        with contextlib.suppress(ValueError):  # nothing is answered yet
+            said = (exchange("", said)[0] if self.answered else "") or said
+        match turns := [_squeezed(turn) for turn in turns_of(said)]:
+            case [{"role": "user", "content": str(text), **more}] if not more:
+                return text  # no other prompt than the same as text
+        return group_key(turns)
+
+
+def _squeezed(turn: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: item for name, item in turn.items() if item is not None}
+    return kept | ({"content": normalised(kept["content"])} if isinstance(kept.get("content"), str) else {})
 
 
 def prompt_keys(
-    named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]]
+    named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], *, groups: bool = True
 ) -> tuple[PromptKeys, tuple[str, ...]]:
-    """Decide what names the prompts; return the reader, and a sentence if columns were guessed.
+    """Decide what names the prompts; return the reader, and sentences if columns were guessed.
+
+    `groups` says whether a group may be guessed: it may be the number of a row, which means nothing in another file.
 
     Raises:
         ValueError: the column does not exist, or none can be guessed.
     """
     if named:
-        return PromptKeys((existing(named, columns, first, "--group-column"),)), ()
-    known = {*columns, *nested_names(first)}
-    groups = [name for name in GUESSES["group"] if name in known][:1]
-    prompts = [name for name in PROMPTS if name in known and not holds_objects(name, first)][:1]
-    guessed = (*groups, *prompts)
+        column = existing(named, columns, first, "--group-column")
+        asked = PromptKeys(prompt=column, answered=named.endswith("messages"))
+        return asked if named in PROMPTS else PromptKeys(column), ()
+    group = Choice(columns, first).pick("group") if groups else None
+    prompt, name = guessed_prompt(columns, first, more=("prompt_hash",))  # in the output of a label job
+    guessed = ([group.name] if group is not None else []) + ([name] if prompt is not None else [])
     if not guessed and (columns or first):
         raise ValueError(
             "nothing says which rows answer the same prompt; name a column that they share with --group-column. "
             f"The columns are: {', '.join(list(columns)[:40])}"
         )
-    said = " or else ".join(map(repr, guessed))
-    note = (f"rows of one prompt share: column {said} (guessed; --group-column chooses another)",) if guessed else ()
-    return PromptKeys(tuple(Column(name) for name in guessed)), note
+    said = " and ".join(f"column {one!r}" for one in guessed)
+    notes = [f"rows of one prompt share: {said} (guessed; --group-column chooses another)"] if guessed else []
+    if prompt is None and "sample_hash" in columns:
+        notes.append(
+            "the scores are without their prompts; groups that several label jobs number alike are taken as one"
+        )
+    return PromptKeys(group, prompt, answered=name.endswith("messages")), tuple(notes)
 
 
 Numbers = npt.NDArray[np.float64]

@@ -18,11 +18,14 @@ from adjudge.io.jobs.opening import glance
 from adjudge.io.preferences import is_preference, read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
-from adjudge.io.values import Text, number_of
+from adjudge.io.values import Text, number_of, prompt_of
 from adjudge.protocol import STATUSES
 
-# The usual names, and the same in the output of `adjudge label --keep-columns`.
-PROMPTS: Final = (*GUESSES["prompt"], *(f"input.{name}" for name in GUESSES["prompt"]))
+# The usual names, and the same of a row that another one holds.
+PROMPTS: Final = (
+    *GUESSES["prompt"],
+    *("+".join(f"input.{part}" for part in name.split("+")) for name in GUESSES["prompt"]),
+)
 _SYSTEM: Final = ("system", "developer")
 
 
@@ -43,8 +46,13 @@ class RowText:
 
         `system` says whether turns of the system and the developer are read.
         """
-        values = [_prompt_of_pair(row)] if self.pairs else [column.of(row) for column in self.columns]
+        values = [_prompt_of_pair(row)] if self.pairs else [said_in(row, column) for column in self.columns]
         return [text for value in values for text in _texts(value, system=system) if text and not text.isspace()]
+
+    def parts(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the text of each column that a text is made of several of: an instruction, and its input."""
+        values = [column.of(row) for column in self.columns if "+" in column.name]
+        return [text for each in values if isinstance(each, Mapping) for part in each.values() for text in _texts(part)]
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Return all texts of a row as one; "" where there is none."""
@@ -63,15 +71,36 @@ def text_columns(
     """
     if named:
         return RowText(tuple(existing(name, columns, first, flag) for name in named)), ()
-    known = {*columns, *nested_names(first)}
-    for guess in PROMPTS:
-        if guess in known and not holds_objects(guess, first):
-            return RowText((Column(guess),)), (f"text: column {guess!r} (guessed; {flag} chooses others)",)
+    prompt, guess = guessed_prompt(columns, first)
+    if prompt is not None:
+        note = f"text: column {guess!r}, or in a row without it the prompt by another usual name"
+        return RowText((prompt,)), (f"{note} (guessed; {flag} chooses others)",)
     if first and all(is_preference(row) and _prompt_of_pair(row) is not None for row in first[:1]):
         return RowText((), pairs=True), (f"text: the prompts of the pairs (guessed; {flag} chooses columns)",)
     if not first and not columns:
         return RowText((Column("prompt"),)), ()
     raise ValueError(no_column("prompt", columns, flag))
+
+
+def guessed_prompt(
+    columns: Sequence[str], first: Sequence[Mapping[str, Any]], *, more: Sequence[str] = ()
+) -> tuple[Column | None, str]:
+    """Return what reads the prompt of each row by the first usual name that it has, and the name that the first have.
+
+    `more` are further names.  None where the first rows have no prompt.  Later ones may have another name for it.
+    """
+    usual = [name for name in (*PROMPTS, *more) if "+" in name or not holds_objects(name, first)]
+    guess = Choice(columns, first).pick("prompt", usual=usual)
+    return (None, "") if guess is None else (Column("|".join(usual)), guess.name)
+
+
+def said_in(row: Mapping[str, Any], column: Column) -> Any:
+    """Return the prompt in a column, read as by whoever scores it; what is no prompt as it is."""
+    value = column.of(row)
+    try:
+        return prompt_of(value, column.name)
+    except ValueError:
+        return value
 
 
 def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], flag: str) -> Column:

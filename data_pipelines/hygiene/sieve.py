@@ -25,7 +25,7 @@ from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.maker import Kind, Made, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
 
-VERSION = 1  # of what the sieves decide; in every fingerprint
+VERSION = 2  # of what the sieves decide; in every fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

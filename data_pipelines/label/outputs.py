@@ -17,7 +17,7 @@ from typing import Any
 
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import Verdict, Written, cause_of
-from adjudge.data_pipelines.label.samples import Item, hash_of
+from adjudge.data_pipelines.label.samples import Item, hash_of, prompt_hash_of
 from adjudge.extras import need
 from adjudge.io.jobs.formats import convert, format_of, json_text, needs_schema, without_surrogates
 from adjudge.io.jobs.lines import utf8_line
@@ -92,7 +92,7 @@ class LineWriter:
 
     def _line(self, item: Item, scores: str) -> bytes:
         record: dict[str, Any] = {"row": item.row, "id": item.id, "group": item.group}
-        record["sample_hash"] = hash_of(item.sample)
+        record |= {"sample_hash": hash_of(item.sample), "prompt_hash": prompt_hash_of(item.sample)}
         if self._columns:
             record["column"] = item.column
         text = f"{_AS_GIVEN(record)[:-1]},{scores}}}"
@@ -143,6 +143,7 @@ def _schema(*, timings: bool, columns: bool, keep: bool, names: Sequence[str]) -
             ("id", text),
             ("group", text),
             ("sample_hash", text),
+            ("prompt_hash", text),
             *([("column", text)] if columns else []),
             *(several if names else score),
             *([("input", arrow.json_(text))] if keep else []),

@@ -11,14 +11,14 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from adjudge.data_pipelines.label.bench import Column, Load, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
-from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
+from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of, prompt_hash_of
 from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
@@ -126,7 +126,7 @@ class Batcher:
     def _prompt(self, row: Row, group: str) -> str:
         """Return a short word for a row's prompt; "" where it has none."""
         samples = [item.sample for item in self.sampler.items(row, group) if item.sample is not None]
-        return hash_of(replace(samples[0], response="")) or "" if samples and samples[0].prompt else ""
+        return prompt_hash_of(samples[0]) or "" if samples else ""
 
     def _placed(self, start: Cursor) -> Iterator[tuple[Row, Cursor, Cursor]]:
         """Yield each row with the places before and behind it."""

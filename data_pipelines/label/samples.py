@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.io.columns import MISSING, ColumnMap
@@ -174,6 +174,11 @@ def hash_of(sample: Sample | None) -> str | None:
         return None
     said = json.dumps([sample.prompt, sample.response], sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def prompt_hash_of(sample: Sample | None) -> str | None:
+    """Return the hash of a sample's prompt alone, by which answers to one prompt are known; None for no prompt."""
+    return hash_of(replace(sample, response="")) if sample is not None and sample.prompt else None
 
 
 _EMPTY_LIST = object()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,6 +137,68 @@ def test_the_job_leaves_out_the_row_and_says_which_question_it_holds(tmp_path: P
         (2, benchmark, 1, 1.0),
     ]
     assert left_out[0]["dropped_hits"] == [[benchmark, 1, 1.0]]
+
+
+CHAT = [{"role": "user", "content": QUESTION}]
+SHORT = "Who wrote the song about a yellow river?"
+
+
+@pytest.mark.parametrize(
+    ("row", "question"),
+    [
+        ({"instruction": "Solve the problem.", "input": QUESTION}, {"question": QUESTION}),
+        ({"instruction": "Answer.", "input": SHORT}, {"question": SHORT}),
+        ({"instruction": QUESTION, "input": ""}, {"question": QUESTION}),
+        ({"question": QUESTION}, {"instruction": "Solve the problem.", "input": QUESTION}),
+        ({"problem": QUESTION}, {"question": QUESTION}),
+        ({"prompt": None, "query": QUESTION}, {"question": QUESTION}),
+        ({"prompt": json.dumps([{"role": "user", "content": CHINESE}])}, {"question": CHINESE}),
+        ({"prompt": json.dumps([{"role": "user", "content": SHORT}])}, {"question": SHORT}),
+        ({"prompt": [{"from": "human", "value": SHORT}]}, {"question": SHORT}),
+        ({"question": QUESTION}, {"prompt": json.dumps(CHAT)}),
+        ({"provenance": {}, "input": {"instruction": "Solve.", "input": QUESTION}}, {"question": QUESTION}),
+        ({"provenance": {}, "input": {"prompt": json.dumps(CHAT)}}, {"problem": QUESTION}),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_prompt_is_found_in_each_layout_and_in_rows_of_another_layout(
+    row: dict[str, Any], question: dict[str, Any], late: bool, tmp_path: Path
+) -> None:
+    clean: list[dict[str, Any]] = [{"question": "Which of the rivers is the longest one?", "n": 1}]
+    asked: list[dict[str, Any]] = [{"prompt": "What is the name of the tallest tree?"}]
+    given, benches = tmp_path / "given", tmp_path / "benches"
+    for folder in (given, benches):
+        folder.mkdir()
+    write(given / f"{'z' if late else 'a'}.jsonl", [row])
+    write(given / "m.jsonl", clean)
+    write(benches / "m.jsonl", asked)
+    write(benches / f"{'z' if late else 'a'}.jsonl", [question])
+    config = DecontaminateConfig(input=str(given), output=str(tmp_path / "out.jsonl"), benchmark=(str(benches),))
+    assert run_decontaminate(config).dropped == {"in_benchmark": 1}
+    assert read(config.output) == clean
+
+
+def test_the_same_instruction_is_not_the_same_question(tmp_path: Path) -> None:
+    told = "Read the question with care and write down nothing but the one letter of the right option, please."
+    rows = [{"instruction": told, "input": text} for text in ("Is water wet or dry?", QUESTION)]
+    config = DecontaminateConfig(
+        input=write(tmp_path / "in.jsonl", rows),
+        output=str(tmp_path / "out.jsonl"),
+        benchmark=(write(tmp_path / "bench.jsonl", [{"instruction": told[:30], "input": QUESTION}]),),
+    )
+    assert run_decontaminate(config).dropped == {"in_benchmark": 1}
+    assert read(config.output) == rows[:1]
+
+
+def test_rows_without_a_text_are_counted_on_both_sides(tmp_path: Path) -> None:
+    rows = [{"prompt": "How are you?"}, {"prompt": ""}, {"title": QUESTION}]
+    benchmark = write(tmp_path / "bench.jsonl", [{"question": QUESTION}, {"stem": QUESTION}])
+    config = DecontaminateConfig(
+        input=write(tmp_path / "in.jsonl", rows), output=str(tmp_path / "out.jsonl"), benchmark=(benchmark,)
+    )
+    report = run_decontaminate(config)
+    assert (report.made, report.counts) == (3, {"without_text": 2})
+    assert f"{benchmark}: 1 rows hold no text to look for (--benchmark-column names it)" in report.notes
 
 
 def test_the_systems_turns_of_a_benchmark_are_no_questions(tmp_path: Path) -> None:

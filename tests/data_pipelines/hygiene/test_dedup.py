@@ -73,6 +73,18 @@ def test_several_columns_and_chat_turns_are_compared_as_one_text(tmp_path: Path)
     assert run(tmp_path, rows) == rows[:1]  # the prompt is guessed
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"instruction": "Say it in French.", "input": text} for text in ("a dog", "a cat", " A  DOG")],
+        [{"prompt": json.dumps([{"role": "user", "content": text}])} for text in ("a dog", "a cat", "a\ndog")],
+        [{"question": "a dog"}, {"problem": "a cat"}, {"problem": "a dog"}],
+    ],
+)
+def test_a_prompt_is_compared_as_it_is_read_everywhere(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    assert run(tmp_path, rows) == rows[:2]
+
+
 def test_rows_that_cannot_be_read_are_counted_and_shift_nothing(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text('{"prompt": "a b"}\nno json\n{"prompt": "c d"}\n[1]\n{"prompt": "A B"}\n{"prompt": "e"}\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -112,6 +113,51 @@ def test_groups_are_names_and_not_texts(tmp_path: Path) -> None:
     assert [row["pass_n"] for row in rows] == [2, 1, 2]
     rows, _ = run(tmp_path, [{"task": row["group"], "score": 1} for row in given], min_scores=1, group_column="task")
     assert [row["pass_n"] for row in rows] == [2, 1, 2]
+
+
+def turns(*texts: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"role": role, "content": text, **more} for role, text in zip(("user", "assistant"), texts, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "numbers"),
+    [
+        ([{"instruction": "Add.", "input": text} for text in ("1+1", "1+2", "1+1 ")], [2, 1, 2]),
+        ([{"prompt": json.dumps(turns(text))} for text in ("x  y", "z", "X y")], [2, 1, 2]),
+        ([{"prompt": "x y"}, {"prompt": turns("X  y")}, {"prompt": turns("x y", name=None)}], [3, 3, 3]),
+        ([{"prompt": [{"role": "system", "content": text}, *turns("x")]} for text in ("a", "b", "a")], [2, 1, 2]),
+        ([{"messages": turns(asked, said)} for asked, said in (("x", "1"), ("y", "2"), ("x", "3"))], [2, 1, 2]),
+        ([{"prompt": turns(asked, said)} for asked, said in (("x", "1"), ("x", "2"), ("x", "1"))], [2, 1, 2]),
+        ([{"question": "x"}, {"problem": "x"}, {"problem": "y"}], [2, 2, 1]),
+        ([{"group": "algebra", "prompt": text} for text in ("x", "y", "x")], [2, 1, 2]),
+        ([{"group": group, "prompt": "x"} for group in ("g", "h", "g")], [2, 1, 2]),
+        ([{"group": "g", "prompt_hash": text} for text in ("x", "y", "x")], [2, 1, 2]),
+    ],
+)
+def test_rows_of_one_prompt_are_known_in_each_layout(
+    rows: list[dict[str, Any]], numbers: list[int], tmp_path: Path
+) -> None:
+    found, _ = run(tmp_path, [{**row, "score": 1} for row in rows], min_scores=1)
+    assert [row["pass_n"] for row in found] == numbers
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("ids", [{}, {"id": 7}])
+def test_groups_of_one_name_in_several_inputs_and_outputs_are_several_prompts(
+    keep: bool, ids: dict[str, Any], tmp_path: Path
+) -> None:
+    files = [
+        write(tmp_path / f"{name}.jsonl", [{**ids, "prompt": prompt, "answer": "1", "responses": ["1", said] * 2}])
+        for name, prompt, said in (("a", "one", "1"), ("b", "two", "2"))
+    ]
+    outputs = []
+    for rows in (*files, ",".join(files)):
+        outputs.append(str(tmp_path / f"labels{len(outputs)}.jsonl"))
+        run_label(LabelConfig(input=rows, output=outputs[-1], scorer="exact", keep_columns=keep, workers=1))
+    for labels in (",".join(outputs[:2]), outputs[2]):
+        config = DifficultyConfig(input=labels, output=str(tmp_path / "out.jsonl"), overwrite=True)
+        run_difficulty(config)
+        assert [(row["pass_rate"], row["pass_n"]) for row in read(config.output)] == [(1.0, 4)] * 4 + [(0.5, 4)] * 4
 
 
 def test_the_output_of_a_label_job_needs_no_conversion(tmp_path: Path) -> None:

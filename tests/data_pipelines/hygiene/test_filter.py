@@ -174,6 +174,21 @@ def test_what_was_guessed_is_left_out_and_what_nobody_tried_is_counted(tmp_path:
         run(tmp_path, [{"prompt": "other"}], rule="guessed", guesses=guesses)
 
 
+def test_tries_in_another_order_are_joined_by_their_prompts(tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = [{"group": str(at), "prompt": text} for at, text in enumerate(("easy", "hard"))]
+    tries = [{"group": str(at), "prompt": text, "score": text == "easy"} for at, text in enumerate(("hard", "easy"))]
+    guesses = write(tmp_path / "tries.jsonl", tries)
+    rows, _ = run(tmp_path, given, rule="guessed", guesses=guesses)
+    assert [row["prompt"] for row in rows] == ["hard"]
+    rows, _ = run(tmp_path, given, rule="guessed", guesses=guesses, group_column="group")
+    assert [row["prompt"] for row in rows] == ["easy"]
+    alone = [{"group": row["group"]} for row in given]
+    with pytest.raises(ValueError, match="--group-column"):
+        run(tmp_path, alone, rule="guessed", guesses=guesses)
+    rows, _ = run(tmp_path, alone, rule="guessed", guesses=guesses, group_column="group")
+    assert [row["group"] for row in rows] == ["0"]
+
+
 def test_texts_by_length_and_repetition(tmp_path: Path) -> None:
     loop = "the same ten words come again and again and again " * 6
     rows = [{"prompt": text} for text in ("one", "one two", "one two three", loop)]

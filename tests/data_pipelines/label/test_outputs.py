@@ -69,7 +69,7 @@ def test_parquet_holds_every_field(tmp_path: Path, full: bool) -> None:
         assert [row.pop("column") for row in rows] == ["r", "r"]
         assert [json.loads(row.pop("input")) for row in rows] == [{"q": "?", "deep": {"x": 1}}] * 2
     for row, score in zip(rows, SCORES, strict=True):
-        del row["group"], row["sample_hash"]
+        del row["group"], row["sample_hash"], row["prompt_hash"]
         row["evidence"], row["parts"] = json.loads(row["evidence"]), json.loads(row["parts"])
         if full:
             assert Score.from_dict(row) == score
@@ -85,7 +85,7 @@ def test_an_empty_parquet_has_its_columns(tmp_path: Path) -> None:
     convert(tmp_path / "lines", tmp_path / "one")
     table = pq.read_table(tmp_path / "one")
     assert table.num_rows == 0
-    assert table.column_names[:6] == ["row", "id", "group", "sample_hash", "value", "status"]
+    assert table.column_names[:7] == ["row", "id", "group", "sample_hash", "prompt_hash", "value", "status"]
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.json", "out.parquet.gz"])

@@ -48,11 +48,12 @@ def test_a_line_holds_the_whole_score() -> None:
     assert text.endswith(b"}\n")
     assert text.count(b"\n") == 1
     data = json.loads(text)
-    assert {key: data.pop(key) for key in ("row", "id", "group", "sample_hash", "column", "input")} == {
+    assert {key: data.pop(key) for key in ("row", "id", "group", "sample_hash", "prompt_hash", "column", "input")} == {
         "row": 3,
         "id": "q",
         "group": "g",
         "sample_hash": None,
+        "prompt_hash": None,
         "column": "r",
         "input": {"x": [1, None]},
     }
@@ -63,8 +64,8 @@ def test_a_line_holds_the_whole_score() -> None:
 def test_the_fields_stand_in_this_order() -> None:
     """Whoever reads lines as text, or compares outputs of two versions, relies on it."""
     assert list(json.loads(line(item(keep={}), written(FULL), columns=True))) == (
-        "row id group sample_hash column value status reason cost evidence parts provenance steps uncertainty "
-        "input".split()
+        "row id group sample_hash prompt_hash column value status reason cost evidence parts provenance steps "
+        "uncertainty input".split()
     )
 
 
@@ -116,7 +117,17 @@ def test_what_a_worker_wrote_is_taken_as_it_is() -> None:
 def test_scores_by_name_with_those_that_were_not_asked() -> None:
     writer = LineWriter(columns=False)
     data = json.loads(writer.named_line(item(keep={"x": 1}), {"math": written(FULL), 'a "b"': None}, "math"))
-    assert list(data) == ["row", "id", "group", "sample_hash", "scores", "not_asked", "settled_by", "input"]
+    assert list(data) == [
+        "row",
+        "id",
+        "group",
+        "sample_hash",
+        "prompt_hash",
+        "scores",
+        "not_asked",
+        "settled_by",
+        "input",
+    ]
     assert list(data["scores"]) == ["math", 'a "b"']
     assert Score.from_dict(data["scores"]["math"]) == score_of(written(FULL))
     assert (data["scores"]['a "b"'], data["not_asked"]) == (None, ['a "b"'])
