@@ -102,10 +102,16 @@ def written_pairs(a: str, b: str) -> Iterator[ScorePair]:
             raise ValueError(
                 f"score {index} is of sample {one[0]!r} in {a} and of {other[0]!r} in {b}; compare outputs of one input"
             )
-        yield ScorePair(id=one[0], first=one[1], second=other[1])
+        if None not in (one[1], other[1]) and one[1] != other[1]:
+            raise ValueError(
+                f"score {index}, of sample {one[0]!r}, is of another prompt or response in {a} than in {b}; compare "
+                "outputs of one input, in which the same columns were read"
+            )
+        yield ScorePair(id=one[0], first=one[2], second=other[2])
 
 
-def _written(path: str) -> Iterator[tuple[str, Score]]:
+def _written(path: str) -> Iterator[tuple[str, str | None, Score]]:
+    """Yield the name and the hash of each sample, None where a scorer could not take it, and its score."""
     for row in open_source(path, limit=_ROW_BYTES).rows(Cursor()):
         if row.data is None:
             raise ValueError(f"row {row.index} of {path} cannot be read: {row.error}")
@@ -117,4 +123,5 @@ def _written(path: str) -> Iterator[tuple[str, Score]]:
             score = Score.from_dict(data)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"row {row.index} of {path} is not a score that `adjudge label` wrote: {error}") from error
-        yield "/".join(str(row.data[name]) for name in ("id", "column") if name in row.data), score
+        name = "/".join(str(row.data[name]) for name in ("id", "column") if name in row.data)
+        yield name, row.data.get("sample_hash"), score

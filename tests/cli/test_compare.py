@@ -120,6 +120,12 @@ def test_outputs_of_other_inputs_are_a_mistake(
     assert ran.code == exits.USER
     assert "'a'" in ran.err
     assert "'aa'" in ran.err
+    path = write(tmp_path / "said.jsonl", [*ROWS[:3], ROWS[3] | {"response": "Bern"}])
+    said = str(tmp_path / "said_scores.jsonl")
+    assert adjudge("label", path, said, "--scorer", f"{toys}:Toy").code == exits.FINE
+    ran = adjudge("compare", outputs[0], said)
+    assert ran.code == exits.USER
+    assert "score 3, of sample 'd', is of another prompt or response" in ran.err
 
 
 def test_what_is_no_label_output_is_told(adjudge: Adjudge, rows: str, outputs: tuple[str, str]) -> None:

@@ -150,7 +150,7 @@ def test_groups_of_one_name_in_several_inputs_and_outputs_are_several_prompts(
         write(tmp_path / f"{name}.jsonl", [{**ids, "prompt": prompt, "answer": "1", "responses": ["1", said] * 2}])
         for name, prompt, said in (("a", "one", "1"), ("b", "two", "2"))
     ]
-    outputs = []
+    outputs: list[str] = []
     for rows in (*files, ",".join(files)):
         outputs.append(str(tmp_path / f"labels{len(outputs)}.jsonl"))
         run_label(LabelConfig(input=rows, output=outputs[-1], scorer="exact", keep_columns=keep, workers=1))
