@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from adjudge import wire
 from adjudge.io.columns import GUESSES, MISSING, Choice, Column, nested_names, no_column
 from adjudge.io.jobs.opening import glance
 from adjudge.io.preferences import is_preference, read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
-from adjudge.io.values import Text, number_of, prompt_of
+from adjudge.io.values import Text, number_of, plain, prompt_of
 from adjudge.protocol import STATUSES
 
 # The usual names, and the same of a row that another one holds.
@@ -110,7 +111,15 @@ def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any
 
 def holds_objects(name: str, first: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a column holds objects, as `input` does in the output of a label job."""
-    return any(isinstance(Column(name).of(row), Mapping) for row in first)
+    return any(isinstance(_read_back(Column(name).of(row)), Mapping) for row in first)
+
+
+def _read_back(value: Any) -> Any:
+    """Return a value of a kept column as it was before a job wrote what JSON has no word for: NaN, decimals."""
+    try:
+        return plain(wire.decode(value))
+    except ValueError:
+        return value
 
 
 def _prompt_of_pair(row: Mapping[str, Any]) -> Text | None:
@@ -155,7 +164,7 @@ class RowScores:
         """Return the scores of a row; None where one is unknown."""
         if self.status is not None and self.status.of(row) != "scored":
             return [None]
-        value = self.column.of(row)
+        value = _read_back(self.column.of(row))
         return [number_of(item) for item in value] if isinstance(value, list) else [number_of(value)]
 
     def one(self, row: Mapping[str, Any]) -> float | None:

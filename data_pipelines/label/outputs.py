@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge import wire
 from adjudge.data_pipelines.label.bench import Verdict, Written, cause_of
 from adjudge.data_pipelines.label.samples import Item, hash_of, prompt_hash_of
 from adjudge.extras import need
 from adjudge.io.jobs.formats import convert, format_of, json_text, needs_schema, without_surrogates
-from adjudge.io.jobs.lines import utf8_line
+from adjudge.io.jobs.lines import kept, utf8_line
 from adjudge.protocol import Provenance, Score
 
 _AS_GIVEN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -97,7 +96,7 @@ class LineWriter:
             record["column"] = item.column
         text = f"{_AS_GIVEN(record)[:-1]},{scores}}}"
         if item.input is not None:
-            text = f"{text[:-1]},{_AS_GIVEN({'input': wire.encode(item.input, 'input')})[1:]}"
+            text = f"{text[:-1]},{_AS_GIVEN({'input': kept(item.input, 'input')})[1:]}"
         return utf8_line(text)
 
 

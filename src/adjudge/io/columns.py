@@ -15,6 +15,7 @@ of the row that was labelled, too.  What is not named is guessed from the usual 
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -138,8 +139,13 @@ def _labelled_rows(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         inner = labelled_row(inner)
 
 
+@functools.lru_cache
+def _alternatives(names: str) -> tuple[Column, ...]:
+    return tuple(map(Column, names.split("|")))
+
+
 def _first_there(row: Mapping[str, Any], names: str) -> Column:
-    columns = [Column(name) for name in names.split("|")]
+    columns = _alternatives(names)
     return next((column for column in columns if column.of(row) not in (MISSING, None, "")), columns[0])
 
 

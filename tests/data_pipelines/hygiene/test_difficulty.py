@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_pipelines.hygiene.row_files import read, write
 
+from adjudge import wire
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.difficulty import band, run_difficulty
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
@@ -85,6 +87,18 @@ def test_lists_of_scores_plain_columns_and_thresholds(tmp_path: Path) -> None:
         min_scores=3,
     )
     assert [(row["pass_rate"], row["pass_n"]) for row in rows] == [(pytest.approx(2 / 3), 3), (None, 0)]
+
+
+def test_a_score_that_json_has_no_word_for_is_one_unknown_score_after_each_job(tmp_path: Path) -> None:
+    scores = [math.nan, 1.0, math.inf, 0.0, Decimal("1.0")]
+    given: list[Any] = [wire.encode({"prompt": "a", "score": score}) for score in scores]
+    given.append({"prompt": "a", "score": wire.encode([math.nan, 1.0])})
+    for _ in range(2):
+        given, report = run(tmp_path, given, min_scores=1)
+        assert [(row["pass_rate"], row["pass_n"]) for row in given] == [(0.75, 4)] * 6
+        assert report.counts["unknown_scores"] == 3
+    with pytest.raises(ValueError, match="holds objects"):
+        run(tmp_path, [{"prompt": "a", "score": {"$adjudge": "x"}}], score_column="score")
 
 
 def test_a_number_beside_a_status_other_than_scored_has_no_vote(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def test_a_line_holds_the_whole_score() -> None:
     assert written(FULL)[1:] == (0.5, "scored", "wrong", "math", FULL.cost, "", False)
 
 
+def test_a_row_that_an_earlier_job_wrote_is_kept_as_it_was() -> None:
+    kept = {"nan": {"$adjudge": "float", "value": "nan"}, "b": {"$adjudge": "bytes", "value": "AA=="}}
+    assert json.loads(line(item(keep=kept), written(FULL)))["input"] == kept
+
+
 def test_the_fields_stand_in_this_order() -> None:
     """Whoever reads lines as text, or compares outputs of two versions, relies on it."""
     assert list(json.loads(line(item(keep={}), written(FULL), columns=True))) == (

@@ -126,6 +126,7 @@ def test_columns_that_are_kept_are_written_as_they_were_read_and_in_their_order(
         b'{"a":{"$adjudge":"decimal","value":"1.5"},"f":1,"b":[1,2.5],"c":{"x":{"$adjudge":"float","value":"inf"}}}\n'
     )
     assert dict(lines.kinds) == {"a": "any", "b": "numbers", "c": "any"}
+    assert writer.lines(UNIT, Made(rows=(json.loads(lines.text),))).text == lines.text  # by the next job
     with pytest.raises(JobError, match="kept the column 'o', which JSON cannot hold"):
         writer.lines(UNIT, Made(rows=({"f": 1, "o": object()},)))
 

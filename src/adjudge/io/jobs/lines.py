@@ -5,6 +5,7 @@ How a format stores a kind is said in `formats`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -69,6 +70,17 @@ def plain(value: Any, depth: int = 0) -> Any:
             raise Unfit(f"an object with the key {wrong!r}, which is not text")
         return {key: plain(item, depth + 1) for key, item in value.items()}
     raise Unfit(f"a {type(value).__module__}.{type(value).__qualname__}")
+
+
+def kept(value: Any, name: str) -> Any:
+    """Return what an input holds as JSON data; what `wire` wrote of it before stays as it is.
+
+    Raises:
+        TypeError: JSON cannot hold it.
+    """
+    with contextlib.suppress(ValueError):
+        value = wire.decode(value)
+    return wire.encode(value, name)
 
 
 def kind_of(value: Any) -> str:
@@ -298,7 +310,7 @@ class LineWriter:
         if not isinstance(name, str):
             raise self._fault(unit, f"made a row with the field {name!r}, which is not text")
         try:
-            return wire.encode(value, name)
+            return kept(value, name)
         except (TypeError, RecursionError) as error:
             raise self._fault(unit, f"kept the column {name!r}, which JSON cannot hold: {error}") from error
 
