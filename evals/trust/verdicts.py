@@ -193,9 +193,8 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
             table.verdicts[rater].append(_said(row.data, column, rater, row.index, table))
         group = name_of(group_of.of(row.data)) if group_of is not None else ""
         table.ids.append(name)
-        prompt = "" if alone or group else _named_text(row.data, config.prompt_column, "prompt")
-        alike = f"prompt {blake2b(prompt.encode(errors='surrogatepass'), digest_size=16).hexdigest()}" if prompt else ""
-        table.groups.append(f"group {group}" if group else alike or f"row {row.index}")
+        asked = "" if alone or group else _asked(row.data, config)
+        table.groups.append(f"group {group}" if group else f"prompt {asked}" if asked else f"row {row.index}")
         table.places.append(row.index)
     if not table.ids:
         raise ValueError(f"none of the rows of {source.name} can be read: {table.unreadable[0]}")
@@ -264,6 +263,14 @@ def counts_of(said: Sequence[Verdict], unreadable: int) -> Counts:
 def unreadable_notes(unreadable: Sequence[str]) -> list[str]:
     """Return notes on the first rows that could not be read."""
     return [f"cannot be read: {problem}" for problem in unreadable[:5]]
+
+
+def _asked(row: Mapping[str, Any], config: VerdictConfig) -> str:
+    """Return a short name of a row's prompt, which label jobs write; "" where there is none."""
+    if not config.prompt_column and (name := name_of(row.get("prompt_hash"))):
+        return name
+    prompt = _named_text(row, config.prompt_column, "prompt")
+    return blake2b(prompt.encode(errors="surrogatepass"), digest_size=16).hexdigest() if prompt else ""
 
 
 def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choice, source: str) -> dict[str, Column]:

@@ -103,8 +103,7 @@ class Column:
         labelled = labelled_row(row)
         if labelled is not None and path[0] not in row:
             return {**row, "input": self.with_item(labelled, index)}
-        copy: dict[str, Any] = _with_item(row, path, index)
-        return copy
+        return dict(_with_item(row, path, index))
 
     def top(self, names: Iterable[str]) -> str:
         """Return the top-level column that holds it; of several, the first."""
@@ -133,19 +132,16 @@ def labelled_row(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _labelled_rows(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the row that a row has labelled, and what that one has, where answers were labelled in several rounds."""
-    inner = labelled_row(row)
-    while inner is not None:
+    while (inner := labelled_row(row)) is not None:
         yield inner
-        inner = labelled_row(inner)
+        row = inner
 
 
-@functools.lru_cache
-def _alternatives(names: str) -> tuple[Column, ...]:
-    return tuple(map(Column, names.split("|")))
+_columns = functools.lru_cache(lambda names: tuple(map(Column, names.split("|"))))
 
 
 def _first_there(row: Mapping[str, Any], names: str) -> Column:
-    columns = _alternatives(names)
+    columns: tuple[Column, ...] = _columns(names)
     return next((column for column in columns if column.of(row) not in (MISSING, None, "")), columns[0])
 
 
@@ -469,8 +465,7 @@ def unknown_column(name: str, known: Sequence[str], flag: str) -> str:
     """Return the error text for a column that does not exist."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     lowered = [other for other in known if other.lower() == name.lower()]
-    guess = (lowered or near or [""])[0]
-    hint = f" Did you mean {guess!r}?" if guess else ""
+    hint = f" Did you mean {(lowered or near)[0]!r}?" if lowered or near else ""
     return f"{flag} {name!r}: the input has no such column.{hint} {_there_are(known)}"
 
 
