@@ -4,6 +4,10 @@ Now and then some answers of a step are also scored by a scorer that the policy 
 The run is stopped when, of the means over a few such measurements, the gold one is surely below its highest and the
 reward's is surely above what it was there.  The policy of the highest gold mean is kept beside the checkpoints, that of
 the beginning included.
+
+Of many means the highest is above the last one by chance, and where the reward truly rises that alone would stop the
+run.  So the gold mean must have fallen as far as, of all pairs of means so far, one falls by chance no oftener than a
+single pair falls by `surely`.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 
+Of = Literal["gold", "reward"]
+
 _START = "start_"  # how the names of what was measured before the first step begin
 
 
@@ -33,7 +39,8 @@ class GuardConfig(Options, what="guard option"):
         every: steps between measurements.
         samples: answers of one measurement; of the one before the first step, up to as many as a window has.
         window: measurements whose mean is compared.
-        surely: how many standard errors a difference of means must have.
+        surely: how many standard errors a difference of means must have; the fall of the gold mean as many as make it
+            as sure among all pairs of means so far: 5 in place of 3 after a thousand steps.
         then: "stop" leaves the policy as it is; "roll_back" puts that of the highest gold mean in its place.
     """
 
@@ -51,8 +58,8 @@ class Measurement:
 
     Attributes:
         step: of the run; 0 is before the first one.
-        gold: mean under the gold scorer, and its standard error.
-        reward: mean under the reward, and its standard error.
+        gold: mean under the gold scorer, and its standard error; answers to one prompt depend on each other.
+        reward: the same under the reward.
     """
 
     step: int
@@ -127,15 +134,19 @@ class Guard:
         places = np.linspace(0, len(rollouts) - 1, min(max_samples, len(rollouts))).round().astype(int)
         chosen = sorted({int(place) for place in places})
         golds = self.rewards.ask([rollouts[place].sample() for place in chosen]).result()
-        both = [
-            (gold.value, scores[place].value)
-            for gold, place in zip(golds, chosen, strict=True)
-            if gold.value is not None and scores[place].value is not None
-        ]
-        if len(both) < max(2, len(chosen) // 2):
+        both: list[tuple[float, float]] = []
+        groups: dict[str, list[int]] = {}
+        for gold_score, place in zip(golds, chosen, strict=True):
+            value, task = scores[place].value, rollouts[place].task
+            if gold_score.value is not None and value is not None:
+                groups.setdefault(task.cohort or task.id, []).append(len(both))
+                both.append((gold_score.value, value))
+        if len(groups) < 2 or len(both) < len(chosen) // 2:
             return None, {"gold_unscored": 1 - len(both) / len(chosen)}
         values = np.array(both, dtype=np.float64)
-        means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(len(values))
+        means = values.mean(axis=0)
+        sums = np.array([(values[places] - means).sum(axis=0) for places in groups.values()])
+        errors = np.sqrt((sums**2).sum(axis=0) * len(groups) / (len(groups) - 1)) / len(values)
         gold, reward = ((float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
         made = Measurement(step=step, gold=gold, reward=reward)
         return made, made.numbers()
@@ -151,12 +162,15 @@ class Guard:
         if not windows:
             return None
         now, best = windows[-1], _highest(windows)
-        fallen = _difference(_mean(best, "gold"), _mean(now, "gold"))
-        risen = _difference(_mean(now, "reward"), _mean(best, "reward"))
-        if min(fallen, risen) < self.config.surely:
+        fallen = _difference(self._mean(best, "gold"), self._mean(now, "gold"))
+        risen = _difference(self._mean(now, "reward"), self._mean(best, "reward"))
+        # Means that share measurements are hardly two; and the tail of a normal distribution falls as exp(-x²/2).
+        apart = 1 + len(self.measurements) // self.config.window
+        needed = math.hypot(self.config.surely, math.sqrt(2 * math.log(max(1, math.comb(apart, 2)))))
+        if fallen < needed or risen < self.config.surely:
             return None
-        gold_then, gold_now = _mean(best, "gold")[0], _mean(now, "gold")[0]
-        then, here = _mean(best, "reward")[0], _mean(now, "reward")[0]
+        gold_then, gold_now = _level(best, "gold"), _level(now, "gold")
+        then, here = _level(best, "reward"), _level(now, "reward")
         return Parting(
             best=best[-1].step,
             sentence=f"since step {best[-1].step} the reward rose from {then:.3g} to {here:.3g} while the gold scorer "
@@ -168,17 +182,30 @@ class Guard:
         windows = [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
         return windows if self.start is None else [[self.start], *windows]
 
+    def _mean(self, window: Sequence[Measurement], of: Of) -> tuple[float, float]:
+        """The mean over a window, and its standard error: no less than that of as many usual measurements.
+
+        Among many windows the highest is one whose few prompts happen to agree, and its own error is then too small.
+        """
+        known = [*filter(None, [self.start]), *self.measurements]
+        usual = _squared_error(known, of) * len(known) / len(window)
+        own = _squared_error(window, of)
+        return _level(window, of), math.sqrt(max(own, usual))
+
 
 def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
     """The window with the highest gold mean, the latest of equals."""
-    return max(windows, key=lambda window: (_mean(window, "gold")[0], window[-1].step))
+    return max(windows, key=lambda window: (_level(window, "gold"), window[-1].step))
 
 
-def _mean(window: Sequence[Measurement], of: Literal["gold", "reward"]) -> tuple[float, float]:
-    """The mean over a window, and its standard error."""
-    estimates: list[tuple[float, float]] = [getattr(one, of) for one in window]
-    mean = sum(value for value, _ in estimates) / len(estimates)
-    return mean, math.sqrt(sum(error**2 for _, error in estimates)) / len(estimates)
+def _level(window: Sequence[Measurement], of: Of) -> float:
+    """The mean over a window."""
+    return sum((one.gold if of == "gold" else one.reward)[0] for one in window) / len(window)
+
+
+def _squared_error(window: Sequence[Measurement], of: Of) -> float:
+    """The squared standard error of that mean."""
+    return sum((one.gold if of == "gold" else one.reward)[1] ** 2 for one in window) / len(window) ** 2
 
 
 def _difference(left: tuple[float, float], right: tuple[float, float]) -> float:
