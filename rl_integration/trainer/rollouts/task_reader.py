@@ -169,7 +169,9 @@ def read_tasks(files: TaskFiles, *, accept: Callable[[Sample], None]) -> RunTask
         train = whole(train, parted, left_out)
     else:
         train, held = _divided(tasks, files)
-    run_tasks = RunTasks(train=tuple(train), held_out=tuple(held), rows=rows, left_out=left_out)
+    run_tasks = RunTasks(
+        train=tuple(train), held_out=tuple(replace(task, begun="") for task in held), rows=rows, left_out=left_out
+    )
     run_tasks.require()
     return run_tasks
 

@@ -266,10 +266,11 @@ def _runs(own: Bools) -> list[Span]:
 def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decode: Decode) -> Integers | None:
     """The step of each token of an answer; None if that cannot be told."""
     texts = [content_text(turn.get("content")) for turn in rollout.turns if turn.get("role") == "assistant"]
+    begun = 0 if rollout.turns else len(rollout.task.begun)  # the scorer read it, too
     texts = texts if rollout.turns else [rollout.text]
     if len(texts) != len(runs):
         return None
-    begins = accumulate((len(text) + 1 for text in texts[:-1]), initial=0)
+    begins = accumulate((len(text) + 1 for text in texts[:-1]), initial=begun)
     steps = np.full(len(rollout.ids), -1, dtype=np.int64)
     for run, text, begin in zip(runs, texts, begins, strict=True):
         end = begin + len(text)

@@ -478,6 +478,7 @@ class Demonstrations:
     def _of(self, group: Answered, answering: Answering) -> Rollout | None:
         first = group.rollouts[0]
         text = quoted(self._policy, str(first.task.extra.get(self._rule.column, "")))
+        text = text.removeprefix(first.task.begun)
         if not text or (self._rule.only_unsolved and is_solved(group, self._rule.right_above)):
             return None
         ids = (*self._policy.tokens.text(text), min(self._policy.ends))
