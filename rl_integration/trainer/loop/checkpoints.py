@@ -52,7 +52,7 @@ _FREE = frozenset(
         "rollouts.vllm.sleep",
     }
 )
-_WHOLE = ("tasks", "model", "reference")  # facts that are digests: their values tell people nothing
+_WHOLE = ("tasks", "model", "reference", "tokenizer")  # facts that are digests: their values tell people nothing
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -76,6 +76,8 @@ def run_facts(
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)
     facts = {**kept, "tasks": _digest(told), "model": _digest([shapes, frozen])}
+    tokenizer = policy.tokenizer
+    facts["tokenizer"] = _digest([sorted(tokenizer.get_vocab().items()), getattr(tokenizer, "chat_template", None)])
     if policy.chat_template_kwargs:
         facts["model.chat_template_kwargs"] = policy.chat_template_kwargs
     if reference is not None:
@@ -94,7 +96,8 @@ def check_facts(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """
     defaults = _options(RunConfig(reward=RewardConfig(scorer="math")))  # any reward: those are not compared
     newer = {name: value for name, value in defaults.items() if name in now}
-    then = {**json.loads(json.dumps(newer, default=_kind)), **then}
+    known = {"tokenizer": now.get("tokenizer")}  # which older checkpoints do not tell
+    then = {**json.loads(json.dumps(newer, default=_kind)), **known, **then}
     for name in sorted(then.keys() | now.keys(), key=lambda name: (name in _WHOLE, name)):
         if then.get(name) != now.get(name):
             change = "differ" if name == "tasks" else "differs"

@@ -189,6 +189,9 @@ class LogBook:
         self.opens = False
         if guard is not None:
             lines = read_journal(folder, STEPS)
+            # Behind a stop there is another policy, or another reward.
+            parted = [place for place, line in enumerate(lines) if line.get("parted")]
+            lines = lines[parted[-1] + 1 :] if parted else lines
             guard.measurements += [one for one in map(Measurement.of_line, lines) if one is not None]
             starts = (Measurement.of_line(line, start=True) for line in lines)
             guard.start = next((one for one in starts if one is not None), None)
@@ -202,6 +205,9 @@ class LogBook:
             numbers |= guard.measure_start(step - 1, drawn.rollouts, drawn.scores)
         elif guard is not None and guard.due(step):
             numbers |= guard.measure(step, drawn.rollouts, drawn.scores)
+        parting = guard.parting() if guard is not None and "gold" in numbers else None
+        if parting is not None:
+            numbers["parted"] = 1.0
         if self._watch is not None:
             numbers |= self._watched(self._watch, step, drawn.rollouts, drawn.scores)
         self._steps.write(numbers)
@@ -211,7 +217,6 @@ class LogBook:
         stopped = "it was told to stop" if told else ""
         if guard is None or "gold" not in numbers:
             return Verdict(stopped=stopped)
-        parting = guard.parting()
         return Verdict(
             stopped=stopped if parting is None else parting.sentence,
             best=guard.best() == step,

@@ -288,21 +288,23 @@ class _Prepared:
         """
         path = self.folder / _START
         judged_by = self.config.measured_by or self.config.reward
-        asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
+        asked = [[prompt_key(task), task.reference, dict(task.extra), task.begun] for task in self.tasks.held_out]
         rollouts = self.config.rollouts
         others = [rollouts.tools, rollouts.user, rollouts.facts]
         answered_by = [plain_config(self.config.model), rollouts.sampling.max_new_tokens, *rollouts.sampling.stop]
         answered_by += [plain_config(one) for one in others if one]
-        of = digest([asked, plain_config(judged_by), answered_by])
-        known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
-        mean_score: float | None
-        if known and (record := json.loads(known)).get("of") == of:
-            mean_score = record["held_out"]
-            return mean_score
-        mean_score = None
-        if self.tasks.held_out:
-            with self.run.rewards(judged_by) as rewards:
-                mean_score = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
+        if not asked:
+            return None
+        with self.run.rewards(judged_by) as rewards:
+            of = digest([asked, plain_config(judged_by), rewards.fingerprint, answered_by])
+            known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
+            mean_score: float | None
+            if known and (record := json.loads(known)).get("of") == of:
+                mean_score = record["held_out"]
+                if mean_score is not None:
+                    self.run.told.measured(mean_score)  # as when it was measured; a checkpoint has heard it
+                return mean_score
+            mean_score = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
         if self.processes.is_main_process:
             put(path, json.dumps({"of": of, "held_out": mean_score}) + "\n")
         return mean_score

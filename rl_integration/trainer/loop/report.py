@@ -132,7 +132,7 @@ POLICY = "policy"
 """Folder of the trained policy in a run's folder."""
 
 # Options that may change when a run goes on.
-_FREE = ("output", "steps", "save_steps", "keep_checkpoints", "save_hf_ckpt", "eval_steps", "watch", "logs")
+_FREE = ("output", "steps", "save_steps", "keep_checkpoints", "save_hf_ckpt", "eval_steps", "watch", "report_to")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -217,7 +217,7 @@ class Run:
         self._writer = open_writer(
             policy, self._generator, config.rollouts.tools, config.rollouts.tree, config.rollouts.user
         )
-        self._told = Facts(config.rollouts.facts, config.steps, self._direct)
+        self.told = Facts(config.rollouts.facts, config.steps, self._direct)
         tools, asked = config.rollouts.tools, [*tasks, *held_out]
         prompts = PolicyPrompts(
             self._writer.tokens,
@@ -303,7 +303,7 @@ class Run:
                 self.config,
                 processes=self._processes,
                 curriculum=self._curriculum,
-                facts=self._told,
+                facts=self.told,
                 improver=improver,
             )
             self._learner.begin_alike()
@@ -371,7 +371,7 @@ class Run:
         With several processes each must call it, and answers its share.
         """
         mine = self._processes.share(tasks, together=lambda task: task.cohort)
-        mine = self._told.told(mine, self._learner.step)
+        mine = self.told.told(mine, self._learner.step)
         likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
         named: dict[str, Any] = {"version": self._learner.step, "name": "held-out"}
         with self._gathered():
@@ -379,14 +379,14 @@ class Run:
         scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
         if values:
-            self._told.measured(float(np.mean(values)))
+            self.told.measured(float(np.mean(values)))
         metrics = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return metrics | ({"held_out": float(np.mean(values))} if values else {})
 
     def answers(self, tasks: Sequence[Task], rewards: Rewards) -> tuple[list[Rollout], list[Score]]:
         """Return the group of each task with its scores, by the policy as it is; nothing is learnt of it."""
         config, version = self.config, self._learner.step
-        drawn, size = self._told.told(tasks, version), config.rollouts.num_generations
+        drawn, size = self.told.told(tasks, version), config.rollouts.num_generations
         named: dict[str, Any] = {"version": version, "name": "answers", "seed": config.seed}
         with self._gathered():
             return self._writer.scored(rewards, drawn, size, config.rollouts.sampling, **named)

@@ -90,8 +90,8 @@ class WandbLog:
             )
         except wandb.Error as error:
             raise ValueError(
-                f"logs has wandb, which does not begin: {error}; log in (wandb login), set WANDB_MODE=offline, or "
-                "leave it out of logs"
+                f"report_to has wandb, which does not begin: {error}; log in (wandb login), set WANDB_MODE=offline, or "
+                "leave it out of report_to"
             ) from error
         self._run.define_metric("*", step_metric="step")  # steps that are made once more after a kill are allowed
 

@@ -72,7 +72,8 @@ class OwnService:
             raise ValueError(f"reward.cache is {config.cache!r}, and {UNLIKE}; leave it out")
         self._timeout = config.timeout
         self._closed = threading.Event()
-        self.by_group = is_groupwise(self._service.scorer(_NAME))
+        scorer = self._service.scorer(_NAME)
+        self.by_group, self.fingerprint = is_groupwise(scorer), scorer.fingerprint
 
     def send(self, together: Sequence[Asked]) -> None:
         """Submit them as one request; while the service refuses, whoever comes later waits too."""
@@ -126,6 +127,7 @@ class OtherServer:
     """A reward server, asked from a loop of its own."""
 
     by_policy = False
+    fingerprint = ""  # it is not known here
     by_group = True  # its scorer may be one of groups, and fewer requests are better ones
 
     def __init__(self, config: RewardConfig) -> None:
@@ -167,6 +169,7 @@ class Rewards:
     def __init__(self, config: RewardConfig, *, policy: Engine | None = None) -> None:
         self._outside = OtherServer(config) if config.server else OwnService(config, policy)
         self.by_group, self.by_policy = self._outside.by_group, self._outside.by_policy
+        self.fingerprint = self._outside.fingerprint
         self._asked: SimpleQueue[Asked | None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._send, name="adjudge-rewards", daemon=True)

@@ -62,6 +62,7 @@ def test_rows_with_other_beginnings_are_other_tasks_of_one_prompt(tmp_path: Path
     tasks = read_tasks(TaskFiles(path=(path,), begun="begun", held_out=0.2), accept=lambda sample: None)
     assert len(tasks.train) + len(tasks.held_out) == 30
     assert not {task.prompt for task in tasks.train} & {task.prompt for task in tasks.held_out}
+    assert not any(task.begun for task in tasks.held_out), "they are never helped"
     assert "what was begun is not text" in tasks.left_out.sentence()
     with pytest.raises(ValueError, match=r"data\.begun 'begin'"):
         read_tasks(TaskFiles(path=(path,), begun="begin"), accept=lambda sample: None)

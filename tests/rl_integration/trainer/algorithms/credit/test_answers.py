@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,13 @@ def test_tokens_of_one_turn_have_the_steps_of_their_characters() -> None:
     assert [values.tolist() for values in found.values] == [[0.5, 0.25], [1.0]]
     assert found.turns.tolist() == [[0] * 6, [0] * 2 + [-1] * 4]
     assert found.worth.tolist() == [1.0, 0.0]
+
+
+def test_the_scorer_saw_what_was_begun_before_what_was_written() -> None:
+    one = answer("cd\nef")
+    begun = replace(one, task=replace(one.task, begun="ab\nx"))
+    score = stepped(1.0, (0.1, 0, 2), (0.2, 3, 6), (0.3, 7, 9))
+    assert steps_of(begun, score) == [1, 1, -1, 2, 2, -1]
 
 
 def test_what_a_tool_said_belongs_to_no_step() -> None:
