@@ -105,7 +105,7 @@ def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> li
         step = number_of(Column(names["step"]).of(row))
         at = place if step is None else int(step)
         start = number_of(row.get(_START + names["gold"]))
-        if start is not None:  # the policy that nothing was done to
+        if start is not None and not points:  # the policy that nothing was done to; not one that a guard went back to
             error = number_of(row.get(f"{_START}{names['gold']}_error"))
             proxy = number_of(row.get(_START + names["proxy"]))
             points.append(Point(step=at - 1, kl=0.0, proxy=proxy, gold=start, gold_error=error))
