@@ -100,7 +100,7 @@ def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> li
         rows: of the journal.
         names: columns of "kl", "proxy", "gold" and "step".
     """
-    points = []
+    points: list[Point] = []
     for place, row in enumerate(rows):
         step = number_of(Column(names["step"]).of(row))
         at = place if step is None else int(step)

@@ -62,7 +62,10 @@ def test_a_line_holds_the_whole_score() -> None:
 
 
 def test_a_row_that_an_earlier_job_wrote_is_kept_as_it_was() -> None:
-    kept = {"nan": {"$adjudge": "float", "value": "nan"}, "b": {"$adjudge": "bytes", "value": "AA=="}}
+    kept: dict[str, object] = {
+        "nan": {"$adjudge": "float", "value": "nan"},
+        "b": {"$adjudge": "bytes", "value": "AA=="},
+    }
     assert json.loads(line(item(keep=kept), written(FULL)))["input"] == kept
 
 

@@ -124,7 +124,7 @@ def test_a_threshold_is_of_the_raters_where_gold_is_cut_already(tmp_path: Path) 
     rows = [{"a": 3 + 5 * (at % 3 > 0), "b": 2 + 7 * (at % 3 > 0), "gold": int(at % 3 > 0)} for at in range(30)]
     for more in ({}, {"gold": 2}):  # a grade is cut as the raters are
         path = written(tmp_path, [*rows, {"a": 1, "b": 1, "gold": 0, **more}])
-        options = {"column": ("a", "b"), "gold_column": "gold", "threshold": 6, "resamples": 0}
+        options: dict[str, Any] = {"column": ("a", "b"), "gold_column": "gold", "threshold": 6, "resamples": 0}
         result = run_agreement(AgreementConfig(input=path, **options))
         assert measure(result, "accuracy", "a").interval.known == (1.0 if not more else pytest.approx(11 / 31))
 
