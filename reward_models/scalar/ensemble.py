@@ -72,7 +72,8 @@ class RewardEnsemble(RewardScorer):
         Raises:
             ValueError: some were, and some were not.
         """
-        stored = {scorer.stored_reasoning for scorer in self.scorers} - {None}
+        every = (scorer.stored_reasoning for scorer in self.scorers)
+        stored: set[Reasoning] = {reasoning for reasoning in every if reasoning is not None}
         if len(stored) > 1:
             raise ValueError(
                 f"{self.name}: some members were trained with reasoning: keep and some with strip; say what all are "
