@@ -72,14 +72,14 @@ class RewardEnsemble(RewardScorer):
         Raises:
             ValueError: some were, and some were not.
         """
-        every = (scorer.stored_reasoning for scorer in self.scorers)
-        stored: set[Reasoning] = {reasoning for reasoning in every if reasoning is not None}
+        every: list[Reasoning | None] = [scorer.stored_reasoning for scorer in self.scorers]
+        stored = [reasoning for reasoning in dict.fromkeys(every) if reasoning is not None]
         if len(stored) > 1:
             raise ValueError(
                 f"{self.name}: some members were trained with reasoning: keep and some with strip; say what all are "
                 "shown with `reasoning`"
             )
-        return stored.pop() if stored else None
+        return stored[0] if stored else None
 
     def check(self) -> None:
         """Raise `ValueError` if a member's options do not fit its model."""
