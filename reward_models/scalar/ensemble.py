@@ -73,8 +73,8 @@ class RewardEnsemble(RewardScorer):
             ValueError: some were, and some were not.
         """
         every: list[Reasoning | None] = [scorer.stored_reasoning for scorer in self.scorers]
-        stored = [reasoning for reasoning in dict.fromkeys(every) if reasoning is not None]
-        if len(stored) > 1:
+        stored: list[Reasoning] = [reasoning for reasoning in every if reasoning is not None]
+        if len(set(stored)) > 1:
             raise ValueError(
                 f"{self.name}: some members were trained with reasoning: keep and some with strip; say what all are "
                 "shown with `reasoning`"
