@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import itertools
 import re
@@ -119,6 +120,7 @@ def options_of(config: Any, given: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value != () or not _is_full(defaults[name])}
 
 
+@functools.cache
 def field_helps(config: Any) -> Mapping[str, str]:
     """Return the text below each field as one line, those of the classes it derives from included."""
     helps: dict[str, str] = {}

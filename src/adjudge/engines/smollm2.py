@@ -75,8 +75,10 @@ def _write(gguf: Path, out: Path) -> None:
     loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     told = {name: value for name, value in loaded.config.to_dict().items() if name != "quantization_config"}
     make: Any = LlamaForCausalLM  # as loaded it cannot be saved: a quantization clings to it
-    model = make(LlamaConfig(**told))
-    model.load_state_dict(loaded.state_dict())
+    with torch.device("meta"):
+        model = make(LlamaConfig(**told))
+    model.load_state_dict(loaded.state_dict(), assign=True)
+    model.tie_weights()
     model.save_pretrained(out)
     AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(out)
 
