@@ -47,35 +47,37 @@ def test_killed_before_each_step_while_it_judges_again_what_failed(tmp_path: Pat
     assert int(ran.stdout) > 25
 
 
+def job_in(folder: Path) -> list[str]:
+    """Return the command that labels 3,000 rows, one of them bad, into out.jsonl of a folder."""
+    (folder / "careful_scorer.py").write_text(SCORER)
+    rows = [{"response": str(row % 7), "answer": "3", "padding": "x" * (row % 50)} for row in range(2999)]
+    (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
+    command = [sys.executable, "-m", "adjudge.cli.main", "label", str(folder / "in.jsonl")]
+    return [*command, str(folder / "out.jsonl"), "--scorer", "careful_scorer:Careful", "--batch-size", "20"]
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> list[str]:
-    """The command that labels 3,000 rows, one of them bad, into out.jsonl of the test's folder."""
-    (tmp_path / "careful_scorer.py").write_text(SCORER)
-    rows = [{"response": str(row % 7), "answer": "3", "padding": "x" * (row % 50)} for row in range(2999)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
-    command = [sys.executable, "-m", "adjudge.cli.main", "label", str(tmp_path / "in.jsonl")]
-    return [*command, str(tmp_path / "out.jsonl"), "--scorer", "careful_scorer:Careful", "--batch-size", "20"]
+    return job_in(tmp_path)
 
 
 def environment(folder: Path, hang_at: int = 0) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(folder), "HANG_AT": str(hang_at)}
 
 
-def whole_run(job: list[str], folder: Path) -> bytes:
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes an uninterrupted run writes."""
-    ran = subprocess.run([*job, "--json"], env=environment(folder), capture_output=True, text=True)
+    folder = tmp_path_factory.mktemp("whole")
+    ran = subprocess.run([*job_in(folder), "--json"], env=environment(folder), capture_output=True, text=True)
     report = json.loads(ran.stdout)
     assert (report["rows"], report["scored"], report["failed"]) == (3000, 2999, 1)
-    output = folder / "out.jsonl"
-    written = output.read_bytes()
-    output.unlink()
-    return written
+    return (folder / "out.jsonl").read_bytes()
 
 
-def test_killed_at_random_moments(tmp_path: Path, job: list[str]) -> None:
-    expected = whole_run(job, tmp_path)
+def test_killed_at_random_moments(tmp_path: Path, job: list[str], expected: bytes) -> None:
     seeded = random.Random(20261121)
-    for _ in range(3):
+    for _ in range(2):
         # The call at which it hangs is the moment; some of the batches in flight with it are scored, some are not.
         with subprocess.Popen(
             job, env=environment(tmp_path, seeded.randint(2, 40)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -92,8 +94,7 @@ def test_killed_at_random_moments(tmp_path: Path, job: list[str]) -> None:
     assert report["mean"] == sum(row % 7 == 3 for row in range(2999)) / 2999
 
 
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, job: list[str]) -> None:
-    expected = whole_run(job, tmp_path)
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, job: list[str], expected: bytes) -> None:
     with subprocess.Popen(
         [*job, "--in-flight", "1"],
         env=environment(tmp_path, 11),
@@ -158,17 +159,29 @@ if __name__ == "__main__":
 """
 
 
+def pooled_in(folder: Path) -> list[str]:
+    (folder / "driver.py").write_text(POOLED)
+    return [sys.executable, str(folder / "driver.py"), str(folder / "in.jsonl"), str(folder / "out.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def expected_of_pool(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("pooled")
+    job_in(folder)
+    subprocess.run(pooled_in(folder), check=True, stdout=subprocess.DEVNULL)
+    written = (folder / "out.jsonl").read_bytes()
+    assert written.count(b'"status":"scored"') == 2999
+    return written
+
+
+@pytest.mark.usefixtures("job")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_job_with_worker_processes_is_interrupted_and_resumed(tmp_path: Path, job: list[str], how: int) -> None:
-    driver, output = tmp_path / "driver.py", tmp_path / "out.jsonl"
-    driver.write_text(POOLED)
-    command = [sys.executable, str(driver), str(tmp_path / "in.jsonl"), str(output)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    expected = output.read_bytes()
-    assert expected.count(b'"status":"scored"') == 2999
-    output.unlink()
+def test_a_job_with_worker_processes_is_interrupted_and_resumed(
+    tmp_path: Path, expected_of_pool: bytes, how: int
+) -> None:
+    command, output = pooled_in(tmp_path), tmp_path / "out.jsonl"
     seeded, interrupted = random.Random(7), 0
-    for _ in range(5 if how == signal.SIGKILL else 2):
+    for _ in range(3 if how == signal.SIGKILL else 1):
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as running:
@@ -188,5 +201,5 @@ def test_a_job_with_worker_processes_is_interrupted_and_resumed(tmp_path: Path, 
             assert "Traceback" not in told
     if not output.exists():
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    assert output.read_bytes() == expected
+    assert output.read_bytes() == expected_of_pool
     assert interrupted >= 1

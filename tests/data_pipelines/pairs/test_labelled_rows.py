@@ -30,7 +30,7 @@ def rows_of(count: int = 6, **more: Any) -> list[dict[str, Any]]:
 def labelled(folder: Path, rows: str, suffix: str = "jsonl", name: str = "scores", **options: Any) -> str:
     output = str(folder / f"{name}.{suffix}")
     columns: dict[str, Any] = {"response_column": ("answers",), "reference_column": "gold", **options}
-    run_label(LabelConfig(input=rows, output=output, scorer="math", workers=1, **columns))
+    run_label(LabelConfig(input=rows, output=output, scorer="math", **columns))
     return output
 
 
