@@ -69,10 +69,18 @@ def _gguf() -> Path:
 
 
 def _write(gguf: Path, out: Path) -> None:
+    import gguf as format_of
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+    reader = format_of.GGUFReader
+    # transformers reads the file for the configuration, the weights and the tokenizer anew, each time for seconds.
+    setattr(format_of, "GGUFReader", cache(reader))  # noqa: B010  # a class, to a type checker
+    try:
+        loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    finally:
+        setattr(format_of, "GGUFReader", reader)  # noqa: B010
     told = {name: value for name, value in loaded.config.to_dict().items() if name != "quantization_config"}
     make: Any = LlamaForCausalLM  # as loaded it cannot be saved: a quantization clings to it
     with torch.device("meta"):
@@ -80,7 +88,7 @@ def _write(gguf: Path, out: Path) -> None:
     model.load_state_dict(loaded.state_dict(), assign=True)
     model.tie_weights()
     model.save_pretrained(out)
-    AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(out)
+    tokenizer.save_pretrained(out)
 
 
 if __name__ == "__main__":
