@@ -78,9 +78,10 @@ def grouped_cli(flags: type[K], args: Sequence[str], *, prog: str, about: str) -
         flag = word.removeprefix("--").partition("=")[0]
         if word.startswith("--") and flag.replace("-", "_") not in hints and (now := renamed(flag)) in hints:
             raise ValueError(f"--{flag} is --{now.replace('_', '-')} now")
-    helps = {} if flags.__name__ == _MADE else field_helps(flags)  # those of `flags_of` stand in the annotations
+    given_class: Any = flags
+    helps = {} if flags.__name__ == _MADE else field_helps(given_class)  # those of `flags_of` stand in the annotations
     groups: dict[str, list[Any]] = {"": []}
-    for item in dataclasses.fields(typing.cast("Any", flags)):
+    for item in dataclasses.fields(given_class):
         field = dataclasses.field(default=item.default, default_factory=item.default_factory)
         groups.setdefault("" if required(item) else _group(item.name), []).append((item.name, hints[item.name], field))
 
