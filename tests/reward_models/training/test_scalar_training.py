@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -190,38 +189,77 @@ def test_brmes_members_are_trained_and_read_as_one_robust_reward(tmp_path: Path)
     assert score.value == pytest.approx(0.5 * means[int(np.argmin(logs))] + 0.5 * min(means), abs=1e-5)
 
 
-CHILD = """
-import json, os, signal, sys
+PROCESSES = """
+import json, os, signal, socket, sys
 import torch
-from adjudge.training.config_file import config_of
+import torch._dynamo  # which each would import again
+from adjudge.cli.main import main
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_training import train_scalar
+from adjudge.training.config_file import config_of
 
 def die(at):
     if at.step == 8:  # of 10; the last checkpoint is that of step 6
         os.kill(os.getpid(), signal.SIGKILL)
 
+def killed():
+    train_scalar(config_of(ScalarTraining, json.loads(sys.argv[1])), progress=die)
+
+def one_of_two(rank):
+    # What `torchrun` and `accelerate launch` set.
+    os.environ |= {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
+                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.dup2(os.open(f"{sys.argv[2]}.{rank}", os.O_WRONLY | os.O_CREAT), 1)
+    return main(["train", "rm", sys.argv[2], "--json"])
+
+def forked(work, *given):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = work(*given) or 0
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    return child
+
 torch.set_num_threads(1)
-train_scalar(config_of(ScalarTraining, json.loads(sys.argv[1])), progress=die)
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+children = [forked(killed), forked(one_of_two, "0"), forked(one_of_two, "1")]
+print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]))
 """
+KILLED: dict[str, Any] = {
+    "head": {"kind": "gaussian"},
+    "loss": "sampled_bt",
+    "schedule": {"epochs": 2, "save_steps": 3, "log_steps": 1},
+}
 
 
-def test_a_killed_training_resumes_to_the_very_bits(tmp_path: Path) -> None:
-    """Random numbers are drawn in every step (`sampled_bt`), the second epoch is under way, and no step is repeated."""
-    options: dict[str, Any] = {
-        "head": {"kind": "gaussian"},
-        "loss": "sampled_bt",
-        "schedule": {"epochs": 2, "save_steps": 3, "log_steps": 1},
-    }
-    for name in ("through", "killed"):
-        (tmp_path / name).mkdir()
-    through = tiny_config(tmp_path / "through", planted(80), **options)
-    killed = tiny_config(tmp_path / "killed", planted(80), **options)
-    whole = train_scalar(through)
-    command = [sys.executable, "-c", CHILD, json.dumps(plain_config(killed))]
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[int]]:
+    """A folder with a training that is killed and one of two processes, and how the three ended; one start for all."""
+    folder = tmp_path_factory.mktemp("processes")
+    for name in ("killed", "several"):
+        (folder / name).mkdir()
+    killed = tiny_config(folder / "killed", planted(80), **KILLED)
+    several = tiny_config(folder / "several", planted(80), schedule={"batch_size": 8, "micro_tokens": 200})
+    path = folder / "rm.yaml"
+    path.write_text(json.dumps(plain_config(several)), encoding="utf-8")
+    command = [sys.executable, "-c", PROCESSES, json.dumps(plain_config(killed)), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert not (tmp_path / "killed" / "model" / "report.json").exists()
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_a_killed_training_resumes_to_the_very_bits(tmp_path: Path, processes: tuple[Path, list[int]]) -> None:
+    """Random numbers are drawn in every step (`sampled_bt`), the second epoch is under way, and no step is repeated."""
+    folder, codes = processes
+    whole = train_scalar(tiny_config(tmp_path, planted(80), **KILLED))
+    assert codes[0] == -signal.SIGKILL
+    killed = tiny_config(folder / "killed", planted(80), **KILLED)
+    assert not (folder / "killed" / "model" / "report.json").exists()
     with pytest.raises(ValueError, match="holds checkpoints of an earlier training; resume it"):
         train_scalar(killed)
     steps = []
@@ -229,7 +267,7 @@ def test_a_killed_training_resumes_to_the_very_bits(tmp_path: Path) -> None:
     assert again.resumed == 6
     assert steps == [7, 8, 9, 10]
     for name in ("model.safetensors", "adjudge_head.safetensors"):
-        files = [tmp_path / run / "model" / name for run in ("through", "killed")]
+        files = [run / "model" / name for run in (tmp_path, folder / "killed")]
         if files[0].exists() or files[1].exists():
             assert files[0].read_bytes() == files[1].read_bytes()
     assert again.metrics == whole.metrics
@@ -342,17 +380,11 @@ def test_frozen_weights_are_in_bfloat16_and_what_is_trained_is_not(
     assert report.metrics["equal_rewards"].value == 0.0  # a head in bfloat16 would give ties
 
 
-def test_several_processes_share_the_steps(tmp_path: Path) -> None:
+def test_several_processes_share_the_steps(processes: tuple[Path, list[int]]) -> None:
     """Two processes on CPUs, as `accelerate launch` starts them on GPUs: half the steps, one report."""
-    config = tiny_config(tmp_path, planted(80), schedule={"batch_size": 8, "micro_tokens": 200})
-    path = tmp_path / "rm.yaml"
-    path.write_text(json.dumps(plain_config(config)), encoding="utf-8")
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [sys.executable, *launch, "-m", "adjudge.cli.main", "train", "rm", str(path), "--json"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
+    folder, codes = processes
+    assert codes[1:] == [0, 0]
+    (line,) = "".join((folder / f"rm.yaml.{rank}").read_text() for rank in range(2)).splitlines()
     assert json.loads(line)["steps"] == 5  # of 9 batches
 
 
