@@ -16,6 +16,13 @@ ROOT = Path(__file__).parents[3]
 DATA = json.loads((ROOT / "verifiers" / "code" / "attacks.json").read_text(encoding="utf-8"))
 
 
+LONG = (
+    "channel-flood decode-decimals decode-equal-hashes decode-fraction decode-named-tuples decode-table-of-objects "
+    "endless endless-import flood fork-bomb huge-integer unhashable-flood"
+).split()
+"""Attacks that use up their limits: those against asserts are longer cases of those against calls and pytest files."""
+
+
 def judged(case: dict[str, Any], task: str, seconds: float = 2.0) -> Score:
     response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
     verifier = CodeVerifier(seconds=case.get("seconds", seconds), memory_mb=256)
@@ -29,7 +36,9 @@ def pairs(kind: str) -> list[Any]:
             case,
             task,
             id=f"{case['id']}-{task}",
-            marks=[pytest.mark.full] if task == "humaneval" and "asserts" in case["tasks"] else [],
+            marks=[pytest.mark.full]
+            if (task == "humaneval" and "asserts" in case["tasks"]) or (task == "asserts" and case["id"] in LONG)
+            else [],
         )
         for case in DATA[kind]
         for task in case["tasks"]
