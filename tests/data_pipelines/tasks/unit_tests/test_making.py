@@ -88,7 +88,7 @@ def test_a_solution_that_hangs_raises_or_prints_costs_only_itself(tmp_path: Path
         "def f(items):\n    print('#forged', flush=True)\n    if len(items) > 3:\n        raise SystemExit\n"
         "    return max(items)\n",
     ]
-    options: dict[str, Any] = {"solutions": 5, "agree": 3, "passing": 3, "seconds": 0.5, "inputs": 10}
+    options: dict[str, Any] = {"solutions": 5, "agree": 3, "passing": 3, "seconds": 0.5, "inputs": 5}
     _, (row,) = made(tmp_path, [{**TASK, "solutions": [*LARGEST, *odd]}], **options)
     assert row["passing"] == 3
     assert set(row["agreement"]) <= {3, 4, 5}
