@@ -81,6 +81,7 @@ def test_columns_rows_checks_and_what_is_next(adjudge: Adjudge) -> None:
         )
     ]
     assert places == sorted(places)
+    assert "probe: empty" not in ran.out
 
 
 def test_what_is_named_is_not_guessed(adjudge: Adjudge) -> None:
@@ -98,8 +99,8 @@ _SEEN: dict[str, Any] = {}
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl.gz", "folder", "saved", "*.jsonl"])
 def test_any_format_reads_the_same(adjudge: Adjudge, name: str) -> None:
-    path = write("mine.jsonl", ANSWERS)
-    seen = _SEEN.get("answers") or _SEEN.setdefault("answers", adjudge("check", path, "--json").json)
+    path, shown = write("mine.jsonl", ANSWERS), ("--scorer", "exact", "--json")
+    seen = _SEEN.get("answers") or _SEEN.setdefault("answers", adjudge("check", path, *shown).json)
     if name == "rows.jsonl.gz":
         Path(name).write_bytes(gzip.compress(Path("mine.jsonl").read_bytes()))
     elif name == "folder":
@@ -108,7 +109,7 @@ def test_any_format_reads_the_same(adjudge: Adjudge, name: str) -> None:
     elif name != "*.jsonl":
         dataset = pytest.importorskip("datasets").Dataset.from_list(ANSWERS)
         {"rows.csv": dataset.to_csv, "rows.parquet": dataset.to_parquet, "saved": dataset.save_to_disk}[name](name)
-    other = adjudge("check", name, "--json").json
+    other = adjudge("check", name, *shown).json
     same = ("kind", "columns", "references", "responses", "rows", "total_rows")
     assert {key: other[key] for key in same} == {key: seen[key] for key in same}
     assert [each["sample"] for each in other["graded"]] == [each["sample"] for each in seen["graded"]]
@@ -133,7 +134,6 @@ def test_a_file_of_several_kinds_is_checked_kind_by_kind(adjudge: Adjudge) -> No
     assert steps(data)["train a policy"]["text"].splitlines()[3] == "reward: auto"
     (holds,) = (column["holds"] for column in data["columns"] if column["role"] == "reference")
     assert holds == "1 tests (code), 1 answers (math), 1 choice, 1 rows without one"
-    assert "choice   golds" in adjudge("check", path).out
 
 
 def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
@@ -143,6 +143,7 @@ def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
     write("mixed.jsonl", [{"prompt": "?", "reference": reference} for reference in references])
     printed = [line.rstrip() for line in adjudge(*shlex.split(command)[1:]).out.splitlines()]
     assert [line for line in lines if line != "..." and line not in printed] == []
+    assert any(re.match(r"code +golds", line) for line in printed)
 
 
 @pytest.mark.parametrize(
@@ -267,16 +268,15 @@ def test_prompts_alone_and_responses_without_references(adjudge: Adjudge) -> Non
 
 def test_without_a_limit_the_first_thousand_rows_are_looked_at(adjudge: Adjudge) -> None:
     path = write("many.jsonl", [{"question": f"{n}?", "answer": str(n)} for n in range(1200)])
-    ran = adjudge("check", path)
+    ran = adjudge("check", path, "--scorer", "exact")
     assert "many.jsonl: the first 1,000 rows were looked at" in ran.out
     assert "on 1000 references" in ran.out
-    data = adjudge("check", path, "--limit", "0", "--json").json
+    data = adjudge("check", path, "--scorer", "exact", "--limit", "0", "--json").json
     assert (data["rows"], data["total_rows"], data["checks"][0]["tried"]) == (1200, 1200, 1200)
 
 
 def test_all_lists_what_held(adjudge: Adjudge) -> None:
     path = write("mine.jsonl", ANSWERS)
-    assert "probe: empty" not in adjudge("check", path).out
     assert {"probe: empty", "protocol: any order"} <= {
         line.split("   ")[0].strip() for line in adjudge("check", path, "--all").out.splitlines()
     }
