@@ -99,8 +99,8 @@ _SEEN: dict[str, Any] = {}
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl.gz", "folder", "saved", "*.jsonl"])
 def test_any_format_reads_the_same(adjudge: Adjudge, name: str) -> None:
-    path, shown = write("mine.jsonl", ANSWERS), ("--scorer", "exact", "--json")
-    seen = _SEEN.get("answers") or _SEEN.setdefault("answers", adjudge("check", path, *shown).json)
+    path = write("mine.jsonl", ANSWERS)
+    seen = _SEEN.get("answers") or _SEEN.setdefault("answers", adjudge("check", path, "--json").json)
     if name == "rows.jsonl.gz":
         Path(name).write_bytes(gzip.compress(Path("mine.jsonl").read_bytes()))
     elif name == "folder":
@@ -109,7 +109,7 @@ def test_any_format_reads_the_same(adjudge: Adjudge, name: str) -> None:
     elif name != "*.jsonl":
         dataset = pytest.importorskip("datasets").Dataset.from_list(ANSWERS)
         {"rows.csv": dataset.to_csv, "rows.parquet": dataset.to_parquet, "saved": dataset.save_to_disk}[name](name)
-    other = adjudge("check", name, *shown).json
+    other = adjudge("check", name, "--json").json
     same = ("kind", "columns", "references", "responses", "rows", "total_rows")
     assert {key: other[key] for key in same} == {key: seen[key] for key in same}
     assert [each["sample"] for each in other["graded"]] == [each["sample"] for each in seen["graded"]]
@@ -268,10 +268,10 @@ def test_prompts_alone_and_responses_without_references(adjudge: Adjudge) -> Non
 
 def test_without_a_limit_the_first_thousand_rows_are_looked_at(adjudge: Adjudge) -> None:
     path = write("many.jsonl", [{"question": f"{n}?", "answer": str(n)} for n in range(1200)])
-    ran = adjudge("check", path, "--scorer", "exact")
+    ran = adjudge("check", path)
     assert "many.jsonl: the first 1,000 rows were looked at" in ran.out
     assert "on 1000 references" in ran.out
-    data = adjudge("check", path, "--scorer", "exact", "--limit", "0", "--json").json
+    data = adjudge("check", path, "--limit", "0", "--json").json
     assert (data["rows"], data["total_rows"], data["checks"][0]["tried"]) == (1200, 1200, 1200)
 
 
