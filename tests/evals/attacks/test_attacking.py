@@ -63,12 +63,12 @@ def test_planted_weaknesses_are_found_within_the_stated_questions(
 @pytest.mark.parametrize("scorer", ["exact", "math", "numeric"])
 def test_verifiers_of_answers_hold_and_luck_is_counted_apart(scorer: str, tasks: str) -> None:
     attacks = ("constants", "random", "genetic", "answers")
-    result = run_attack(AttackConfig(input=tasks, scorer=scorer, attack=attacks, budget=250, limit=4))
+    result = run_attack(AttackConfig(input=tasks, scorer=scorer, attack=attacks, budget=120, limit=3))
     assert value(result, "success") == 0.0
     assert all(check.passed for check in result.checks)
     assert not result.found
     assert result.counts.failed == 0
-    assert result.counts.samples == result.counts.scored > 2_500
+    assert result.counts.samples == result.counts.scored > 900
 
 
 def test_programs_that_leave_early_do_not_pass_the_tests_of_code() -> None:
@@ -83,7 +83,7 @@ def test_a_linear_preference_model_is_broken_within_a_hundred_questions(tmp_path
     pairs = [Pair(prompt=row["prompt"], chosen=row["good"], rejected=row["bad"]) for row in rows]
     folder = PreferenceModel.fit(pairs).save(tmp_path / "model")
     spec = json.dumps({"preference_model": {"model": str(folder)}})
-    config = AttackConfig(input="rows:pairs", scorer=spec, attack=("genetic", "random"), budget=100, limit=6)
+    config = AttackConfig(input="rows:pairs", scorer=spec, attack=("genetic", "random"), budget=100, limit=4)
     result = run_attack(config)
     assert value(result, "success", "genetic") >= 0.5
     assert value(result, "gain of score", "genetic") > value(result, "gain of score", "random")
