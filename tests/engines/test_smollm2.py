@@ -108,8 +108,9 @@ def test_the_demo_asks_it(engine: Engine, monkeypatch: pytest.MonkeyPatch, capsy
 def test_it_is_a_policy_that_learns_from_verifiers(engine: Engine, tmp_path: Path) -> None:
     """A step of the lesson, with a few tasks."""
     lesson = subjects.instructions(0)
-    rollouts = replace(lesson.rollouts, tasks=2, num_generations=4)
-    few = replace(lesson, tasks=lesson.tasks[:2], held_out=lesson.held_out[:2], rollouts=rollouts)
+    own = replace(lesson.rollouts.sampling, max_new_tokens=8)
+    rollouts = replace(lesson.rollouts, tasks=1, num_generations=2, sampling=own)
+    few = replace(lesson, tasks=lesson.tasks[:1], held_out=lesson.held_out[:1], rollouts=rollouts)
     learnt = teach(few, tmp_path / "run", steps=1)
     assert 0 <= learnt.before <= 1
     written = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
@@ -118,14 +119,14 @@ def test_it_is_a_policy_that_learns_from_verifiers(engine: Engine, tmp_path: Pat
 
 def test_a_reward_model_is_trained_on_it(engine: Engine, tmp_path: Path) -> None:
     """A head and low-rank factors on its body; what is written scores as it did when it was measured."""
-    rows = [{"prompt": f"Add {one} and 1.", "chosen": str(one + 1), "rejected": "no"} for one in range(12)]
+    rows = [{"prompt": f"Add {one} and 1.", "chosen": str(one + 1), "rejected": "no"} for one in range(8)]
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = {
         "model": "smollm2",
         "data": {"path": str(data), "held_out": 0.25},
         "output": str(tmp_path / "rm"),
-        "schedule": {"epochs": 3, "learning_rate": 1e-3, "batch_size": 4, "lora": 4},
+        "schedule": {"epochs": 2, "learning_rate": 2e-3, "batch_size": 2, "lora": 4},
     }
     report = train_scalar(config_of(ScalarTraining, options))
     assert report.metrics["accuracy"].value == 1.0
