@@ -50,9 +50,10 @@ class Letters(Digits):
 def imported() -> None:
     """Have everything that is imported on the way imported."""
     from accelerate import PartialState
+    from peft import LoraConfig
     from transformers import DynamicCache
 
-    del DynamicCache, PartialState
+    del DynamicCache, LoraConfig, PartialState
     torch.set_num_threads(1)
     small_policy()
 

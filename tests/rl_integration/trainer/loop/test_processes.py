@@ -210,8 +210,11 @@ def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
         small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, world_size=2))
 
 
-def launched(tmp_path: Path, *, steps: int) -> list[str]:
-    """The command of a run of two processes, as a user would type it; `accelerate launch` sets the same environment."""
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+
+
+def test_torchrun_starts_them(tmp_path: Path) -> None:
+    """A run of two processes, as a user would type it; `accelerate launch` sets the same environment."""
     rows = "".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(12))
     (tmp_path / "sums.jsonl").write_text(rows, encoding="utf-8")
     record = {
@@ -220,24 +223,12 @@ def launched(tmp_path: Path, *, steps: int) -> list[str]:
         "reward": "exact",
         "objective": "rloo",
         "rollouts": {"tasks": 2, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
-        "learning": {"lora": 2},
-        "steps": steps,
+        "steps": 2,
         "output": str(tmp_path / "run"),
     }
     (tmp_path / "run.yaml").write_text(json.dumps(record), encoding="utf-8")
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return [sys.executable, *launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
-
-
-def test_torchrun_starts_them(tmp_path: Path) -> None:
-    done = subprocess.run(
-        launched(tmp_path, steps=2),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1200,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    train = ["-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+    done = subprocess.run([*TORCHRUN, "2", *train], capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["steps"] == 2
@@ -245,33 +236,36 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "policy" / "model.safetensors").is_file()
 
 
+WAITS = """
+import os, signal, sys
+from adjudge.rl_integration.trainer.loop.processes import Processes
+Processes.joined()
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+signal.pause()
+"""
+
+
 def test_no_process_outlives_its_launcher(tmp_path: Path) -> None:
-    command = launched(tmp_path, steps=1_000_000)
+    program, told = tmp_path / "waits.py", tmp_path / "pid"
+    program.write_text(WAITS, encoding="utf-8")
     with open(tmp_path / "log", "w") as log:
-        launcher = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    steps = tmp_path / "run" / "steps.jsonl"
+        launcher = subprocess.Popen([*TORCHRUN, "1", str(program), str(told)], stdout=log, stderr=log)
     deadline = time.monotonic() + 300
-    while not steps.is_file() or not steps.read_bytes():
+    while not told.is_file() or not (said := told.read_text()):
         assert launcher.poll() is None, (tmp_path / "log").read_text()
         assert time.monotonic() < deadline, (tmp_path / "log").read_text()
         time.sleep(0.1)
-    started = descendants(launcher.pid)
-    assert len(started) >= 2
     launcher.kill()
     launcher.wait()
     deadline = time.monotonic() + 30
     try:
-        while alive := [pid for pid in started if is_alive(pid)]:
-            assert time.monotonic() < deadline, f"{len(alive)} processes go on"
+        while is_alive(int(said)):
+            assert time.monotonic() < deadline, "it goes on"
             time.sleep(0.1)
     finally:
-        for pid in filter(is_alive, started):
-            os.kill(pid, signal.SIGKILL)
-
-
-def descendants(pid: int) -> list[int]:
-    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return children + [one for child in children for one in descendants(child)]
+        if is_alive(int(said)):
+            os.kill(int(said), signal.SIGKILL)
 
 
 def is_alive(pid: int) -> bool:
