@@ -10,6 +10,7 @@ import random
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +92,25 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {name: write_reward_model(home / name, head, tokenizer=tokenizer) for name, head in HEADS.items()}
 
 
+@cache
+def tokenizer_of(folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(folder)
+
+
 def tokens_of(folder: Path, chat: Chat, *, prompt: bool = False) -> list[int]:
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    tokenizer = tokenizer_of(folder)
     turns = chat[:-1] if prompt else chat
     text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=prompt)
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def truth(folder: Path, wanted: Sequence[Chat] = CHATS) -> list[torch.Tensor]:
-    """Each chat alone: (outputs,), or (tokens, outputs) of a model of steps."""
+@cache
+def truth(folder: Path) -> list[torch.Tensor]:
+    """Each of `CHATS` alone: (outputs,), or (tokens, outputs) of a model of steps."""
     network, found = RewardNetwork.load(folder), []
     config = network.head.config
     with torch.inference_mode():
-        for chat in wanted:
+        for chat in CHATS:
             hidden = network.backbone(input_ids=torch.tensor([tokens_of(folder, chat)])).last_hidden_state[0]
             places = {"last": hidden[-1], "first": hidden[0], "mean": hidden.mean(0), "tokens": hidden}
             values = network.head(places[config.pooling])
@@ -259,7 +266,7 @@ def test_a_gate_is_not_asked_where_no_prompt_ends(folders: Mapping[str, Path]) -
     found = asyncio.run(engine.classify([CHATS[0], [], CHATS[1]]))
     assert [isinstance(one, Fault) for one in found] == [False, True, False]
     scores = [torch.tensor(one.values) for one in found if not isinstance(one, Fault)]
-    held(truth(folders["gating"], CHATS[:2]), scores, "beside a fault")
+    held(truth(folders["gating"])[:2], scores, "beside a fault")
 
 
 @pytest.mark.parametrize(
