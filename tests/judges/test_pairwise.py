@@ -146,8 +146,6 @@ def test_a_good_answer_can_be_shown() -> None:
         3,
         {"answer": "x"},
         {"response": "x", "more": 1},
-        "<think>it never",
-        {"response": "<think>x</think>"},
     ],
 )
 def test_references_without_another_response(reference: Any) -> None:

@@ -48,7 +48,7 @@ def test_nothing_in_a_card_becomes_markup() -> None:
 @pytest.mark.parametrize(
     ("change", "odd"),
     [
-        ({"steps": 9, "logs": ["wandb"], "save_steps": 1}, []),
+        ({"steps": 9, "report_to": ["wandb"], "save_steps": 1}, []),
         ({"objective": {"name": "dapo"}}, ["objective"]),
         ({"seed": 1, "reward": {"scorer": "math"}}, ["reward", "seed"]),
     ],

@@ -60,8 +60,8 @@ def test_a_demonstration_ends_what_was_begun(policy: Policy) -> None:
     whole = Task(id="w", prompt="6*7=", reference="42", extra={"demonstration": "2"}, begun="4")
     other = replace(whole, id="o", extra={"demonstration": "42"})
     before, found = shown(policy, whole, other)
-    assert [group.values[-1] for group in found.groups] == [1.0, 0.0], "442 is not right"
-    assert [group.rollouts[-1].text for group in found.groups] == ["2", "42"]
+    assert [group.values[-1] for group in found.groups] == [1.0, 1.0]
+    assert [group.rollouts[-1].text for group in found.groups] == ["2", "2"], "a whole one is not repeated"
     assert found.groups[0].rollouts[-1].prompt_ids == before[0].rollouts[0].prompt_ids, "which hold what was begun"
 
 
