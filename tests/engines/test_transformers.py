@@ -19,7 +19,6 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
-    PretrainedConfig,
 )
 
 from adjudge.engines import transformers_weights
@@ -485,33 +484,3 @@ def test_a_lowered_reward_model_keeps_its_head(models: Path, monkeypatch: pytest
     assert {value.dtype for value in network.head.parameters()} == {torch.float32}
     half: list[Any] = asyncio.run(engine(folder).classify(PROMPTS))
     assert 0 < largest_gap([one.values for one in half], [one.values for one in whole]) < 0.5
-
-
-@pytest.mark.parametrize(
-    ("asked", "stored", "device", "capability", "expected"),
-    [
-        pytest.param("auto", torch.float32, "cuda:1", (9, 0), True, id="float32"),
-        pytest.param("auto", None, "cuda", (8, 0), True, id="an-old-checkpoint"),
-        pytest.param("auto", torch.bfloat16, "cuda", (9, 0), False, id="bfloat16"),
-        pytest.param("auto", torch.float16, "cuda", (9, 0), False, id="float16"),
-        pytest.param("float32", torch.float32, "cuda", (9, 0), False, id="float32-is-asked-for"),
-        pytest.param("auto", torch.float32, "cuda", (7, 5), False, id="an-old-gpu"),
-        pytest.param("auto", torch.float32, "cpu", (9, 0), False, id="cpu"),
-    ],
-)
-def test_what_auto_means_on_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, asked: Any, stored: Any, device: str, capability: tuple[int, int], expected: bool
-) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-    config = TransformersConfig(model="hub/name", dtype=asked)
-    assert transformers_weights.lowered(config, PretrainedConfig(dtype=stored), device) is expected
-
-
-def test_a_gpu_that_cannot_be_asked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> Any:
-        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
-
-    monkeypatch.setattr(torch.cuda, "get_device_capability", refuse)
-    config = TransformersConfig(model="hub/name")
-    with pytest.raises(ValueError, match=r"cannot be put on 'cuda:1': Cannot re-initialize CUDA .* by spawn"):
-        transformers_weights.lowered(config, PretrainedConfig(dtype="float32"), "cuda:1")

@@ -19,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import tiny_tokenizer, write_model
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PretrainedConfig
 
 from adjudge import wire
 from adjudge.engines import transformers_jobs, transformers_packed, transformers_weights
@@ -433,3 +433,33 @@ def test_the_fingerprint_tells_what_a_gpu_makes_of_32_bits(
     ):
         assert engine(model, **options).fingerprint
     assert facts == ["body bfloat16", "float32", "auto", "auto"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored", "device", "capability", "expected"),
+    [
+        pytest.param("auto", torch.float32, "cuda:1", (9, 0), True, id="float32"),
+        pytest.param("auto", None, "cuda", (8, 0), True, id="an-old-checkpoint"),
+        pytest.param("auto", torch.bfloat16, "cuda", (9, 0), False, id="bfloat16"),
+        pytest.param("auto", torch.float16, "cuda", (9, 0), False, id="float16"),
+        pytest.param("float32", torch.float32, "cuda", (9, 0), False, id="float32-is-asked-for"),
+        pytest.param("auto", torch.float32, "cuda", (7, 5), False, id="an-old-gpu"),
+        pytest.param("auto", torch.float32, "cpu", (9, 0), False, id="cpu"),
+    ],
+)
+def test_what_auto_means_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, asked: Any, stored: Any, device: str, capability: tuple[int, int], expected: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    config = TransformersConfig(model="hub/name", dtype=asked)
+    assert transformers_weights.lowered(config, PretrainedConfig(dtype=stored), device) is expected
+
+
+def test_a_gpu_that_cannot_be_asked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> Any:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", refuse)
+    config = TransformersConfig(model="hub/name")
+    with pytest.raises(ValueError, match=r"cannot be put on 'cuda:1': Cannot re-initialize CUDA .* by spawn"):
+        transformers_weights.lowered(config, PretrainedConfig(dtype="float32"), "cuda:1")

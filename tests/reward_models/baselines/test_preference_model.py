@@ -169,8 +169,8 @@ def test_the_same_data_give_the_same_weights(model: PreferenceModel) -> None:
 
 def test_reasoning_is_read_as_it_was_fitted(tmp_path: Path) -> None:
     PreferenceModel.fit(polite_pairs(40, seed=1), reasoning="keep").save(tmp_path)
-    loaded = PreferenceModel(model=str(tmp_path))
-    assert (loaded.shown_reasoning, dataclasses.replace(loaded, reasoning="strip").shown_reasoning) == ("keep", "strip")
+    assert PreferenceModel(model=str(tmp_path)).shown_reasoning == "keep"
+    assert PreferenceModel(model=str(tmp_path), reasoning="strip").shown_reasoning == "strip"
 
 
 def test_the_model_conforms(model: PreferenceModel) -> None:
