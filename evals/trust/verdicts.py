@@ -14,10 +14,10 @@ import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from adjudge import wire
+from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.reports.config import EvalConfig, input_facts
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, cut
 from adjudge.io.columns import GUESSES, Choice, Column, flag_of
@@ -270,7 +270,7 @@ def _asked(row: Mapping[str, Any], config: VerdictConfig) -> str:
     if not config.prompt_column and (name := name_of(row.get("prompt_hash"))):
         return name
     prompt = _named_text(row, config.prompt_column, "prompt")
-    return blake2b(prompt.encode(errors="surrogatepass"), digest_size=16).hexdigest() if prompt else ""
+    return cluster_of(prompt) if prompt else ""
 
 
 def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choice, source: str) -> dict[str, Column]:
