@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from adjudge.runtime.waits import Thread
 from adjudge.sandbox import time_limit
 from adjudge.sandbox.program import Program, RunLimits
 from adjudge.sandbox.sandbox import Sandbox
@@ -39,17 +40,19 @@ def test_who_lets_itself_wait_is_charged(warm: WarmPython) -> None:
 
 
 class Machine:
-    """Of each second of its time a run has so much of a processor and waits for so much."""
+    """Of each second of its time, or of so many, a run has so much of a processor and then waits for so much."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, computes: float, waits: float) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, computes: float, waits: float, turn: float = 0.0) -> None:
         self.now = 100.0
-        self._computes, self._waits = computes, waits
+        self._computes, self._waits, self._turn = computes, waits, turn
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
         monkeypatch.setattr(time_limit, "_used", self._used)
 
-    def _used(self, roots: object) -> tuple[float, dict[int, float]]:
+    def _used(self, roots: object) -> tuple[float, dict[int, Thread]]:
         spent = self.now - 100.0
-        return spent * self._computes, {1: spent * self._waits}
+        over = spent // self._turn * self._turn if self._turn else spent
+        cpu = over * self._computes + min(spent - over, self._turn * self._computes)
+        return cpu, {1: Thread(over * self._waits, round(cpu * 1e9), self._waits > 0)}
 
     def charge(self, seconds: float) -> tuple[float, float]:
         """Return when the limit passes, and what is charged then."""
@@ -75,6 +78,12 @@ def test_what_passes_the_limit(
 ) -> None:
     found = Machine(monkeypatch, computes=computes, waits=waits).charge(2.0)
     assert found == pytest.approx((passes, charged), abs=0.3)
+
+
+def test_a_wait_that_is_still_going_on_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, computes=0.2, waits=0.8, turn=6.0)
+    passes, _ = machine.charge(2.0)
+    assert passes == pytest.approx(6.8, abs=0.3)  # 1.2 s of work, 4.8 s of waiting, 0.8 s of work
 
 
 def test_a_run_that_only_waited_was_judged_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

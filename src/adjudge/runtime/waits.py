@@ -1,7 +1,10 @@
 """Time in which a process could have computed and was given no processor; it is charged to nobody.
 
-Source: kernel documentation "Scheduler Statistics".  Not covered: a wait that is still going on, which the kernel
-counts when it is over, and the steal time of virtual machines.  Where `/proc` says nothing, nobody waits.
+The kernel counts a wait when it is over.  One that is still going on shows as a thread that is ready to run and does
+not.
+
+Source: kernel documentation "Scheduler Statistics".  Not covered: the steal time of virtual machines.  Where `/proc`
+says nothing, nobody waits.
 """
 
 from __future__ import annotations
@@ -9,29 +12,56 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 BACKSTOP = 30
 """How many times longer than its limit something may take when it is let wait; then it was judged by nobody."""
 
 GRACE = 0.5
-"""Seconds that a wait may last that is still going on."""
+"""Seconds that a wait may last that is still going on and was not seen to."""
+
+TICKS = 0.02
+"""Seconds after which the time that a running thread has had is surely another."""
 
 _excuse: Callable[[float], None] | None = None
 
 
-def by_task(pid: int) -> dict[int, float]:
-    """Return for how many seconds each thread of a process has waited since it was made."""
-    waits = {}
+class Thread(NamedTuple):
+    """A thread at one look.
+
+    Attributes:
+        waited: seconds since it was made, but for a wait that is still going on.
+        ran: nanoseconds.
+        ready: whether it computes, or could.
+    """
+
+    waited: float
+    ran: int = 0
+    ready: bool = False
+
+
+def by_task(pid: int) -> dict[int, Thread]:
+    """Return the threads of a process."""
+    threads = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/schedstat", "rb") as file:
-                waits[int(task)] = int(file.read().split()[1]) / 1e9
-    return waits
+                ran, waited, _ = map(int, file.read().split())
+            with open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
+                state = file.read().rpartition(b")")[2].split()[0]
+            threads[int(task)] = Thread(waited / 1e9, ran, state == b"R")
+    return threads
 
 
-def longest(before: Mapping[int, float], now: Mapping[int, float]) -> float:
+def longest(before: Mapping[int, Thread], now: Mapping[int, Thread]) -> float:
     """Return the longest wait of a thread between two looks: others may be what the rest waited for."""
-    return max((wait - before.get(task, 0.0) for task, wait in now.items()), default=0.0)
+    new = Thread(0.0)
+    return max((one.waited - before.get(task, new).waited for task, one in now.items()), default=0.0)
+
+
+def going_on(before: Mapping[int, Thread], now: Mapping[int, Thread]) -> bool:
+    """Return whether a thread waits that did so at an earlier look, at least `TICKS` ago, or has not run since."""
+    return any(one.ready and task in before and before[task].ran == one.ran for task, one in now.items())
 
 
 def excuse(seconds: float) -> None:

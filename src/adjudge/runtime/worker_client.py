@@ -11,7 +11,7 @@ from adjudge.runtime.channel import Channel
 from adjudge.runtime.job import Chunk
 
 _NEVER = float("inf")
-_CONFIRM_SECONDS = 0.001  # an item found overdue is looked at once more; its result may be on the way
+_CONFIRM_SECONDS = waits.TICKS  # an item found overdue is looked at once more: its result may be on the way
 _HANDLING_SECONDS = 1.0  # least time allowed for pickling a chunk's results or unpickling its items
 _POLL_SECONDS = 0.05  # between two looks at a worker that has not begun what it was sent
 _STUCK_SECONDS = 120.0  # a worker that does not begin within this is given up
@@ -44,7 +44,8 @@ class WorkerClient:
         self._board = board
         self._serial = 1  # of chunks[0]
         self._suspect: tuple[int, int, float] | None = None
-        self._waits: dict[int, float] = {}
+        self._waits: dict[int, waits.Thread] = {}
+        self._latest: dict[int, waits.Thread] = {}
         self.overloaded = False
 
     def hand(self, chunk: Chunk, frame: bytes, now: float) -> None:
@@ -84,9 +85,10 @@ class WorkerClient:
         if now < due:
             self.look_at = due
             return False
-        if seen == self._suspect:
+        latest = waits.by_task(self._board.pid)
+        if seen == self._suspect and (self.overloaded or not waits.going_on(self._latest, latest)):
             return True
-        self._suspect = seen
+        self._suspect, self._latest = seen, latest
         self.look_at = now + _CONFIRM_SECONDS
         return False
 

@@ -6,7 +6,7 @@ computes is stopped by its CPU time, what sleeps by the clock; a run that was le
 times longer has been judged by nobody, which is an error of ours.
 
 Several processes and threads are charged together: their CPU time is added up, and of their waits the longest counts
-in each interval, because others of them may have been what it waited for.
+in each interval, because others of them may have been what it waited for.  One that is ready and does not run waits.
 
 Source: kernel documentation "Scheduler Statistics" and `proc(5)`.  Not covered: waits of processes that begin and end
 between two looks, and the steal time of virtual machines.  Where `/proc` says nothing, waits count as well.
@@ -54,7 +54,7 @@ class TimeLimit:
         self.waited = 0.0
         self.roots = [*roots]
         self._made = self._seen = time.monotonic()
-        self._before: dict[int, float] | None = {} if fresh else None
+        self._before: dict[int, waits.Thread] | None = {} if fresh else None
         self._cpu = self._cpu_made = 0.0
         self.restart(seconds)
 
@@ -79,9 +79,9 @@ class TimeLimit:
         if self.seconds <= 0:
             return 0.0
         now = time.monotonic()
-        if now - self._seen >= min(_INTERVAL, self.seconds / 4):
-            self.look()
         wall = now - self._began
+        if now - self._seen >= (min(_INTERVAL, self.seconds / 4) if wall < self.seconds else waits.TICKS):
+            self.look()
         if wall < self.seconds:
             return min(self.seconds - wall, _INTERVAL)
         waited, cpu = self.waited - self._waited_before, self._cpu - self._cpu_before
@@ -94,7 +94,7 @@ class TimeLimit:
                 f"of {wall:.0f} s the machine gave a run {cpu:.1f} s of processor time; its limit is "
                 f"{self.seconds:g} s. Run less on the machine at a time, or give the scorer longer limits"
             )
-        return min(_INTERVAL, max(grace - over, 0.01))
+        return min(_INTERVAL, max(grace - over, waits.TICKS))
 
     def wait(self, fd: int) -> bool:
         """Return whether a descriptor can be read, or has ended, before the limit passes.
@@ -110,26 +110,28 @@ class TimeLimit:
     def look(self) -> None:
         """See how long the run has computed and waited; `left` does so now and then."""
         now = time.monotonic()
-        cpu, waited = _used(self.roots)
+        cpu, threads = _used(self.roots)
         if self._before is None:
             self._cpu_before = self._cpu_made = cpu
         else:
-            more = min(waits.longest(self._before, waited), now - self._seen)
+            passed = now - self._seen
+            going_on = passed >= waits.TICKS and waits.going_on(self._before, threads)
+            more = passed if going_on else min(waits.longest(self._before, threads), passed)
             self.waited += more
             waits.excuse(more)
         self._cpu = max(self._cpu, cpu)
-        self._before = waited
+        self._before = threads
         self._seen = now
 
 
-def _used(roots: Sequence[int]) -> tuple[float, dict[int, float]]:
-    """Return the CPU seconds of processes and their descendants, and by task for how many seconds each has waited."""
+def _used(roots: Sequence[int]) -> tuple[float, dict[int, waits.Thread]]:
+    """Return the CPU seconds of processes and their descendants, and their threads."""
     cpu = 0.0
-    waited: dict[int, float] = {}
+    threads: dict[int, waits.Thread] = {}
     for pid in {member for root in roots for member in tree(root)}:
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(f"/proc/{pid}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
             cpu += sum(map(int, fields[11:15])) * _TICK  # own, and of children that were waited for
-        waited |= waits.by_task(pid)
-    return cpu, waited
+        threads |= waits.by_task(pid)
+    return cpu, threads
