@@ -89,10 +89,12 @@ def ours(lesson: Lesson, way: str, seed: int, folder: Path) -> Curve:
 
 
 def _config(trl: Any, lesson: Lesson, seed: int, folder: Path) -> Any:
+    group = lesson.rollouts.num_generations
     return trl.GRPOConfig(
         output_dir=str(folder),
-        per_device_train_batch_size=lesson.rollouts.tasks * lesson.rollouts.num_generations,
-        num_generations=lesson.rollouts.num_generations,
+        per_device_train_batch_size=group,  # all answers at once take 13 GB, and twice as long
+        gradient_accumulation_steps=lesson.rollouts.tasks,
+        num_generations=group,
         max_completion_length=lesson.rollouts.sampling.max_new_tokens,
         learning_rate=lesson.learning.learning_rate,
         lr_scheduler_type="constant",
