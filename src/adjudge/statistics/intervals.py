@@ -16,6 +16,7 @@ from adjudge.statistics.arrays import ArrayLike, Floats, Ints, np
 
 LEVEL = 0.95
 RESAMPLES = 2_000
+_TOGETHER = 2**15  # numbers that are drawn at once: of few clusters, a call for each resample takes most of the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +142,14 @@ def numbered(clusters: Sequence[str]) -> Ints:
 def resampled(count: int, *, seed: int = 0, rounds: int = RESAMPLES) -> Iterator[Ints]:
     """Yield how often each of `count` clusters is there, (count,), when as many are drawn with replacement.
 
-    One resample is in memory at a time; with one seed two statistics meet the same resamples.
+    Of many clusters one resample is in memory at a time; with one seed two statistics meet the same resamples.
     """
     draw = np.random.default_rng(seed)
-    for _ in range(rounds):
-        yield np.bincount(draw.integers(count, size=count), minlength=count)
+    together = max(1, _TOGETHER // count)
+    for start in range(0, rounds, together):
+        rows = np.arange(min(together, rounds - start))[:, None]
+        drawn = draw.integers(count, size=(len(rows), count)) + rows * count
+        yield from np.bincount(drawn.ravel(), minlength=len(rows) * count).reshape(-1, count)
 
 
 def middle(drawn: Sequence[float]) -> tuple[float, float]:
