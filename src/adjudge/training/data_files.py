@@ -225,7 +225,11 @@ def parse_steps(
 
 
 def families(examples: Sequence[Grouped]) -> list[str]:
-    """Return a name for each example that all examples share which share an opening or a group, even through others."""
+    """Return a name for each example that all examples share which share an opening or a group, even through others.
+
+    An opening that all prompts share, and as many turns, is a worked example before their questions: there the whole
+    prompt counts.
+    """
     parent: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(key: tuple[str, str]) -> tuple[str, str]:
@@ -235,9 +239,15 @@ def families(examples: Sequence[Grouped]) -> list[str]:
             key = parent[key]
         return key
 
-    keys = [("opening", opening(example.prompt)) for example in examples]
-    for key, example in zip(keys, examples, strict=True):
-        if example.group:
+    openings = [opening(example.prompt) for example in examples]
+    turns = {0 if isinstance(example.prompt, str) else len(example.prompt) for example in examples}
+    worked = len({*openings}) == len(turns) == 1 and max(turns) > 1
+    keys = [
+        ("prompt", wire.dumps(example.prompt)) if worked else ("opening", first)
+        for first, example in zip(openings, examples, strict=True)
+    ]
+    for key, first, example in zip(keys, openings, examples, strict=True):
+        if example.group and not (worked and example.group == first):  # which is the group of who has none
             one, other = sorted((root(key), root(("group", example.group))))
             parent[other] = one
     return [hashlib.sha256(repr(root(key)).encode("utf-8", "surrogatepass")).hexdigest()[:16] for key in keys]

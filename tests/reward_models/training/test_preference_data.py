@@ -251,6 +251,15 @@ def test_families_join_openings_and_groups_even_through_others() -> None:
     assert opening("Why? ") == opening([{"role": "system", "content": "s"}, USER])
 
 
+def test_a_worked_example_before_every_question_makes_no_family() -> None:
+    asked = [[USER, ANSWER, {"role": "user", "content": f"{number}?"}] for number in (1, 1, 2, 3)]
+    examples = [pair(prompt, opening(prompt)) for prompt in asked[:3]] + [pair(asked[3], "g"), pair(asked[2], "g")]
+    names = families(examples)
+    assert names[0] == names[1]
+    assert names[2] == names[3] == names[4] != names[0]
+    assert len(set(families([pair(asked[0]), pair([USER])]))) == 1  # one conversation
+
+
 @given(
     prompts=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), min_size=2, max_size=40),
     share=st.floats(0.05, 0.9),
