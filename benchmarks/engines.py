@@ -154,13 +154,13 @@ def opened(specs: Mapping[str, Any], tokens: int) -> Iterator[dict[str, dict[str
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Run `vllm serve` on the model; yield where it answers."""
+def served(folder: Path, *more: str) -> Iterator[str]:
+    """Run `vllm serve` on the model, with more options; yield where it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
-    command += ["--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", str(WINDOW)]
+    command += ["--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", str(WINDOW), *more]
     environment = {"VLLM_CPU_KVCACHE_SPACE": "1", **os.environ}
     server = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

@@ -9,7 +9,7 @@ Prompts are held out whole.  Each training is `adjudge train rm` or `adjudge tra
 the same training examples.  An untrained head on the same body is a training at a rate that changes nothing.
 
 Then the folder is served by three engines, which must agree: the largest difference of a reward, and how many pairs
-of held-out answers change their order.
+change their order.  A model whose folder is there is not trained again.
 
     ADJUDGE_DATA=... python -m benchmarks.real_reward_models --jobs gsm8k hh_rlhf process --output models
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import tyro
+from benchmarks import engines
 from benchmarks.preference_sets import load
 
 from adjudge import score_batch
@@ -51,7 +52,7 @@ class Options:
         epochs: of each.
         full: train all weights, and not low-rank factors.
         untrained: leave the head as it is drawn.
-        served: held-out pairs whose order is compared between engines; 0 for none.
+        served: pairs whose order is compared between engines; 0 for none.
         output: folder for the models.
     """
 
@@ -98,19 +99,25 @@ def process(options: Options) -> TrainingReport:
 
 
 def served(options: Options, name: str) -> None:
-    """Compare what the engines say of one folder."""
+    """Compare what the engines say of one folder, in 32 bits: in this process, by vLLM here, and by its server."""
+    folder = options.output / name
     pairs = load(name).pairs[: options.served]
     samples = [{"prompt": pair.prompt, "response": answer} for pair in pairs for answer in (pair.chosen, pair.rejected)]
-    values: dict[str, list[float]] = {}
-    for engine in ("transformers", "vllm"):
-        scorer = {"reward_model": {"engine": f"{engine}:{options.output / name}"}}
-        scores = score_batch(samples, scorer=scorer)
-        values[engine] = [float("nan") if one.value is None else one.value for one in scores]
-    first, second = values.values()
-    orders = [[one > other for one, other in zip(row[::2], row[1::2], strict=True)] for row in (first, second)]
-    flips = sum(one != other for one, other in zip(*orders, strict=True))
-    gap = max(abs(one - other) for one, other in zip(first, second, strict=True))
-    print(f"{name}: {len(pairs)} pairs, {flips} in another order, rewards differ by at most {gap:.2g}", flush=True)
+
+    def rewards(engine: Any) -> list[float]:
+        scores = score_batch(samples, scorer={"reward_model": {"engine": engine}})
+        return [float("nan") if one.value is None else one.value for one in scores]
+
+    first = rewards({"transformers": {"model": str(folder), "dtype": "float32"}})
+    orders = [one > other for one, other in zip(first[::2], first[1::2], strict=True)]
+    with engines.served(folder, "--runner", "pooling") as address:
+        by_server = rewards({"openai": {"model": str(folder), "base_url": address}})
+    found = {"vllm": rewards({"vllm": {"model": str(folder), "dtype": "float32"}}), "its server": by_server}
+    for engine, second in found.items():
+        flips = sum(order != (one > other) for order, one, other in zip(orders, second[::2], second[1::2], strict=True))
+        gap = max(abs(one - other) for one, other in zip(first, second, strict=True))
+        said = f"{flips} of {len(pairs)} pairs in another order, rewards differ by at most {gap:.2g}"
+        print(f"{name}, transformers and {engine}: {said}", flush=True)
 
 
 def told(report: TrainingReport, seconds: float) -> None:
@@ -126,9 +133,10 @@ def main(options: Options) -> None:
     """Train, and tell."""
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.jobs:
-        began = time.perf_counter()
-        report = process(options) if name == "process" else scalar(options, name)
-        told(report, time.perf_counter() - began)
+        if not (options.output / name).exists():
+            began = time.perf_counter()
+            report = process(options) if name == "process" else scalar(options, name)
+            told(report, time.perf_counter() - began)
         if options.served and name != "process":
             served(options, name)
 
