@@ -19,17 +19,16 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
 from adjudge.responses.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
+from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, read_choice_key
 from adjudge.verifiers.text.choice_letter import (
-    LABELS,
     NOTHING,
     SURELY,
-    ChoiceKey,
     closing_label,
     concluded_label,
     in_list,
     leading_label,
     offered_label,
-    read_choice_key,
+    opening_label,
     sole_label,
 )
 
@@ -85,7 +84,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
             raise ValueError(f"choice option labels={self.labels!r}; give two different letters or digits or more")
 
     def read_reference(self, reference: Any) -> ChoiceKey:
-        """Return the labels, options and answer; see `adjudge.verifiers.text.choice_letter.read_choice_key`."""
+        """Return the labels, options and answer; see `adjudge.verifiers.text.choice_key.read_choice_key`."""
         return read_choice_key(reference, self.labels)
 
     def judge(self, spans: Sequence[Span], gold: ChoiceKey) -> Score:
@@ -147,7 +146,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
         lines = [line for line in f"{text[:_EDGE]}\n{text[-_EDGE:]}".splitlines() if line.strip()]
         labels = []
         if not in_list(lines[0], lines[1], gold):
-            labels.append(sole_label(lines[0], gold, ignore_case=self.ignore_case))
+            labels.append(opening_label(lines[0], gold, ignore_case=self.ignore_case))
         if not in_list(lines[-1], lines[-2], gold):
             labels.append(closing_label(lines[-1], gold, ignore_case=self.ignore_case))
         return [(label, "") for label in labels if label] or [NOTHING]

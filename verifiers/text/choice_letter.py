@@ -11,112 +11,11 @@ Not covered: labels of more than one character, and answers that paraphrase an o
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from adjudge.responses.answer_context import undecorated
-from adjudge.responses.answer_span import shorten
-from adjudge.responses.markup import invisible, unwrap, without_tex
 from adjudge.responses.number_text import NumberError, read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.reference_fields import shown, wrong_form
-
-LABELS = "ABCDEFGHIJ"
-
-_NOISE = re.compile(r"\\[()\[\]]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceKey:
-    """A question's labels, one character each, its answer, and the options as `comparable` writes them, if known."""
-
-    labels: str
-    answer: str
-    texts: tuple[str, ...] = ()
-
-    def by_text(self, text: str) -> str:
-        """Return the label of the one option with this text, or "" when there is none or more than one."""
-        wanted = comparable(text) if self.texts else ""
-        fitting = [label for label, option in zip(self.labels, self.texts, strict=False) if option == wanted]
-        return fitting[0] if len(fitting) == 1 else ""
-
-
-def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
-    """Return what a reference says: a label ("B" or "(B)"), or `{"choices": [text, ...], "answer": ...}`.
-
-    The answer is a label, the text of exactly one option, or the 0-based position of the option as an int.  A text that
-    is both the label of one option and the text of another is refused.
-    """
-    if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
-        reference = reference["answer"]
-    if isinstance(reference, str):
-        return ChoiceKey(labels, _label(reference, labels) or _unknown(reference, labels))
-    if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():
-        raise wrong_form(
-            reference,
-            'the label of the right option, or {"choices": [...], "answer": ...} with a label, an option\'s text or '
-            "its 0-based position",
-        )
-    choices, answer = reference["choices"], reference["answer"]
-    if (
-        isinstance(choices, str | Mapping)
-        or not isinstance(choices, Sequence)
-        or not all(isinstance(text, str) for text in choices)
-        or not 2 <= len(choices) <= len(labels)
-    ):
-        raise ReferenceFormError(f'"choices" must be a list of 2 to {len(labels)} texts')
-    key = ChoiceKey(labels[: len(choices)], "", tuple(map(comparable, choices)))
-    return ChoiceKey(key.labels, _answer(answer, key, choices), key.texts)
-
-
-def plain(text: str) -> str:
-    """Return a text in NFKC without markup: LaTeX text commands, dollars, asterisks, underscores, backticks."""
-    if not text.isascii():
-        text = undecorated(unicodedata.normalize("NFKC", text))
-    if not text.isprintable():
-        text = invisible(text)
-    return unwrap(_NOISE.sub(" ", without_tex(text)).strip())
-
-
-def comparable(text: str) -> str:
-    """Return the form in which option texts are compared: plain, no stop at the end, one case, single spaces."""
-    text = plain(text)
-    return " ".join((text.rstrip(" .;,。；，") or text).casefold().split())
-
-
-def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        if 0 <= answer < len(key.labels):
-            return key.labels[answer]
-        raise BadReferenceError(f"the answer is position {answer} of {len(key.labels)} choices")
-    if not isinstance(answer, str):
-        raise ReferenceFormError(
-            f'"answer" is {shown(answer)}; give a label, an option\'s text or its 0-based position'
-        )
-    label = _label(answer, key.labels)
-    same = [other for other, text in zip(key.labels, choices, strict=True) if text.strip() == answer.strip()]
-    if label and same not in ([], [label]):
-        raise BadReferenceError(
-            f"the answer {answer!r} is a label and also the text of option {same[0]}; give its 0-based position"
-        )
-    return label or key.by_text(answer) or _unknown(answer, key.labels)
-
-
-def _label(text: str, labels: str) -> str:
-    text = unicodedata.normalize("NFKC", text).strip().strip("()[]. ")
-    if len(text) != 1:
-        return ""
-    return text if text in labels else text.upper() if text.upper() in labels else ""
-
-
-def _unknown(answer: str, labels: str) -> str:
-    raise BadReferenceError(
-        f"the answer {shorten(answer, 60)!r} is none of the labels {labels} and not the text of exactly one option"
-    )
-
+from adjudge.verifiers.text.choice_key import ChoiceKey, comparable, plain
 
 MAX_CHARACTERS = 2_000
 NOTHING = ("", "no_answer")
@@ -145,11 +44,12 @@ _REASON = re.compile(
 )
 _SAID = re.compile(
     r"(?:\.|(?<=[^\W\d])!)(?=\s|\Z)|\s*[,;:–—-]\s*(?:because|since|as|due to|given|for|it|this|that|these|those"
-    r"|they|there|he|she|we|i|the)\b"
+    r"|they|there|he|she|we|i|the|which|or equivalently|(?:and )?not)\b|\s*[(\[][A-Za-z0-9][)\]]"
     r"|\s+(?:because|since|due to)\b",
     re.IGNORECASE,
 )
 _DELIMITERS = " .:)]、。,"
+_AMOUNT = re.compile(r"[^\w\s]{0,3}\d[\d.,]*(?:\s?[^\W\d]+)?\W*")  # nothing but a number and its unit
 _DASHED = re.compile(r"\A[\s.:]*(?:[-–—]\s+)?")
 # A dash right before a number is its sign.
 _DELIMITED = re.compile(r"\A(?:[ :)\]、。,=→⇒>(]|\.(?!\d)|[-–—]{1,2}>|[-–—]\s|[–—](?=[^\W\d])|-(?=[^\W\d_]{2}))+")
@@ -158,6 +58,7 @@ _CLAUSE_END = re.compile(
     r"[.;!?](?=\s|\Z)|[\n。；！？]|\b(?:because|since|as|not|rather|instead|while|whereas|although|though|despite|unlike)\b|因为|而不是|而非|不是",
     re.IGNORECASE,
 )
+_SAID_WHY = re.compile(r"\b(?:because|since|as|not|rather|instead|unlike)\b|[\n。；！？]", re.IGNORECASE)
 _DENIED_AFTER = re.compile(
     r"[\s)\].,:]*(?:(?<=,\s)(?:which|that)\s)?(?:(?:is|was|can|does|do|would|could|should|seems|looks|must)\b"
     r"(?:\s+(?!because|since|as|and|while|so|correct|right|best|true)\w+){0,6}?\s+"
@@ -181,8 +82,21 @@ _REJECTED = re.compile(
     r"(?=\W*\Z|[.;,)]\s)|[\s:.,(–—-]*[✗✘❌❎]|[\s(]*\?",
     re.IGNORECASE,
 )
+_TRUTH = re.compile(r"\W*\s(?<![:–—-]\s)(?:no|false|impossible)\b", re.IGNORECASE)  # of an option: "(B) False, False"
 _JUDGED = re.compile(r"\b(?:is|are|was|were)\b.{0,40}\b(?:wrong|incorrect|false|not)\b|\b(?:isn|aren|wasn)['’]t\b")
 _SENTENCE_START = re.compile(r"[.;!?]\s|[\n。；！？]")
+_OPENED = re.compile(r"[.:]\s|\s?(?:[–—-]|-{1,2}>)\s|\s+is\b")
+_REFUTED = re.compile(
+    r"\b(?:is|are|was|were|looks?|seems?)\b.{0,20}\b(?:wrong|incorrect|false|not (?:the )?(?:correct|right|answer))\b"
+    r"|\b(?:isn|wasn|can|doesn)['’]t\b|\b(?:wrong|incorrect)\W*\Z|[✗✘❌❎]",
+    re.IGNORECASE,
+)
+# What may stand between an option's text and its label: "5200 feet, i.e., (C)", "Rome, which is option C".
+_APPOSED = re.compile(
+    r"[\s,;:(\[–—=→⇒>-]*(?:\b(?:that|which|this|it|is|or|so|namely|making|correspond(?:s|ing) to|labell?ed"
+    r"|marked|matches|given (?:in|by|as)|the|answer|option|choice|letter)\b[\s,;:(\[.–—=→⇒>-]*)*\Z",
+    re.IGNORECASE,
+)
 _VERBS = ("is", "are", "was", "were", "it's", "it’s")
 _CONCLUSION = re.compile(
     r"(?:.*[,;]\s)?(?:and\s)?(?i:by elimination|only|so|thus|hence|therefore|then"
@@ -208,6 +122,8 @@ class _Patterns:
     closing: re.Pattern[str]
     mention: re.Pattern[str]
     goes_on: re.Pattern[str]
+    second: re.Pattern[str]
+    of_others: re.Pattern[str]
 
 
 @lru_cache(maxsize=64)
@@ -218,12 +134,20 @@ def _patterns(labels: str) -> _Patterns:
         rf"(?P<strong>(?<!\w)[(\[]\s?|(?i:\b(?:option|choice|letter))\s{{1,3}}|选项|選項)(?P<named>[{both}])(?![A-Za-z0-9'’])"
         rf"|(?<![A-Za-z0-9])(?P<bare>[{upper}])(?![A-Za-z0-9'’])"
     )
+    one = rf"[(\[]?[{upper}][)\]]?"
+    several = rf"{one}(?:,\s{one}){{0,3}},?\s(?:and|or|nor)\s{one}(?!\w)"
     return _Patterns(
         start=re.compile(_LEAD + label),
-        alone=re.compile(label),
+        alone=re.compile(rf"[#>\s]*(?P<word>(?i:option|choice)\s)?{label}"),
         closing=re.compile(rf"(?:[:：]|\b(?:is|be|was))[\s\W]{{1,6}}(?P<label>[{upper}])\W{{0,6}}\Z"),
         mention=re.compile(mention),
         goes_on=re.compile(rf"{_GOES_ON}(?:{_GOES_ON})?[{both}](?![A-Za-z0-9])|\W{{0,6}}[{upper}]\W*\Z"),
+        of_others=re.compile(  # "(D) Both A and B", "(D) A and C only"
+            rf"\A[\s.:)]{{1,3}}(?:(?i:both|neither|either)\s{several}|{several}\s(?i:only)\b)"
+        ),
+        second=re.compile(
+            rf"\b(?i:or|maybe|perhaps)\s(?:(?i:option)\s[{upper}]\b|\([{upper}]\)|[{upper}](?:[):]|\.(?=\s\w)))"
+        ),
     )
 
 
@@ -235,8 +159,10 @@ def offered_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tup
     text, by_text = _read(text, key)
     if by_text:
         return by_text, ""
-    leading = _leading(text, key, ignore_case)
-    return _mentioned(text, key, ignore_case) if leading == NOTHING else leading
+    for read in (_leading, _mentioned):
+        if (found := read(text, key, ignore_case)) != NOTHING:
+            return found
+    return (label, "") if not _mentions(text, key) and (label := key.by_number(text)) else NOTHING
 
 
 def leading_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tuple[str, str]:
@@ -263,11 +189,25 @@ def _leading_text(text: str, key: ChoiceKey) -> tuple[str, str]:
         return NOTHING
     option, label = max(said, key=lambda one: len(one[0]))
     rest = text[len(option) :]
-    sentence = f" {' '.join(re.findall(_WORDS, _SENTENCE_START.split(rest.lstrip(' .!'))[0].casefold()))} "
+    sentence = re.split(r"\bnot\b", _SENTENCE_START.split(rest.lstrip(" .!"))[0])[0]  # "Rome, not London"
+    words = f" {' '.join(re.findall(_WORDS, sentence.casefold()))} "
     others = (" ".join(re.findall(_WORDS, other)) for other in key.texts if other != option)
-    if any(f" {other} " in sentence for other in others if other) or _DENIED_AFTER.match(rest):
+    labels = _labels(_CLAUSE_END.split(rest, maxsplit=1)[0], key) - {label}
+    if labels or any(f" {other} " in words for other in others if other) or _DENIED_AFTER.match(rest):
         return "", "several_answers"
     return label, ""
+
+
+def _is_of_another(before: str, label: str, key: ChoiceKey) -> bool:
+    """Tell whether a label stands right behind the text of another option: "5100 feet, which is (C)"."""
+    apposed = _APPOSED.search(before)
+    words = f" {' '.join(re.findall(_WORDS, before[: apposed.start() if apposed else None].casefold()))}"
+    named = [
+        (option, other)
+        for other, text in zip(key.labels, key.texts, strict=False)
+        if (option := " ".join(re.findall(_WORDS, text))) and words.endswith(f" {option}")
+    ]
+    return bool(named) and max(named, key=lambda one: len(one[0]))[1] != label
 
 
 def sole_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
@@ -282,13 +222,29 @@ def sole_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
     return _committed(alone, rest, key)[0] if not rest.strip(_DELIMITERS) or _named(rest, key) else ""
 
 
+def opening_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
+    """Return the label of a line that says nothing else or begins with it, or "": "(C) Rome", "Option C: Rome".
+
+    The text behind it need not be known: an answer that is explained on the lines below begins so.
+    """
+    if label := sole_label(line, key, ignore_case=ignore_case):
+        return label
+    line = plain(line[:MAX_CHARACTERS])
+    opening = _patterns(key.labels).alone.match(line)
+    if not opening or (opening["label"].isdigit() and not opening["open"]) or _REFUTED.search(line):
+        return ""  # "1. First, ..." begins a list
+    rest = line[opening.end() :]
+    said = opening["close"] or opening["word"] or _OPENED.match(rest)
+    return _committed(opening, rest, key)[0] if said and _is_label(opening, rest, key, ignore_case) else ""
+
+
 def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
     """Return the label of a line that says nothing else or ends in "is C" or ": C" and names no other, or ""."""
     if label := sole_label(line, key, ignore_case=ignore_case):
         return label
     line, _ = _read(line[-MAX_CHARACTERS:], key)
     closing = _patterns(key.labels).closing.search(line)
-    if not closing or _DENIED_BEFORE.search(line) or {label for _, label in _mentions(line, key)} != {closing["label"]}:
+    if not closing or _DENIED_BEFORE.search(line) or _labels(line, key) != {closing["label"]}:
         return ""
     return closing["label"]
 
@@ -300,8 +256,9 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
     if conclusion := _CONCLUSION.fullmatch(sentence.rstrip(" !")):
         label = conclusion["label"] or conclusion["last"]
         chain = conclusion["chain"] or ""
-        others = {other for _, other in _mentions(chain, key)} - {label}
-        alone = not (others or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
+        others = _labels(chain, key) - {label}
+        another = others or (chain and _is_of_another(whole[: -len(label)], label, key))
+        alone = not (another or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
         return (label if label in key.labels else _short_option(label, key)) if alone else ""
     words = f" {' '.join(re.findall(_WORDS, whole.casefold()))} "
     stated = {
@@ -324,14 +281,17 @@ def in_list(line: str, neighbour: str, key: ChoiceKey) -> bool:
     """
     if _JUDGED.search(neighbour):
         return False
-    labels = {_leading_label(text, key) for text in (line, neighbour)}
-    return "" not in labels and len(labels) == 2 and len(plain(line).strip(_DELIMITERS + "([{")) > 1
+    (one, word), (other, its_word) = (_entry(text, key) for text in (line, neighbour))
+    return bool(one and other) and one != other and word == its_word and len(plain(line).strip(_DELIMITERS + "([{")) > 1
 
 
-def _leading_label(line: str, key: ChoiceKey) -> str:
+def _entry(line: str, key: ChoiceKey) -> tuple[str, bool]:
+    """Return the label that an entry of a list begins with, or "", and whether the word "option" stands before it."""
     line, _ = _read(line, key)
     alone = _patterns(key.labels).alone.match(line)
-    return alone["label"] if alone and _is_label(alone, line[alone.end() :], key, ignore_case=False) else ""
+    if not alone or not _is_label(alone, line[alone.end() :], key, ignore_case=False):
+        return "", False
+    return alone["label"], alone["word"] is not None
 
 
 def _read(text: str, key: ChoiceKey) -> tuple[str, str]:
@@ -363,17 +323,21 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
     named = _named(rest, key)
     if named == label:
         return label, ""
-    if _DENIED_BEFORE.search(start[0]) or _DENIED_AFTER.match(rest) or _REJECTED.match(rest):
+    rest = _patterns(key.labels).of_others.sub("", rest)
+    rejected = _REJECTED.match(rest) and not (_TRUTH.match(rest) and _labels(rest, key) <= {label})
+    if _DENIED_BEFORE.search(start[0]) or _DENIED_AFTER.match(rest) or rejected:
         return "", "unparsable_answer"
     end = _CLAUSE_END.search(rest)
     clause, after = (rest[: end.start()], rest[end.end() :]) if end else (rest, "")
-    others = {other for _, other in _mentions(clause, key)} - {label}
+    others = _labels(clause, key) - {label}
     if not rest.strip(" .)") and label != start["label"]:
         named = key.by_text(start["label"])  # "c" may be the text of an option too
     named = named or _named(clause, key)
     if not named and _is_changed(rest, label, key):
         return "", "several_answers"
-    another = end is not None and not end[0].isalpha() and _patterns(key.labels).goes_on.match(after)
+    patterns = _patterns(key.labels)
+    another = end is not None and not end[0].isalpha() and patterns.goes_on.match(after)
+    another = another or patterns.second.search(_SAID_WHY.split(rest, maxsplit=1)[0])  # "C. Rome, or D. Madrid"
     if others or named not in ("", label) or another:
         return "", "several_answers"
     return label, ""
@@ -398,6 +362,8 @@ def _mentioned(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
         denied = _DENIED_AFTER.match(rest) or _REJECTED.match(rest)
         if _DENIED_BEFORE.search(before, sentence[-1] if sentence else 0) or denied:
             return "", "unparsable_answer"
+        if match in strong and _is_of_another(before, _upper(match["named"], key), key):
+            return "", "several_answers"
     return (_upper(strong[0]["named"], key), "") if strong else NOTHING
 
 
@@ -409,11 +375,15 @@ def _ends_or_says_why(rest: str) -> bool:
 def _mentions(text: str, key: ChoiceKey) -> list[tuple[re.Match[str], str]]:
     mentions = []
     for match in _patterns(key.labels).mention.finditer(text):
-        # "A" and "I" before a lower-case word are English words, not labels.
-        if match["bare"] in ("A", "I") and re.match(r"\s+[a-z]", text[match.end() : match.end() + 4]):
+        # "A" and "I" before a word are English words, not labels.
+        if match["bare"] in ("A", "I") and re.match(r"\s+(?:[a-z]|[A-Z]{2})", text[match.end() : match.end() + 5]):
             continue
         mentions.append((match, _upper(match["named"] or match["bare"], key)))
     return mentions
+
+
+def _labels(text: str, key: ChoiceKey) -> set[str]:
+    return {label for _, label in _mentions(text, key)}
 
 
 def _upper(letter: str, key: ChoiceKey) -> str:
@@ -429,7 +399,7 @@ def _named(rest: str, key: ChoiceKey) -> str:
     for said in (rest.lstrip(_DELIMITERS), whole, inside, text, text.rstrip(" )"), bracketed):
         if said and (label := key.by_text(said)):
             return label
-    return ""
+    return key.by_number(text) if _AMOUNT.fullmatch(text) else ""
 
 
 def _is_changed(rest: str, label: str, key: ChoiceKey) -> bool:

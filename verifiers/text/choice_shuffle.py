@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.protocol import Message, Sample
-from adjudge.verifiers.text.choice_letter import LABELS, ChoiceKey, plain, read_choice_key
+from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, plain, read_choice_key
 
 _PINNED = re.compile(
     r"\b(?:all|none|any|both|neither|either|some|most|two)\s+(?:of\s+)?(?:the\s+|these\s+|those\s+)?"

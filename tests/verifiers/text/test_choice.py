@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.choice import ChoiceVerifier
-from adjudge.verifiers.text.choice_letter import LABELS, comparable, read_choice_key
+from adjudge.verifiers.text.choice_key import LABELS, comparable, read_choice_key
 
 LABEL = st.sampled_from(LABELS[:5])
 FORMS = (

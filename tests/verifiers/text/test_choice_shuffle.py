@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.choice import ChoiceVerifier
-from adjudge.verifiers.text.choice_letter import LABELS, read_choice_key
+from adjudge.verifiers.text.choice_key import LABELS, read_choice_key
 from adjudge.verifiers.text.choice_shuffle import inverse, permute_choices, remap_label, shuffle_sample, shuffled_order
 
 OPTION = st.text(alphabet="bcdfgklmnopqrstuvwxyz0123456789$\\+^", min_size=2, max_size=8)

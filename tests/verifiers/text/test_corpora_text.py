@@ -14,7 +14,7 @@ from tests.corpus_parts import in_parts, part
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.choice import ChoiceVerifier
-from adjudge.verifiers.text.choice_letter import LABELS
+from adjudge.verifiers.text.choice_key import LABELS
 from adjudge.verifiers.text.choice_shuffle import inverse, permute_choices, shuffle_sample
 from adjudge.verifiers.text.numeric import NumericVerifier
 
