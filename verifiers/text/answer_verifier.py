@@ -75,10 +75,11 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
     def find_in(self, text: str, sample: Sample, gold: Gold) -> Sequence[Span] | Score:
         """Return where the answer may stand, best first; a text that is an accepted one is the answer as a whole."""
         del sample
-        text = self.shown(text, gold)
-        if self.where == "auto" and self.is_whole(text, gold):
-            return [Span("response", (text.strip(),))]
-        return find_spans(text, self.where, self.markers) or Score.scored(0.0, "no_answer")
+        shown = self.shown(text, gold)
+        for whole in (shown, text) if self.where == "auto" else ():
+            if self.is_whole(whole, gold):
+                return [Span("response", (whole.strip(),))]
+        return find_spans(shown, self.where, self.markers) or Score.scored(0.0, "no_answer")
 
 
 def alternatives(reference: Any, kinds: str) -> list[Any]:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from typing import Final
 
+from adjudge.responses.answer_marks import in_known_marks
 from adjudge.responses.rendering import HIDING, without_hidden
 
 _PAIRS: tuple[tuple[str, str], ...] = (
@@ -163,12 +164,16 @@ _REMARK: Final = re.compile(
 
 
 def visible_answer(text: str) -> str:
-    r"""Return `text` without what its reader does not see or sees struck out.
+    r"""Return `text` without what its reader does not see or sees struck out, its answers in marks that readers know.
 
     Out are comments of HTML and TeX, link definitions of Markdown, elements and commands that hide what they hold
     (white, phantom, folded), and `~~struck~~`, `<s>`, `<del>` and `\sout` text.  A percent sign begins a comment of
-    TeX only where it cannot stand behind a number.
+    TeX only where it cannot stand behind a number.  Marks are those of `answer_marks`.
     """
+    return in_known_marks(_unhidden(text))
+
+
+def _unhidden(text: str) -> str:
     if "%" in text or "]:" in text:
         text = _REMARK.sub("", text)
     marked = "<" in text and _TAG.search(text)
