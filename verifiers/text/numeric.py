@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Range
 from adjudge.protocol import Score
-from adjudge.responses.answer_context import SENTENCE_END, taken_back
+from adjudge.responses.answer_context import SENTENCE_END, denies_next, taken_back
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.number_text import (
     MAX_EXPONENT,
@@ -58,6 +58,17 @@ _CONCLUSION = re.compile(
     r".*\s(?:is|are|equals|comes to))[,\s]+(?P<rest>[^,;]*\d.*)",
     re.IGNORECASE,
 )
+_LAST = 400  # characters of a last sentence
+_CONCLUDES = re.compile(
+    r"=|\b(?:so|thus|therefore|hence|finally|total|altogether|in all|sum|left|remain\w*|result|needs?|will)\b",
+    re.IGNORECASE,
+)
+_STATED = re.compile(  # "a total of $64 for the 16 glasses"
+    r"\b(?:total of|comes to|amounts to|is|are|equals)\s(?P<rest>\W{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,2}?)"
+    r"(?=\s(?:for|in|from|over|after|with|on)\b)"
+)
+_LAST_CLAUSE = re.compile(r"[,;:]\s|\b(?:so|then|that['’]s|that is)\s", re.IGNORECASE)
+_HEDGED = re.compile(r"\s*(?:or|nor|not|but not|either|if)\b", re.IGNORECASE)
 _REMAINING = re.compile(
     r"(?:therefore|thus|so|hence|finally|then)\b(?P<rest>.*?)(?:\s[^\W\d]+){0,3}[.!\s]*", re.IGNORECASE | re.DOTALL
 )
@@ -139,10 +150,14 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         try:
             return read_quantity(text, decimal=self.decimal)
         except NumberError as error:
-            concluded = _CONCLUSION.fullmatch(text) if error.reason == "several_answers" and len(text) < 400 else None
-            if span.where not in ("response", "last_line") or concluded is None:
+            if error.reason != "several_answers" or span.where not in ("response", "last_line"):
                 raise
-            return read_quantity(concluded["rest"], decimal=self.decimal)
+            for part in _conclusions(text):
+                try:
+                    return read_quantity(part, decimal=self.decimal)
+                except NumberError:
+                    pass
+            raise
 
     def _clause(self, span: Span, text: str) -> str:
         """Return the first clause with a digit of an answer in running text, unless the next one adds to it."""
@@ -200,6 +215,28 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             return value == wanted
         slack = max(Fraction(str(self.abs_tol)), Fraction(str(self.rel_tol)) * abs(wanted))
         return abs(value - wanted) <= slack
+
+
+def _conclusions(text: str) -> Iterator[str]:
+    """Yield what the last sentence of a text may state as its result, best first."""
+    above, _, line = text.rstrip().rpartition("\n")
+    sentence = SENTENCE_END.split(line[-_LAST:].strip())[-1].strip()
+    if sentence.endswith(("?", "？")):
+        return
+    listed = _BARE.fullmatch(above.rstrip().rpartition("\n")[2][-_LAST:])  # "3 apples", "4 pears"
+    if _CONCLUDES.search(sentence) or (_BARE.fullmatch(sentence) and not listed):
+        yield sentence
+    if concluded := _CONCLUSION.fullmatch(sentence):
+        yield concluded["rest"]
+    reasoned = _CLAUSE_END.split(sentence, maxsplit=1)[0]
+    last = _LAST_CLAUSE.split(sentence)[-1]
+    if "=" in last and not _HEDGED.match(last):
+        yield last
+    elif "=" not in reasoned and (_CONCLUDES.search(reasoned) or "=" in sentence):
+        yield reasoned
+    stated = _STATED.search(sentence) if "=" not in sentence else None
+    if stated and not denies_next(sentence[: stated.start("rest")]):
+        yield stated["rest"]
 
 
 def _has_digit(span: Span) -> bool:

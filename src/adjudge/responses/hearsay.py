@@ -16,7 +16,7 @@ _FILLER = (
     r"(?:the|a|an|to|be|is|was|are|were|it|its|it['’]s|this|that|there|answer|answering|going|option|choice|letter"
     r"|number|value|results?|solutions?|total|guess|pick|equals?|must|should|sure|certain"
     r"|(?:right|correct|true|final)(?= (?:answer|option|choice|result|value|one))|for contradiction|really|actually"
-    r"|quite|just|simply|exactly|here"
+    r"|quite|just|simply|exactly|here|possibly|ever|been"
     r"|think|believe|say|choose|select|go|with|my|our|es|ist|est|é|la|el|die|der|das|le"
     r"|ответ|risposta|resposta|antwoord|svaret|cevap|respuesta|antwort|réponse|lösung)"
 )

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, pairwise
 
-from adjudge.responses.answer_context import undecorated
+from adjudge.responses.answer_context import denies_next, undecorated
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,16 @@ def _without_latex(text: str) -> str:
 
 _MOST = 100  # numbers and signs of one sum
 _TERM = re.compile(r"\s*(?:(\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?)|([-+*/()]|[xX](?=[ \d(])))")
+_MEASURE = re.compile(r"(?<=\d) ?/?(?: ?[^\W\d_]{2,}){1,3}(?:/[^\W\d_]+)?(?= ?[-+*/)]| [xX] |\Z)")
 _LEAD = re.compile(r"(?:[A-Za-z,:]+ )*(?=[\d(-])")
 
 
 def sum_of(text: str) -> Fraction:
-    """Return what arithmetic in plain notation, of at most 100 parts, comes to; words may stand before it."""
+    """Return what arithmetic in plain notation, of at most 100 parts, comes to; words may stand before it.
+
+    Currencies and units in it are left out: `$400 + $60`, `20 sheep + 160 sheep`.
+    """
+    text = _MEASURE.sub(lambda unit: unit[0] if unit[0].strip() in _CHANGES_AFTER else "", re.sub("[$€£¥]", "", text))
     lead = _LEAD.match(text)
     rest = text[lead.end() if lead else 0 :].strip()
     parts, at = [], 0
@@ -150,6 +155,8 @@ def sum_of(text: str) -> Fraction:
             break
         parts.append(term[1] or term[2].replace("x", "*").replace("X", "*"))
         at = term.end()
+    if denies_next(text[: len(text) - len(rest)]):
+        raise NumberError("unparsable_answer", "arithmetic that is denied")
     if at != len(rest) or not 2 < len(parts) <= _MOST:
         raise NumberError("several_answers", "several different numbers")
     value, end = _sum(parts, 0)
@@ -279,6 +286,11 @@ _WORD = re.compile(r"[^\W\d_]+")
 # A single letter may be a variable or a scale ("5x", "5k"), unless it is a unit.
 _LETTER_BEFORE = re.compile(r"[A-Za-z]\Z|(?<![^\W_])[B-HJ-Zb-hj-z] \Z")
 _LETTER_AFTER = re.compile(r" ?(?![mgshlLVJWNKCFA](?:\b|[²³]))[A-Za-zα-λν-ωΑ-Ψ](?![^\W\d_])")
+_CITED = re.compile(
+    r"\b(?:see|from|by|using|use|recall|per|with|into|according to)\s(?:the\s)?(?:eqn?s?\.?|fig\.|(?:equation|step"
+    r"|lemma|theorem|formula|figure|table|identity|inequality|corollary|proposition|definition|appendix|note)s?)\s?\(?\Z",
+    re.IGNORECASE,
+)
 _HYPHEN = re.compile(r"\A[-/](?=[A-Za-z]{2})")
 _UNIT = re.compile(r"[ -]?(°?[^\W\d_][^.,;:?()\[\]。，；：、]*)")
 
@@ -310,6 +322,8 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
             break
         after = after[tail.end() :]
     after = _HYPHEN.sub(" ", after)
+    if denies_next(before) or _CITED.search(before):
+        raise NumberError("unparsable_answer", "the number is denied, or that of a part of the text")
     words_before, words_after = require_harmless(before), require_harmless(after)
     if not _CHANGES_BEFORE.isdisjoint(words_before[-2:]) or not _CHANGES_AFTER.isdisjoint(words_after[:3]):
         raise NumberError("unparsable_answer", "a word beside the number may change it")
