@@ -32,6 +32,7 @@ from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Extraction, extract
 from adjudge.verifiers.math.families import family_verdict
 from adjudge.verifiers.math.fitting import says
+from adjudge.verifiers.math.letters import in_gold_letters
 from adjudge.verifiers.math.nodes import Collection, Relation
 from adjudge.verifiers.math.numerals import MAX_DIGITS, decimal_comma, grouped_number
 from adjudge.verifiers.math.reading import Reading, read_answer, read_gold
@@ -150,7 +151,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         if found and any(text == gold.text for gold in golds):
             extraction = Extraction(text, "whole")  # the very reference, in words or signs that are not looked for
         if not isinstance(extraction, Score):
-            return extraction, sample.prompt
+            return in_gold_letters(extraction, golds), sample.prompt
         if all(gold.tree is None for gold in golds):
             return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
         return extraction
