@@ -37,7 +37,7 @@ from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.logic.ordering import BULLET, normal_item, read_items
+from adjudge.verifiers.logic.ordering import BULLET, normal_item, read_items, readings
 
 MAX_EDGES: Final = 50_000
 _MAX_EDGE: Final = 1_000  # characters
@@ -195,6 +195,11 @@ _BRACKETS: Final = str.maketrans("{}", "[]")
 _EMPHASIS: Final = str.maketrans("", "", "*`")
 _JOINS: Final = re.compile(r"<[-–—]+>|[-–—]+>?|[→↔]")
 _WEIGHS: Final = re.compile(rf"[(:=]\s?(?:(?:weight|cost)\s?[:=]?\s?)?({_WEIGHT.pattern})\)?\Z", re.ASCII)
+_LENGTH: Final = re.compile(  # "A -> B -> C (distance 2)"
+    r"[\s,;]*\(?\s?(?:with )?(?:an? )?(?:the )?(?:total |shortest )?(?:distance|length|cost|weight)(?: is| of|:| =)? ?"
+    rf"({_WEIGHT.pattern})\W*\Z",
+    re.ASCII | re.IGNORECASE,
+)
 _COLOUR: Final = re.compile(r"[\w#]+(?:[ -]\w+)?")
 
 
@@ -230,7 +235,8 @@ def is_right(question: Question, answer: str) -> bool:
 
 
 def _vertices(question: Question, answer: str) -> list[str]:
-    names = read_items(answer)
+    items = read_items(answer)
+    names = next((names for names in readings(items) if question.graph.nodes.issuperset(names)), items)
     if unknown := [name for name in names if name not in question.graph.nodes]:
         raise LiteralError("unparsable_answer", f"there is no vertex {unknown[0][:40]!r}")
     return names
@@ -300,14 +306,22 @@ def _set(question: Question, answer: str) -> frozenset[str]:
 
 
 def _path(question: Question, answer: str) -> bool:
-    path = _vertices(question, answer)
-    ends = bool(path) and (path[0], path[-1]) == (question.source, question.target)
-    return ends and len(set(path)) == len(path) and question.graph.length(path) is not None
+    return _path_length(question, answer) is not None
 
 
 def _shortest(question: Question, answer: str) -> bool:
-    least = question.graph.distances(question.source).get(question.target)
-    return _path(question, answer) and question.graph.length(_vertices(question, answer)) == least
+    length = _path_length(question, answer)
+    return length is not None and length == question.graph.distances(question.source).get(question.target)
+
+
+def _path_length(question: Question, answer: str) -> Fraction | None:
+    """Return the length of a path between the ends asked for, None of none; one that is told must be right."""
+    told = _LENGTH.search(answer)
+    path = _vertices(question, answer[: told.start()] if told else answer)
+    if not path or (path[0], path[-1]) != (question.source, question.target) or len(set(path)) < len(path):
+        return None
+    length = question.graph.length(path)
+    return None if told and length != Fraction(told[1]) else length
 
 
 def _distance(question: Question, answer: str) -> bool:
@@ -445,7 +459,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     """
 
     name: ClassVar[str] = "graph_answer"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""

@@ -3,9 +3,9 @@
     value = 1     if it is the reference's list, item by item
             0     else
 
-A list is written as a literal, or apart by commas, ">", arrows, "|", semicolons or line breaks; numbers or bullets at
-the beginning of lines are taken off.  Items are compared without regard to case, white space, quotes around them
-and a stop behind them; 2.0 is 2.
+A list is written as a literal, or apart by commas, ">", arrows, "|", semicolons or line breaks, with "and" or "then"
+before the last items; numbers or bullets at the beginning of lines are taken off.  Items are compared without regard
+to case, white space, quotes around them and a stop behind them; 2.0 is 2.
 
 Not covered: partial credit, and ties; for tasks with several right orders list them all in the reference.
 """
@@ -13,6 +13,7 @@ Not covered: partial credit, and ties; for tasks with several right orders list 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Final
@@ -30,6 +31,8 @@ MAX_ITEMS: Final = 1_000
 BULLET: Final = re.compile(r"\A\s{0,8}(?:\d{1,4}[.)]|[-*•])\s+")
 # An arrow begins where its dashes begin: tried from each of them, a line of dashes took seconds.
 _SEPARATORS: Final = tuple(map(re.compile, (r"[\r\n]+", r"(?<![-=])[-=]*>|[→⇒⟶]", r"\|", r";", r",")))
+_AND: Final = re.compile(r"\s(?:(?:and\s)?then|and|&)\s")
+_MAX_PLACES: Final = 8
 _WHOLE: Final = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -41,7 +44,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     """
 
     name: ClassVar[str] = "ordering"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
         """Return the accepted orders."""
@@ -62,10 +65,26 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
 
     def judge_text(self, answer: str, gold: frozenset[tuple[str, ...]]) -> Score:
         """Return 1 for one of the orders."""
-        offered = tuple(read_items(answer))
-        if offered in gold:
+        offered = list(readings(read_items(answer)))
+        if any(tuple(items) in gold for items in offered):
             return Score.scored(1.0, answer=shorten(answer))
-        return Score.scored(0.0, "wrong", answer=shorten(answer), items=len(offered))
+        return Score.scored(0.0, "wrong", answer=shorten(answer), items=len(offered[0]))
+
+
+def readings(items: list[str]) -> Iterator[list[str]]:
+    """Yield what a list may hold: its items, and with "and" or "then" between the last ones, or between all.
+
+    An item may hold "and" itself ("salt and pepper"), so every place is tried, up to eight.
+    """
+    yield items
+    bare = [_AND.sub("", f" {item}", count=1) if _AND.match(f" {item}") else item for item in items]
+    if bare != items:
+        yield bare
+    places = list(_AND.finditer(bare[-1] if bare else ""))[:_MAX_PLACES]
+    for place in places:
+        yield [*bare[:-1], bare[-1][: place.start()], bare[-1][place.end() :]]
+    if len(places) > 1:
+        yield [*bare[:-1], *_AND.split(bare[-1])]
 
 
 def read_items(text: str) -> list[str]:

@@ -5,7 +5,7 @@
 
 Values that are numbers on both sides are compared as numbers ("1,250" is 1250, "50 %" one half), all others as texts
 without regard to case, white space and quotes.  Several values stand in a list, on lines of their own, or apart by
-"|", semicolons or commas.
+"|", semicolons, commas or "and".
 
 Not covered: sums and units that have to be worked out; "5 km" is not "5000 m".
 """
@@ -25,7 +25,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, Quantity, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items
+from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items, readings
 
 _ENDING: Final = " .。"
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?:\D|\Z))")
@@ -52,7 +52,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     """
 
     name: ClassVar[str] = "table_answer"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     units: bool = True
@@ -74,10 +74,11 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
 
     def judge_text(self, answer: str, gold: TableValues) -> Score:
         """Return 1 when the values are the gold's."""
-        offered = [answer] if len(gold.values) == 1 and self._same(answer, gold.values[0]) else _values(answer)
-        if len(offered) == len(gold.values) and self._match(offered, gold):
-            return Score.scored(1.0, answer=shorten(answer), values=len(offered))
-        return Score.scored(0.0, "wrong", answer=shorten(answer), values=len(offered), wanted=len(gold.values))
+        whole = len(gold.values) == 1 and self._same(answer, gold.values[0])
+        offered = [[answer]] if whole else list(readings(_values(answer)))
+        if any(len(values) == len(gold.values) and self._match(values, gold) for values in offered):
+            return Score.scored(1.0, answer=shorten(answer), values=len(gold.values))
+        return Score.scored(0.0, "wrong", answer=shorten(answer), values=len(offered[0]), wanted=len(gold.values))
 
     def _match(self, offered: Sequence[str], gold: TableValues) -> bool:
         if gold.ordered:

@@ -69,7 +69,9 @@ def test_the_share_of_cells_of_a_table() -> None:
     ("answer", "reference", "right"),
     [("3 > 2 > 1", [3, 2, 1], 1.0), ("1 > 2 > 3", [3, 2, 1], 0.0), ("- Ann\n- Bob", ["ann", "bob"], 1.0),
      ("[b, a]", {"orders": [["a", "b"], ["b", "a"]]}, 1.0), ("'New York'; Rome", ["new york", "Rome"], 1.0),
-     ("1, 2", [1.0, 2.0], 1.0), ("1.0 | 2.0", [1, 2], 1.0), ("1.5, 2", [1, 2], 0.0)],
+     ("1, 2", [1.0, 2.0], 1.0), ("1.0 | 2.0", [1, 2], 1.0), ("1.5, 2", [1, 2], 0.0),
+     ("Amy, Bob, and Cara", ["Amy", "Bob", "Cara"], 1.0), ("Amy, then Bob, then Cara", ["Amy", "Bob", "Cara"], 1.0),
+     ("Bob and Amy", ["Amy", "Bob"], 0.0), ("salt and pepper, sugar", ["salt and pepper", "sugar"], 1.0)],
 )  # fmt: skip
 def test_orders(answer: str, reference: Any, right: float) -> None:
     assert value(OrderingVerifier(), answer, reference) == right
@@ -80,6 +82,7 @@ def test_orders(answer: str, reference: Any, right: float) -> None:
     [
         (STEEP, {"kind": "shortest_path", "source": "a", "target": "c"}, "a, b, c", "a, c"),
         (STEEP, {"kind": "path", "source": "a", "target": "c"}, "a -> c", "c -> a"),
+        (STEEP, {"kind": "path", "source": "a", "target": "c"}, "a -> b -> c (distance 2)", "a -> b -> c (distance 3)"),
         (STEEP, {"kind": "path", "source": "c", "target": "a"}, "none", "c, a"),
         (STEEP, {"kind": "distance", "source": "a", "target": "c"}, "2.0", "2.5"),
         (STEEP, {"kind": "connected", "source": "c", "target": "a"}, "No.", "yes"),
@@ -113,10 +116,12 @@ def test_graphs(graph: dict[str, Any], question: dict[str, Any], right: str, wro
 @pytest.mark.parametrize(
     ("answer", "reference", "right"),
     [("1,250", 1250, 1.0), ("1250.0", "1,250", 1.0), ("50 %", 0.5, 1.0), ("5 kg", "5 cm", 0.0), ("5 cm", "5", 1.0),
-     ("[100,200]", [200, 100], 1.0), ("Oslo and Bergen", ["Oslo", "Bergen"], 0.0), ("oslo", "Oslo", 1.0),
+     ("[100,200]", [200, 100], 1.0), ("Oslo and Bergen", ["Oslo", "Bergen"], 1.0), ("oslo", "Oslo", 1.0),
      ("2, 1", {"answer": [1, 2], "ordered": True}, 0.0), ("1; 1", [1, 1], 1.0), ("1; 2", [1, 1], 0.0),
      ("$5", "€5", 0.0), ("1", "one", 0.0), ("b | a", "a|b", 1.0), ("a", "a|b", 0.0),
-     ("5; 5 cm", ["5 cm", "5 kg"], 1.0)],
+     ("5; 5 cm", ["5 cm", "5 kg"], 1.0), ("Oslo or Bergen", ["Oslo", "Bergen"], 0.0),
+     ("salt and pepper", "salt and pepper", 1.0), ("sugar, salt and pepper", "salt and pepper|sugar", 1.0),
+     ("a, b, and c", "a|b|c", 1.0), ("Oslo and Bergen", "Oslo", 0.0)],
 )  # fmt: skip
 def test_values_of_tables(answer: str, reference: Any, right: float) -> None:
     assert value(TableAnswerVerifier(), answer, reference) == right
