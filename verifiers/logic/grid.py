@@ -46,7 +46,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     """
 
     name: ClassVar[str] = "grid"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     credit: Literal["all", "fraction"] = "all"
 

@@ -211,7 +211,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     """
 
     name: ClassVar[str] = "reasoning_gym"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     limits: ClassVar[Limits] = Limits(seconds=10.0)
 
     credit: Literal["all", "library"] = "all"

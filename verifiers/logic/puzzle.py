@@ -352,7 +352,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
         """Return the puzzle's kind, and what tells whether an answer solves it."""

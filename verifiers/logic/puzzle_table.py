@@ -44,7 +44,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     """
 
     name: ClassVar[str] = "puzzle_table"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     credit: Literal["all", "fraction"] = "fraction"
 

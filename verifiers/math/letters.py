@@ -15,9 +15,10 @@ from adjudge.verifiers.math.reading import Reading
 from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey
 from adjudge.verifiers.text.choice_letter import offered_label
 
-_GOLD: Final = re.compile(r"(?:(?:option|choice)\s)?[(\[]?([A-J])[)\]]?\.?", re.IGNORECASE)
+_GOLD: Final = re.compile(r"(?i:(?:option|choice)\s)?[(\[]?([A-J])[)\]]?\.?")
 _ANY_LABEL: Final = ChoiceKey(LABELS, "")
-_EQUATION: Final = re.compile(r"[=<>+/^]")
+_FORMULA: Final = re.compile(r"[=<>+/^]|\A\W*[-−]")
+_ENTRY: Final = re.compile(r"(?<![A-Za-z\\])([A-J])\s*[).:]")
 _SEPARATOR: Final = re.compile(r"[\s,;、，；&]*(?:\band\b|和)[\s,;、，；&]*|[\s,;、，；&]+")
 _LABELS: Final = re.compile(r"[A-J]+|[①-⑳]+")
 
@@ -36,8 +37,9 @@ def named_as(text: str, gold: str) -> str:
     if len(gold) > 60 or text == gold:
         return text
     if one := _GOLD.fullmatch(gold.strip()):
-        said = "" if _EQUATION.search(text[:200]) else offered_label(text, _ANY_LABEL)[0]
-        return gold if said == one[1].upper() else text
+        if _FORMULA.search(text[:200]) or len(set(_ENTRY.findall(text[:200]))) > 1:
+            return text
+        return gold if offered_label(text, _ANY_LABEL, ignore_case=False)[0] == one[1] else text
     wanted = _several(gold)
     return gold if wanted and _several(text) == wanted else text
 

@@ -53,7 +53,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True

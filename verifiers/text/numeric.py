@@ -96,7 +96,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
     abs_tol: Annotated[float, Range(ge=0)] = 0.0

@@ -56,7 +56,7 @@ def in_known_marks(text: str) -> str:
     """Return a text with its answers marked as readers know it; the text itself for most."""
     if "of_box|>" in text:
         text = _BOX_TOKENS.sub(lambda token: r"\boxed{" if token[1] == "begin" else "}", text)
-    if 'nswer"' in text:
+    if 'nswer"' in text and "<answer>" not in text:  # in an element it is a part of the answer
         text = _JSON.sub(_line, text)
     if "not " in text or "n't " in text or "n’t " in text or "不是" in text:
         text = _CONTRAST.sub(lambda contrast: f"{contrast['verb']} " if contrast["verb"] else "", text)
