@@ -18,7 +18,8 @@ from adjudge.rl_integration.adapters.row import named
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, names_at
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
-from adjudge.scoring.api import load, score_rows
+from adjudge.scoring.api import load, malformed, score_rows
+from adjudge.scoring.compose.composite import Composite
 
 
 class Source:
@@ -52,6 +53,11 @@ class Source:
             return False  # it lacks something else too, which a row will have or will be told of
         return False
 
+    def part_names(self) -> list[str] | None:
+        """Return what the parts of its scores are called; None where the scorer does not say so."""
+        says = isinstance(self._scorer, Composite) and not self.groupwise
+        return [part.name for part in self._scorer.members()] if says else None
+
     async def scores(self, samples: Sequence[Sample], *, counted: bool = True) -> list[Score]:
         """Return one score per sample, in order; one that the scorer is not for abstains with "out_of_scope".
 
@@ -69,10 +75,18 @@ class Source:
         else:
             if not counted:
                 await _look_at(self._client.config)
-            scores = await self._client.score(samples, self._scorer)
+            scores = await _answered(self._client, samples, self._scorer)
         for sample, score in zip(samples, scores, strict=True) if counted else ():
             self._recent.count(sample, score)
         return scores
+
+
+async def _answered(client: AsyncClient, samples: Sequence[Sample], scorer: Any) -> list[Score]:
+    """The server's scores; it would refuse all of a request for one sample that is none, which fails here alone."""
+    scores = {place: bad for place, sample in enumerate(samples) if (bad := malformed(sample)) is not None}
+    sent = [place for place in range(len(samples)) if place not in scores]
+    scores.update(zip(sent, await client.score([samples[place] for place in sent], scorer), strict=True))
+    return [scores[place] for place in range(len(samples))]
 
 
 async def _look_at(config: ClientConfig) -> None:
@@ -153,6 +167,18 @@ class OneByOne:
                     f"the scorer {source.name!r} compares with a reference, and nothing says where a row of "
                     f"{self._framework} has one: reference=COLUMN"
                 )
+
+    def check_parts(self, names: Sequence[str]) -> None:
+        """Make sure that some scorer has each part that is to be logged, where all of them say which they have.
+
+        Raises:
+            ValueError: none has; its number would be missing for ever.
+        """
+        told = [source.part_names() for source in (*self._sources.values(), self._others) if source is not None]
+        known = {name for have in told for name in have or ()}
+        for name in names if None not in told else ():
+            if name not in known:
+                raise ValueError(f"parts names {name!r}, and the parts of the scorer are {', '.join(sorted(known))}")
 
     async def scores(
         self, samples: Sequence[Sample], data_sources: Sequence[str] = (), *, counted: bool = True

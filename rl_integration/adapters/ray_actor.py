@@ -54,8 +54,7 @@ class RewardActor:
             ValueError: there is no such scorer, or a row is not a sample.
             Refused: nothing was begun; `retry_after` says when to try again.
         """
-        rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]
-        return await self._service.score(self._named(scorer), rows, client=client, traffic=traffic, within=within)
+        return await self._service.score(self._named(scorer), samples, client=client, traffic=traffic, within=within)
 
     async def reload(self, scorer: str, given: Any) -> None:
         """Put another scorer, or another configuration, in a name's place; see `RewardService.reload`."""

@@ -13,7 +13,17 @@ from typing import Any, TypeAlias
 
 from adjudge import wire
 from adjudge.io.columns import MISSING, Column
-from adjudge.io.values import Text, is_empty, is_nan, name_of, plain, reference_of, text_or_chat, without_absent
+from adjudge.io.values import (
+    Text,
+    is_empty,
+    is_nan,
+    kind_of,
+    name_of,
+    plain,
+    reference_of,
+    text_or_chat,
+    without_absent,
+)
 from adjudge.protocol import Message
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
@@ -58,6 +68,31 @@ def _shown(thing: Any) -> str:
     if hasattr(thing, "tobytes"):
         return blake2b(thing.tobytes()).hexdigest()
     return re.sub(" at 0x[0-9a-f]+", "", repr(thing), flags=re.IGNORECASE)  # another process has it elsewhere
+
+
+def check_aligned(framework: str, **columns: Any) -> None:
+    """Make sure that a framework gave a value of each column for every one of the first.
+
+    Raises:
+        ValueError: a column is shorter or longer, or is none; the message names it.
+    """
+    first, *_ = columns
+    count = size_of(columns[first])
+    for name, cells in columns.items():
+        size = size_of(cells)
+        if size is None:
+            raise ValueError(f"{framework} gave {kind_of(cells)} as {name!r}; it must be a list")
+        if size != count:
+            raise ValueError(
+                f"{framework} gave {size} of {name!r} and {count} of {first!r}; there must be as many of each"
+            )
+
+
+def size_of(cells: Any) -> int | None:
+    """Return how many cells a column has, a list or a data set's own kind of column; None for anything else."""
+    if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Collection):
+        return None
+    return None if getattr(cells, "shape", None) == () else len(cells)
 
 
 def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> str:
@@ -112,8 +147,19 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
     return extra
 
 
+def answer_in(value: Any, what: str) -> Any:
+    """Return a response as text or as messages; None and NaN as they are, so that its sample fails and gets no number.
+
+    No policy can write these: a program lost the response.  Silence is "", or a chat in which nobody says anything.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return value if value is None or is_nan(value) else words(value, what)
+
+
 def words(value: Any, what: str) -> Text:
-    """Return a prompt or a response as text or as messages; None and NaN, which stand for an empty one, as "".
+    """Return a prompt as text or as messages; None and NaN, which stand for an empty one, as "".
 
     Images and sounds are left out of their parts, as no scorer reads them and no request can carry them.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
 from adjudge.rl_integration.adapters.one_by_one import GATHER, OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, extra_in, name_in, reference_in, words
+from adjudge.rl_integration.adapters.row import Place, answer_in, checked_place, extra_in, name_in, reference_in, words
 from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.runtime.loop import run_blocking
 
@@ -70,7 +70,7 @@ class RowReward:
         Args:
             row: the columns, which become `extra` as far as they are plain data, the reference excepted.
             prompt: text or messages.
-            response: text or messages.
+            response: text or messages; the sample of one that is None fails.
             group: the group of a row that names none.
             finish_reason: how the response ended, if the framework says so.
 
@@ -79,7 +79,7 @@ class RowReward:
         """
         return Sample(
             prompt=words(prompt, f"prompt of {self.framework}"),
-            response=words(response, f"response of {self.framework}"),
+            response=answer_in(response, f"response of {self.framework}"),
             reference=reference_in(row, self.reference, self.framework),
             group=name_in(row, self.group, "group", self.framework) or group,
             finish_reason=finish_reason,

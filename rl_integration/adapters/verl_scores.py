@@ -102,7 +102,8 @@ class VerlScores:
     """Scores samples for verl.  One of it serves a process, from any thread and any event loop.
 
     Raises:
-        ValueError: a scorer is unknown, or compares the answers to a prompt and gets them one by one.
+        ValueError: a scorer is unknown, or compares the answers to a prompt and gets them one by one, or has no part
+            of a name.
     """
 
     def __init__(self, options: VerlOptions, *, alone: bool) -> None:
@@ -115,6 +116,7 @@ class VerlScores:
             fallback=options.fallback,
             max_failed=options.max_failed,
         )
+        self._asked.check_parts(self._parts)
         if alone:
             self._asked.check_alone()
 

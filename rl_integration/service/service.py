@@ -24,7 +24,7 @@ from adjudge.rl_integration.service.stats import LaneStats, Outcomes
 from adjudge.rl_integration.service.tickets import Draining, Request, Traffic
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
-from adjudge.scoring.api import load
+from adjudge.scoring.api import load, sample_of
 
 
 class RewardService:
@@ -71,7 +71,7 @@ class RewardService:
     async def score(
         self,
         name: str,
-        samples: Sequence[Sample],
+        samples: Sequence[Sample | Mapping[str, Any]],
         *,
         client: str = "",
         traffic: Traffic = "train",
@@ -81,14 +81,14 @@ class RewardService:
 
         Args:
             name: which scorer.
-            samples: what to score; for a scorer of groups without a cohort size, whole groups.
+            samples: samples, or mappings of their fields; for a scorer of groups without a cohort size, whole groups.
             client: whose they are; clients share a scorer fairly.
             traffic: "train" or "eval"; while both wait, training gets three quarters of the scorer.
             within: seconds after which nobody needs the answer.  What has not begun by then is failed (`expired`);
                 time in the queue counts here, and never against the scorer's own limits.
 
         Raises:
-            ValueError: there is no such scorer.
+            ValueError: there is no such scorer, or a row is not a sample.
             Refused: nothing was begun; `retry_after` says when to try again.
         """
         if not samples:
@@ -99,7 +99,7 @@ class RewardService:
     async def stream(
         self,
         name: str,
-        samples: Sequence[Sample],
+        samples: Sequence[Sample | Mapping[str, Any]],
         *,
         client: str = "",
         traffic: Traffic = "train",
@@ -126,7 +126,7 @@ class RewardService:
     def submit(
         self,
         name: str,
-        samples: Sequence[Sample],
+        samples: Sequence[Sample | Mapping[str, Any]],
         *,
         client: str = "",
         traffic: Traffic = "train",
@@ -138,7 +138,7 @@ class RewardService:
     def score_blocking(
         self,
         name: str,
-        samples: Sequence[Sample],
+        samples: Sequence[Sample | Mapping[str, Any]],
         *,
         client: str = "",
         traffic: Traffic = "train",
@@ -247,7 +247,7 @@ class RewardService:
     def _submitted(
         self,
         name: str,
-        samples: Sequence[Sample],
+        samples: Sequence[Sample | Mapping[str, Any]],
         client: str,
         traffic: Traffic,
         within: float | None,
@@ -257,13 +257,12 @@ class RewardService:
             raise ValueError(f'traffic={traffic!r}; give "train" or "eval"')
         if within is not None and not within >= 0:
             raise ValueError(f"within={within!r}; give the seconds after which nobody needs the answer, or None")
-        for place, sample in enumerate(samples):
-            if not isinstance(sample, Sample):
-                raise ValueError(f"sample {place} is a {type(sample).__name__}; make it an adjudge.Sample")
+        rows = [one if isinstance(one, Sample) else sample_of(one, place) for place, one in enumerate(samples)]
+        for place, sample in enumerate(rows):
             if not isinstance(sample.group, str):
                 raise ValueError(f"sample {place} has the group {sample.group!r}; a group is named by text")
         expires = None if within is None or math.isinf(within) else time.monotonic() + within
-        request = Request(list(samples), client=client, traffic=traffic, expires=expires, on_score=on_score)
+        request = Request(rows, client=client, traffic=traffic, expires=expires, on_score=on_score)
         while True:
             lane = self._lane(name)
             try:

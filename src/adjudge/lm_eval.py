@@ -53,7 +53,7 @@ class LmEvalReward(RowReward):
             ValueError: the document lacks a column, or has no generations.
             TooManyFailures: too many of the latest generations could not be judged.
         """
-        texts = [text for item in results for text in ([item] if isinstance(item, str) else item)]
+        texts = [text for item in results for text in (item if isinstance(item, list | tuple) else [item])]
         if not texts:
             raise ValueError("the document has no generations; the task needs output_type: generate_until")
         asked = value_in(doc, self.prompt, "prompt", "lm-evaluation-harness")

@@ -46,6 +46,7 @@ def rubric(spec: Any, *, response: Place, prompt: Place = "", **options: Any) ->
             row = {"action": _fields(action), "observation": _fields(observation)}
             asked = value_in(row, prompt, "prompt", "OpenEnv")
             said = value_in(row, response, "response", "OpenEnv")
+            said = "" if said is None else said  # the policy may leave it out of its action, which is an empty answer
             (score,) = await reward.scores([row], [reward.made_sample(row, asked, said)])
             return reward.number(score)
 

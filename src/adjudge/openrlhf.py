@@ -21,7 +21,7 @@ from unicodedata import normalize
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import StopRun
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import read_reference, row_name
+from adjudge.rl_integration.adapters.row import check_aligned, read_reference, row_name
 from adjudge.rl_integration.client.client import ClientConfig
 
 
@@ -58,6 +58,7 @@ class OpenRlhfReward:
         self._parts = tuple(parts)
         self._source = OneByOne("OpenRLHF", scorer=scorer, server=server, fallback=fallback, max_failed=max_failed)
         self._source.check_alone()
+        self._source.check_parts(self._parts)
 
     def __call__(
         self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **more: Any
@@ -79,6 +80,7 @@ class OpenRlhfReward:
                 its prompt with a response.
         """
         try:
+            check_aligned("OpenRLHF", queries=queries, prompts=prompts, labels=labels)
             samples = [self._sample(*row) for row in zip(queries, prompts, labels, strict=True)]
             scores = self._source.scores_blocking(samples)
             return self._answer(scores)

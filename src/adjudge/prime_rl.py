@@ -28,10 +28,9 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.io.values import Text
 from adjudge.protocol import Message, Sample, Score
 from adjudge.rl_integration.adapters.failures import NotScored
-from adjudge.rl_integration.adapters.row import Place, row_name, words
+from adjudge.rl_integration.adapters.row import Place, row_name
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 
 State = MutableMapping[str, Any]
@@ -209,9 +208,9 @@ def _mark(state: State, why: str) -> None:
         state["error"] = kind(f"adjudge: {why}")
 
 
-def _messages(turns: Any) -> Text:
+def _messages(turns: Any) -> Any:
     if not isinstance(turns, Sequence) or isinstance(turns, str):
-        return words(turns, "prompt or completion of Rubric")
+        return turns
     return [turn if isinstance(turn, Mapping) else turn.model_dump(mode="json", exclude_none=True) for turn in turns]
 
 

@@ -97,7 +97,7 @@ def _prompt(task: Any, row: Mapping[str, Any]) -> Text:
     return words(instruction, "instruction of a task of rLLM")
 
 
-def _answer(episode: Any) -> Any:
+def _answer(episode: Any) -> str:
     artifacts = getattr(episode, "artifacts", None) or {}
     if "answer" in artifacts:
         return _text(artifacts["answer"])
@@ -120,9 +120,9 @@ def _finish_reason(episode: Any) -> str | None:
     return ended if isinstance(ended, str) else None
 
 
-def _text(value: Any) -> Any:
-    """An answer that is a number or another thing, as text: rLLM takes any."""
-    return value if value is None or isinstance(value, str) else str(value)
+def _text(value: Any) -> str:
+    """An answer that is a number or another thing, as text: rLLM takes any.  None is that of an agent without one."""
+    return "" if value is None else str(value)
 
 
 def _told(holder: Any, name: str) -> Any:

@@ -23,9 +23,10 @@ from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, overload
 
+from adjudge.io.columns import Column
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import is_out_of_scope
-from adjudge.rl_integration.adapters.row import named, row_name, token_ids
+from adjudge.rl_integration.adapters.row import check_aligned, named, row_name, size_of, token_ids
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 from adjudge.runtime.loop import run_blocking
 
@@ -79,8 +80,8 @@ class Reward(RowReward):
     def __call__(
         self,
         completions: Sequence[Any],
-        prompts: Sequence[Any] | None = None,
         *,
+        prompts: Sequence[Any] | None = None,
         completion_ids: Sequence[Sequence[int]] | None = None,
         log_metric: Callable[[str, float], None] | None = None,
         log_extra: Callable[[str, list[Any]], None] | None = None,
@@ -88,19 +89,28 @@ class Reward(RowReward):
     ) -> Rewards:
         """Return a number or None for each completion, in order, to be awaited or read as a list; called by TRL.
 
+        TRL gives all by name, and ms-swift the completions by place; prompts must be named, as swapped places would be
+        zeros.
+
         Raises:
-            ValueError: the dataset lacks a column, or a scorer that compares the completions of a prompt may not have
-                all of them.
+            ValueError: a column is missing or of another length, or a scorer that compares the completions of a prompt
+                may not have all of them.
             TooManyFailures: too many completions could not be judged; raised when it is awaited or read.
         """
         count = len(completions)
-        told = {name: list(cells) for name, cells in columns.items() if _is_column(cells, count)}
+        self._check_columns(completions, prompts, completion_ids, columns)
+        told = {name: list(cells) for name, cells in columns.items() if size_of(cells) == count}
         known = _state(columns.get("trainer_state")) if self.trainer_state else {}
         rows = [{**known, **{name: cells[place] for name, cells in told.items()}} for place in range(count)]
         ends = [self._end(ids) for ids in completion_ids] if completion_ids is not None else [None] * count
         if prompts is None:  # ms-swift gives the chats instead, each with its completion, and says how it ended
             prompts = [_asked(row.pop("messages", None)) for row in rows]
             ends = [row.pop("finish_reason", None) for row in rows]
+        elif completion_ids is None and self._ends:
+            raise ValueError(
+                f"end_token={self.end_token!r}, and no completion_ids came, so that nothing says which completions "
+                "end in it. Give them, as TRL does, or leave the option out"
+            )
         samples = [
             self.made_sample(row, prompt, completion, group=self._prompt_id(row), finish_reason=end)
             for row, prompt, completion, end in zip(rows, prompts, completions, ends, strict=True)
@@ -120,6 +130,15 @@ class Reward(RowReward):
             sample if sample.group else replace(sample, group=name) for sample, name in zip(samples, names, strict=True)
         ]
         return Rewards(partial(self._rewards, rows, samples, log_metric, log_extra))
+
+    def _check_columns(self, completions: Any, prompts: Any, completion_ids: Any, columns: Mapping[str, Any]) -> None:
+        """Raise `ValueError` if a column that is read has not one cell for each completion."""
+        given = {"prompts": prompts, "completion_ids": completion_ids}
+        read = {name: cells for name, cells in given.items() if cells is not None}
+        for place in (self.reference, self.group, self.data_source if self.scorers else ""):
+            if isinstance(place, str) and place:
+                read |= {top: columns[top] for top in Column(place).tops(columns) if top in columns}
+        check_aligned(self.framework, completions=completions, **read)
 
     async def _awaited(self, *completions: Any, **columns: Any) -> list[float | None]:
         return await self(*completions, **columns)
@@ -205,6 +224,15 @@ class Rewards(Sequence[float | None]):
     def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
         return self._values[place]
 
+    def __add__(self, other: Sequence[float | None]) -> list[float | None]:
+        return [*self, *other]
+
+    def __radd__(self, other: Sequence[float | None]) -> list[float | None]:
+        return [*other, *self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self._values,)  # a copy in another process is what was computed here
+
     def __eq__(self, other: object) -> bool:
         return self._values == list(other) if isinstance(other, list | tuple | Rewards) else NotImplemented
 
@@ -212,13 +240,6 @@ class Rewards(Sequence[float | None]):
 
     def __repr__(self) -> str:
         return repr(self._values)
-
-
-def _is_column(cells: Any, count: int) -> bool:
-    """Whether something has a cell for each completion: a list, or a data set's own kind of column."""
-    if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Collection):
-        return False
-    return getattr(cells, "shape", None) != () and len(cells) == count
 
 
 def _names_are_gathered() -> bool:

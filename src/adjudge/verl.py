@@ -20,7 +20,7 @@ from typing import Any
 from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
-from adjudge.rl_integration.adapters.row import name_in, named, read_reference, reference_in
+from adjudge.rl_integration.adapters.row import check_aligned, name_in, named, read_reference, reference_in
 from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
@@ -99,11 +99,18 @@ def compute_score_batch(
         What `compute_score` returns, one for each response, in order.
 
     Raises:
-        ValueError: an option is wrong, or a column is missing.
+        ValueError: an option is wrong, or a column is missing or of another length.
         NotScored: a response has no score, and there is no fallback.
         TooManyFailures: there is a fallback, but it would stand for too many.
     """
     chosen = verl_options(options)
+    check_aligned(
+        "verl",
+        solution_strs=solution_strs,
+        data_sources=data_sources,
+        ground_truths=ground_truths,
+        extra_infos=extra_infos,
+    )
     samples = [
         _sample(str(name), text, truth, info, chosen, prompt, group)
         for name, text, truth, info in zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)

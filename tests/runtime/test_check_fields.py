@@ -19,6 +19,8 @@ BAD = [
     ({"response": ["5"]}, "the response is \\['5'\\]; it must be text or a list of messages"),
     ({"prompt": None}, "the prompt is None; it must be text or a list of messages"),
     ({"finish_reason": 3}, "the finish_reason is 3; it must be text"),
+    ({"finish_reason": "abort"}, "the finish_reason is 'abort': a server or its caller ended the response"),
+    ({"finish_reason": "FinishReason.CANCELLED"}, "the finish_reason is 'FinishReason.CANCELLED': a server"),
     ({"id": None}, "the id is None; it must be text"),
     ({"extra": [1]}, "extra is \\[1\\]; it must be a mapping"),
     ({"extra": None}, "extra is None; it must be a mapping"),
@@ -35,6 +37,11 @@ def test_a_field_of_another_kind_is_refused(fields: dict[str, Any], told: str, s
     first, second = asyncio.run(score_rows(load(scorer), [good, sample]))
     assert first.status == "scored"
     assert (second.status, second.reason) == ("failed", "bad_sample")
+
+
+@pytest.mark.parametrize("ended", ["", "stop", "eos", "content_filter", "tool_calls", "STOP", "end_turn", "anything"])
+def test_other_ends_are_graded(ended: str) -> None:
+    assert adjudge.score("p", "5", "5", scorer="exact", finish_reason=ended).value == 1.0
 
 
 def test_a_response_without_turns_is_an_empty_answer() -> None:

@@ -23,8 +23,9 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
+from adjudge.options import suggestion
 from adjudge.protocol import Sample
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.runtime.contract import check_fields
 
 Rows = TypeVar("Rows", bound=Sequence[Any])
@@ -84,17 +85,19 @@ _DEEPEST = 100  # levels; what handles samples later calls itself for each of th
 
 
 class JsonRoute(APIRoute):
-    """A route whose body, if it takes one, is strict JSON."""
+    """A route whose body, if it takes one, is strict JSON, and whose query, if it is read, has no unknown parameter."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what handles a request."""
         handle = super().get_route_handler()
         field = self.body_field
-        if field is None:
-            return handle
-        required = field.field_info.is_required()
+        known = [parameter.alias for parameter in self.dependant.query_params]
+        required = field is not None and field.field_info.is_required()
 
         async def handler(request: Request) -> Response:
+            _check_query(request, known)
+            if field is None:
+                return await handle(request)
             given = _JsonRequest(request.scope, request.receive)
             body = await given.body()
             if required or body:
@@ -179,6 +182,17 @@ def _deeper(value: Any, levels: int) -> bool:
 
 def _too_deep() -> HttpError:
     return HttpError(400, "not_json", f"the body is nested more than {_DEEPEST} levels deep")
+
+
+def _check_query(request: Request, known: Sequence[str]) -> None:
+    """Refuse what FastAPI would pass over: a misspelt parameter changes scores without a word.
+
+    A route that knows none gets those of the routes beside it, where a framework sends one query with all that it asks.
+    """
+    for name in request.query_params if known and request.scope["query_string"] else ():
+        if name not in known:
+            known_ones = f"the route takes {', '.join(known)}{suggestion(name, known)}"
+            raise bad_request(f"there is no query parameter {name[:80]!r}; {known_ones}")
 
 
 def _check_headers(request: Request) -> None:

@@ -66,6 +66,8 @@ def open_rlhf(host: Host) -> APIRouter:
         fallback: Fallback = None,
     ) -> Rewards:
         name = host.only_scorer(scorer)
+        if cut_off and not any(strip_end):
+            raise bad_request("cut_off=true, and no strip_end says what an answer ends in: all would be cut off")
 
         def samples_asked() -> list[Sample]:
             rows = within_limit(_rows(asked), host.config.max_samples)

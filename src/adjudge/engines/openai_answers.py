@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.engines.interface import Completion
-from adjudge.finish import plain_finish
+from adjudge.finish import given_up, plain_finish
 from adjudge.protocol import Cost
 
 _ROUNDING = 1e-3  # how far above 0 a log-probability may be: servers compute in half precision
 _ZERO = -9999.0  # what vLLM and OpenAI write for minus infinity
-_ABORTED = ("abort", "aborted", "error", "cancelled")  # ways to say that the server gave up in the middle
 
 
 class BadAnswer(Exception):
@@ -106,7 +105,7 @@ def choice_of(completion: Completion, texts: Sequence[str]) -> Completion:
 
 def _completion(choice: Mapping[str, Any], chat: bool, usage: Any) -> Completion:
     finish = plain_finish(field_of(choice, "finish_reason", str, "a choice"))
-    if finish in _ABORTED:
+    if given_up(finish):
         raise BadAnswer(f"the server gave up (finish_reason {finish!r}) {choice.get('error') or ''}".rstrip())
     reasoning = ""
     if chat:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.finish import given_up
 from adjudge.protocol import Sample, Score, Scorer, Validates, Verifier
 from adjudge.runtime.loop import together
 
@@ -55,10 +56,10 @@ def require_group(scorer: str, sample: Sample) -> None:
 
 
 def check_fields(sample: Sample) -> None:
-    """Raise `ValueError` if a field of a sample is not what `Sample` says, or nobody speaks in its response.
+    """Raise `ValueError` if a field of a sample is not what `Sample` says, or its response is none of a model's.
 
     Turns without an assistant's among them come from a chat with other names for its roles: to grade them as an empty
-    answer would be a wrong zero.  A response without turns is an empty answer.
+    answer would be a wrong zero.  A response without turns is an empty answer.  One that was cancelled is no answer.
     """
     for field in ("prompt", "response"):
         value: Any = getattr(sample, field)
@@ -79,6 +80,11 @@ def check_fields(sample: Sample) -> None:
         value = getattr(sample, field)
         if not isinstance(value, str) and not (field == "finish_reason" and value is None):
             raise ValueError(f"the {field} is {value!r:.80}; it must be text")
+    if sample.finish_reason and given_up(sample.finish_reason):
+        raise ValueError(
+            f"the finish_reason is {sample.finish_reason!r:.80}: a server or its caller ended the response in the "
+            "middle, which says nothing of the model; generate it again"
+        )
     if not isinstance(sample.extra, Mapping):
         raise ValueError(f"extra is {sample.extra!r:.80}; it must be a mapping of further columns")
 

@@ -107,7 +107,7 @@ async def ascore_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: An
     """Score many samples, as `score_batch` does, in the caller's event loop."""
     if isinstance(samples, str | Mapping | Sample):
         raise ValueError(f"score_batch got one {type(samples).__name__}; it takes a list of samples")
-    prepared = [_sample_of(item, index) for index, item in enumerate(samples)]
+    prepared = [sample_of(item, index) for index, item in enumerate(samples)]
     chosen = registry.load(scorer)
     for index, sample in enumerate(prepared):
         try:
@@ -141,19 +141,28 @@ async def score_rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     return [verdicts[place] for place in range(len(samples))]
 
 
-def _refusal(scorer: Any, sample: Sample, *, fields_only: bool = False) -> Score | None:
-    """The score of a sample that is none, or that the scorer refuses; None for any other."""
+def malformed(sample: Sample) -> Score | None:
+    """Return the failed score of a sample whose fields are not what `Sample` says; None for any other."""
     try:
         check_fields(sample)
-        if not fields_only:
+    except ValueError as error:
+        return Score.failed("bad_sample", error=str(error))
+    return None
+
+
+def _refusal(scorer: Any, sample: Sample, *, fields_only: bool = False) -> Score | None:
+    """The score of a sample that is none, or that the scorer refuses; None for any other."""
+    refused = malformed(sample)
+    try:
+        if refused is None and not fields_only:
             validate_sample(scorer, sample)
     except ValueError as error:
-        who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
         text = str(error) or "the scorer refuses the sample and does not say why"
-        if _is_another_scorers(sample, error):
-            return replace(Score.abstained("out_of_scope", error=text), provenance=who)
-        return replace(Score.failed("bad_sample", error=text), provenance=who)
-    return None
+        foreign = _is_another_scorers(sample, error)
+        refused = Score.abstained("out_of_scope", error=text) if foreign else Score.failed("bad_sample", error=text)
+    if refused is None:
+        return None
+    return replace(refused, provenance=Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint))
 
 
 def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
@@ -172,7 +181,12 @@ def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
     return True
 
 
-def _sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:
+def sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:
+    """Return a sample, or the one that a mapping of its fields describes.
+
+    Raises:
+        ValueError: it is none; the message says which one, by its index.
+    """
     try:
         if isinstance(item, Sample):
             sample = item

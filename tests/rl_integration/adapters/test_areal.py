@@ -139,7 +139,7 @@ def test_mistakes_are_told_before_the_run() -> None:
         ArealReward(scorer=Scripted(groupwise=True))
 
 
-@pytest.mark.parametrize("completion", [None, "", "\ud800\\boxed{", "\x00"])
+@pytest.mark.parametrize("completion", ["", [], "\ud800\\boxed{", "\x00"])
 def test_hostile_completions_are_wrong_answers(completion: Any) -> None:
     assert ArealReward(scorer="math", ends=["</s>"])("?", completion, [], [], answer="2") == 0.0
 

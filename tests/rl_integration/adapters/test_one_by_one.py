@@ -19,7 +19,15 @@ from tests.rl_integration.server.conftest import served
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import checked_place, extra_in, name_in, reference_in, words
+from adjudge.rl_integration.adapters.row import (
+    answer_in,
+    check_aligned,
+    checked_place,
+    extra_in,
+    name_in,
+    reference_in,
+    words,
+)
 from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.scoring import registry
@@ -95,6 +103,40 @@ def test_scores_come_from_a_server_too_and_a_dead_one_is_no_zero() -> None:
     (score,) = dead.scores_blocking([sample("\\boxed{2}")])
     with pytest.raises(NotScored, match="engine_unavailable"):
         dead.number(score)
+
+
+@pytest.mark.parametrize("lost", [None, math.nan])
+def test_a_response_that_was_lost_fails_alone_here_and_at_a_server(lost: Any) -> None:
+    samples = [sample("\\boxed{2}"), sample(lost), sample(""), sample("\\boxed{3}")]
+    with served({"math": "math"}, ServerConfig(port=0)) as address:
+        for one in (asked(), asked("math", server=address)):
+            scores = one.scores_blocking(samples)
+            assert [score.value for score in scores] == [1.0, None, 0.0, 0.0]
+            assert (scores[1].status, scores[1].reason) == ("failed", "bad_sample")
+
+
+def test_a_part_that_no_scorer_has_is_told_at_once() -> None:
+    mix = {"weighted": {"math": 1.0, "exact": 0.1}}
+    for options in ({"scorer": mix}, {"scorer": {"gate": {"gate": "math", "main": "exact"}}, "scorers": {"a": mix}}):
+        asked(**options).check_parts(["math", "exact"])
+        with pytest.raises(ValueError, match="parts names 'maths', and the parts of the scorer are exact, "):
+            asked(**options).check_parts(["math", "maths"])
+    for unsaid in (asked(), asked(mix, server="http://127.0.0.1:9"), asked(mix, scorers={"a": Scripted()})):
+        unsaid.check_parts(["maths"])
+
+
+def test_columns_of_other_lengths_are_named() -> None:
+    check_aligned("it", first=[1, 2], second=(1, 2), third=np.array([1, 2]))
+    for columns, told in (
+        ({"first": [1, 2], "second": [1]}, "it gave 1 of 'second' and 2 of 'first'; there must be as many of each"),
+        ({"first": [1], "second": [1, 2]}, "it gave 2 of 'second' and 1 of 'first'"),
+        ({"first": [1, 2], "second": "ab"}, "it gave text as 'second'; it must be a list"),
+        ({"first": [1, 2], "second": {"a": 1, "b": 2}}, "it gave an object with the fields a, b as 'second'"),
+        ({"first": [1, 2], "second": None}, "it gave null as 'second'"),
+        ({"first": "ab", "second": "ab"}, "it gave text as 'first'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            check_aligned("it", **columns)
 
 
 def test_a_run_whose_samples_mostly_fail_is_stopped_and_declining_is_no_failure() -> None:
@@ -275,7 +317,8 @@ def test_columns_of_plain_data_become_extra_and_others_do_not() -> None:
 def test_texts_and_messages_pass_and_anything_else_is_named() -> None:
     turns = [{"role": "assistant", "content": "hi"}]
     assert words("text", "it") == "text"
-    assert words(None, "it") == ""
+    assert (words(None, "it"), answer_in(None, "it")) == ("", None), "of a prompt, and of a response"
+    assert (answer_in("", "it"), answer_in([], "it"), answer_in(turns, "it")) == ("", [], turns)
     assert words(turns, "it") == turns
     assert words(np.array(turns, dtype=object), "it") == turns
     assert words([], "it") == []

@@ -72,6 +72,11 @@ def test_one_and_many_are_tensors_of_as_many_numbers_with_the_same_keys() -> Non
     assert many["rewards"] is not many["scores"], "OpenRLHF changes rewards in place"
 
 
+def test_columns_of_other_lengths_end_the_run_by_name() -> None:
+    with pytest.raises(StopRun, match="OpenRLHF gave 1 of 'labels' and 2 of 'queries'"):
+        OpenRlhfReward(Seen())(["pa", "pb"], ["p", "p"], ["x"])
+
+
 def test_parts_are_logged_and_what_is_unknown_is_no_number() -> None:
     reward = OpenRlhfReward(Seen(), fallback=0, parts=["taste", "style"])
     logs = reward(["pab", "pabstain"], ["p"] * 2, [None] * 2)["extra_logs"]
@@ -84,7 +89,7 @@ def test_nothing_that_goes_wrong_is_an_ordinary_exception() -> None:
     assert not issubclass(StopRun, Exception), "OpenRLHF catches those, and goes on without a reward"
     with pytest.raises(StopRun, match=r"adjudge: a sample failed \(gold_unparsable\).*OpenRLHF wants a number"):
         OpenRlhfReward("math")(["q\\boxed{2}"], ["q"], [BROKEN])
-    with pytest.raises(StopRun, match="zip"):
+    with pytest.raises(StopRun, match="gave 1 of 'prompts' and 2 of 'queries'"):
         OpenRlhfReward("math")(["q", "q"], ["q"], ["2"])
     with pytest.raises(StopRun, match="refused the request"), served({"m": "math"}, ServerConfig(port=0)) as address:
         OpenRlhfReward("other", server=address)(["q"], ["q"], ["2"])

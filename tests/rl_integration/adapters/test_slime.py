@@ -84,8 +84,9 @@ def test_the_sample_reaches_the_scorer_whole() -> None:
     chat = [{"role": "user", "content": "1+1?"}]
     statuses = [Status.COMPLETED, Status.TRUNCATED, Status.ABORTED, Status.FAILED, "truncated"]
     given = [SlimeSample(prompt=chat, response="1", label="2", group_index=7, status=status) for status in statuses]
-    called(SlimeReward(scorer=scorer), given)
-    assert [sample.finish_reason for sample in scorer.seen] == ["stop", "length", "abort", None, "length"]
+    called(SlimeReward(scorer=scorer, fallback=0.0), given)
+    assert [sample.finish_reason for sample in scorer.seen] == ["stop", "length", None, "length"]
+    assert [sample.remove_sample for sample in given] == [False, False, True, False, False], "one that was cancelled"
     assert {(sample.group, str(sample.reference)) for sample in scorer.seen} == {("7", "2")}
     assert scorer.seen[0].prompt == chat
 
@@ -147,13 +148,14 @@ def test_it_can_be_pickled_and_called_from_many_loops_and_threads() -> None:
         assert list(threads.map(lambda sample: called(reward, sample), given)) == [0.0, 0.0, 1.0, 0.0]
 
 
-@pytest.mark.parametrize("response", [None, "", "\ud800", "\x00" * 1000, [{"role": "assistant", "content": None}]])
+@pytest.mark.parametrize("response", ["", [], "\ud800", "\x00" * 1000, [{"role": "assistant", "content": None}]])
 def test_hostile_responses_are_wrong_answers(response: Any) -> None:
     assert called(SlimeReward(scorer="math"), SlimeSample(response=response, label="2")) == 0.0
 
 
-def test_a_missing_label_is_no_wrong_answer() -> None:
-    sample = SlimeSample(response="\\boxed{2}", label=None, metadata=None)
+@pytest.mark.parametrize("missing", [{"label": None}, {"response": None}, {"response": float("nan")}], ids=repr)
+def test_a_missing_label_or_response_is_no_wrong_answer(missing: Any) -> None:
+    sample = SlimeSample(**{"response": "\\boxed{2}", "label": "2", "metadata": None, **missing})
     assert called(SlimeReward(scorer="math", fallback=0.5), sample) == 0.5
     assert sample.remove_sample
 

@@ -157,7 +157,7 @@ def test_trl_awaits_it_where_it_can_and_reads_it_as_a_list_where_not() -> None:
         return await asyncio.gather(reward(**columns), reward.__call__(**columns))
 
     assert asyncio.run(twice()) == [[1.0], [1.0]]
-    read = reward(["\\boxed{2}", "\\boxed{3}"], ["q", "q"], answer=["2", "2"])
+    read = reward(["\\boxed{2}", "\\boxed{3}"], prompts=["q", "q"], answer=["2", "2"])
     assert (len(read), read[0], read[:1], list(read), str(read)) == (2, 1.0, [1.0], [1.0, 0.0], "[1.0, 0.0]")
     assert len(inspect.signature(reward).parameters) >= 2, "axolotl refuses others"
 
@@ -179,7 +179,7 @@ def test_completions_of_one_prompt_have_one_group_in_every_process() -> None:
     for columns in ({}, {"image": [image, image, image + 1]}, {"prompt_id": ["a", "b", "b"]}):
         scorer = Scripted()
         for reward in (TrlReward(scorer), TrlReward(scorer)):  # two processes
-            reward(["1"] * 3, ["p", "p", "q" if not columns else "p"], **columns)[0]
+            reward(["1"] * 3, prompts=["p", "p", "q" if not columns else "p"], **columns)[0]
         groups.append([sample.group for sample in scorer.seen])
     assert [len(set(names)) for names in groups] == [2, 2, 2]
     assert all(names[:3] == names[3:] and len(set(names[:3])) == 2 for names in groups)
@@ -190,7 +190,7 @@ def test_rows_with_one_prompt_are_groups_of_their_own() -> None:
     def groups(*asked: str, gold: Sequence[str], number: int | None = None) -> list[str]:
         scorer = Scripted()
         reward = TrlReward(scorer, reference="gold", num_generations=number)
-        reward(["1"] * len(asked), list(asked), gold=list(gold))[0]
+        reward(["1"] * len(asked), prompts=list(asked), gold=list(gold))[0]
         return [sample.group for sample in scorer.seen]
 
     first, second, third, fourth = groups("p", "p", "p", "p", gold="1199")
@@ -203,14 +203,14 @@ def test_rows_with_one_prompt_are_groups_of_their_own() -> None:
 
 def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, asked = ["1", "2"] * 2, ["p"] * 2 + ["q"] * 2
-    assert list(TrlReward(Scripted(groupwise=True))(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
+    assert list(TrlReward(Scripted(groupwise=True))(answers, prompts=asked)) == [1.0, 2.0, 1.0, 2.0]
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="set Reward\\(num_generations="):
-        TrlReward(Scripted(groupwise=True))(answers, asked)
+        TrlReward(Scripted(groupwise=True))(answers, prompts=asked)
     with pytest.raises(ValueError, match="num_generations=4, and from completion 0 on 2 of 'p' came"):
-        TrlReward(Scripted(groupwise=True), num_generations=4)(answers, asked)
-    assert list(TrlReward(Scripted(groupwise=True), num_generations=2)(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
-    assert list(TrlReward(Scripted())(answers, asked)) == [1.0, 2.0, 1.0, 2.0]
+        TrlReward(Scripted(groupwise=True), num_generations=4)(answers, prompts=asked)
+    assert list(TrlReward(Scripted(groupwise=True), num_generations=2)(answers, prompts=asked)) == [1.0, 2.0, 1.0, 2.0]
+    assert list(TrlReward(Scripted())(answers, prompts=asked)) == [1.0, 2.0, 1.0, 2.0]
     with pytest.raises(ValueError, match="num_generations=1; it must be 2 or more"):
         TrlReward(Scripted(), num_generations=1)
 
@@ -218,7 +218,7 @@ def test_a_group_that_several_processes_may_share_is_refused(monkeypatch: pytest
 def test_an_evaluation_may_have_groups_of_another_size() -> None:
     def groups(*asked: str, **options: Any) -> list[str]:
         scorer = Scripted(groupwise=True)
-        TrlReward(scorer, num_generations=4, **options)(["1"] * len(asked), list(asked))[0]
+        TrlReward(scorer, num_generations=4, **options)(["1"] * len(asked), prompts=list(asked))[0]
         return [sample.group for sample in scorer.seen]
 
     with pytest.raises(ValueError, match="If this is an evaluation with another number, set num_generations_eval"):
@@ -233,7 +233,7 @@ def test_an_evaluation_may_have_groups_of_another_size() -> None:
 
 def test_a_column_of_the_data_set_divides_no_group_of_trls_own() -> None:
     scorer = Scripted(groupwise=True)
-    TrlReward(scorer, num_generations=2)(["1"] * 4, ["p", "p", "q", "q"], prompt_id=["x"] * 4)[0]
+    TrlReward(scorer, num_generations=2)(["1"] * 4, prompts=["p", "p", "q", "q"], prompt_id=["x"] * 4)[0]
     assert len({sample.group for sample in scorer.seen}) == 2
 
 
@@ -241,7 +241,7 @@ def test_a_column_of_the_data_set_divides_no_group_of_trls_own() -> None:
 def test_end_tokens_are_ids(end: Any) -> None:
     reward = TrlReward("math", reference="gold", end_token=end)
     ids = [[5, 7], [5, 6]]
-    assert list(reward(["\\boxed{2}"] * 2, ["1+1?"] * 2, gold=["2"] * 2, completion_ids=ids)) == [1.0, 0.0]
+    assert list(reward(["\\boxed{2}"] * 2, prompts=["1+1?"] * 2, gold=["2"] * 2, completion_ids=ids)) == [1.0, 0.0]
     for wrong in ("<|im_end|>", ["<|im_end|>"], True, [7, "7"], 7.0):
         with pytest.raises(ValueError, match=r"give the ids of tokens, such as tokenizer.eos_token_id"):
             TrlReward("math", reference="gold", end_token=wrong)  # type: ignore[arg-type]
@@ -253,7 +253,9 @@ def test_a_data_sets_own_columns_are_read() -> None:
     rows = Dataset.from_list([{"gold": "2", "kind": "a"}, {"gold": "3", "kind": "b"}])
     scorer = {"by_kind": {"a": "math", "b": "numeric"}}
     for gold in (rows["gold"], ("2", "3"), np.array(["2", "3"])):
-        rewards = TrlReward(scorer, reference="gold")(["\\boxed{2}"] * 2, ["?"] * 2, gold=gold, kind=rows["kind"])
+        rewards = TrlReward(scorer, reference="gold")(
+            ["\\boxed{2}"] * 2, prompts=["?"] * 2, gold=gold, kind=rows["kind"]
+        )
         assert rewards == [1.0, 0.0]
         assert rewards != [1.0, 1.0]
 
@@ -264,7 +266,7 @@ def test_several_processes_log_the_same_metrics_where_trl_would_wait_for_others(
     def logged() -> set[str]:
         names: list[str] = []
         reward = TrlReward({"weighted": {"math": 1, "numeric": 1}}, reference="gold", name="r")
-        list(reward(["\\boxed{2}"], ["?"], gold=["2"], log_metric=lambda name, _: names.append(name)))
+        list(reward(["\\boxed{2}"], prompts=["?"], gold=["2"], log_metric=lambda name, _: names.append(name)))
         return set(names)
 
     shares = {"r/failed", "r/abstained", "r/out_of_scope"}
@@ -279,7 +281,7 @@ def test_an_image_in_a_prompt_does_not_keep_it_from_a_server() -> None:
     asked = [{"role": "user", "content": [{"type": "image", "image": object()}, {"type": "text", "text": "1+1?"}]}]
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         reward = TrlReward("math", reference="answer", server=address)
-        assert list(reward([[{"role": "assistant", "content": "\\boxed{2}"}]], [asked], answer=["2"])) == [1.0]
+        assert list(reward([[{"role": "assistant", "content": "\\boxed{2}"}]], prompts=[asked], answer=["2"])) == [1.0]
 
 
 def test_columns_become_extra() -> None:
@@ -416,6 +418,11 @@ def test_completions_that_do_not_end_are_seen_as_cut_off() -> None:
     list(TrlReward(scorer=odd, end_token=7)(prompts=["q"] * 3, completions=["a"] * 3, completion_ids=[[7], [1], []]))
     assert [sample.finish_reason for sample in odd.seen] == ["stop", "length", None]
 
+    with pytest.raises(ValueError, match="end_token=7, and no completion_ids came"):
+        rewarded(reward, answer=["2"])
+    swift = reward(["\\boxed{2}"], messages=[None], answer=["2"], finish_reason=["stop"])
+    assert swift == [1.0], "ms-swift says itself how a completion ended"
+
 
 def test_mistakes_stop_the_run() -> None:
     with pytest.raises(ValueError, match="no 'answer' with the reference; it has gold"):
@@ -456,14 +463,14 @@ def test_a_scorer_that_compares_is_told_which_column_at_once(spec: Any) -> None:
 
 def test_a_row_of_a_kind_without_a_scorer_is_out_of_scope() -> None:
     reward = TrlReward({"by_kind": {"sum": "math"}}, reference="ref")
-    found = reward(["4", "Hello"], ["2 + 2?", "Say hello."], kind=["sum", "chat"], ref=["4", None])
+    found = reward(["4", "Hello"], prompts=["2 + 2?", "Say hello."], kind=["sum", "chat"], ref=["4", None])
     assert list(found) == [1.0, None]
 
 
 def test_the_first_failure_is_told_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
     reward = TrlReward({"by_kind": {"sum": "math"}}, reference="ref")
     for _ in range(2):
-        assert list(reward(["4", "4"], ["?", "?"], kind=["sum", None], ref=["4", "4"])) == [1.0, None]
+        assert list(reward(["4", "4"], prompts=["?", "?"], kind=["sum", None], ref=["4", "4"])) == [1.0, None]
     assert [record.getMessage()[:45] for record in caplog.records] == ["a sample could not be judged (bad_sample): {'"]
 
 

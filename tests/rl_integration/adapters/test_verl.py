@@ -213,7 +213,7 @@ def test_the_batch_function_keeps_the_order_and_knows_groups() -> None:
     assert [one["score"] for one in found] == [0.25, 1.0, 0.25, 0.0]
     assert [sample.group for sample in pairs.samples] == ["0", "1"]
     assert compute_score_batch([], [], [], [], scorer="math") == []
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="verl gave 1 of 'data_sources' and 2 of 'solution_strs'"):
         compute_score_batch(["a"], ["x", "y"], ["2"], [{}], scorer="math")
 
 

@@ -172,10 +172,15 @@ def test_odd_texts_do_not_stop_the_queue() -> None:
         assert seen(later(service, rows("abc")).result(WAIT)) == [3.0]
 
 
+def test_a_sample_may_be_a_mapping_of_its_fields() -> None:
+    with hosted(Scripted()) as service:
+        assert seen(service.score_blocking("it", [{"prompt": "q", "response": "abc"}, *rows("ab")])) == [3.0, 2.0]
+
+
 def test_what_is_no_sample_is_a_mistake() -> None:
     with hosted(Scripted()) as service:
-        for samples in ([{"prompt": "q", "response": "r"}], [None], ["text"]):
-            with pytest.raises(ValueError, match="sample 0 is a"):
+        for samples in ([{"prompt": "q", "answer": "r"}], [None], ["text"]):
+            with pytest.raises(ValueError, match="sample 0: "):
                 later(service, samples).result(WAIT)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="a group is named by text"):
             service.score_blocking("it", [Sample(prompt="q", response="r", group=["g"])])  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -40,6 +41,22 @@ def test_an_answer_without_its_end_is_cut_off_and_worth_nothing(bench: Bench) ->
     query = {"strip_end": "</s>", "cut_off": True, "scorer": "math"}
     assert bench.good("/get_reward", asked("1+1=\\boxed{2}</s>"), **query)["rewards"] == [1.0]
     assert bench.good("/get_reward", asked("1+1=\\boxed{2}"), **query)["rewards"] == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"cut_of": "true"}, "no query parameter 'cut_of'; the route takes .*cut_off.* (did you mean 'cut_off'?)"),
+        ({"strip_ends": "</s>"}, "no query parameter 'strip_ends'"),
+        ({"cut_off": "true"}, "no strip_end says what an answer ends in"),
+        ({"cut_off": "true", "strip_end": ""}, "no strip_end says what an answer ends in"),
+        ({"traffic": "eval"}, "no query parameter 'traffic'"),
+    ],
+)
+def test_a_misspelt_parameter_of_the_query_is_an_error(bench: Bench, query: dict[str, str], told: str) -> None:
+    status, code, message = bench.told("/get_reward", asked("1+1=2"), **query)
+    assert (status, code) == (422, "bad_request")
+    assert re.search(told.replace("(", "\\(").replace("?)", "\\?\\)"), message), message
 
 
 def test_answers_to_one_prompt_are_one_group(bench: Bench) -> None:
