@@ -18,7 +18,7 @@ from adjudge.engines.interface import Fault
 from adjudge.judges.language_judge import LanguageJudge, Opinion
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import LabelReader, NumberReader
-from adjudge.prompts.scorer import Case, guard, require_text, shortened
+from adjudge.prompts.scorer import Case, require_text, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import NO_COST, Sample, Score
 
@@ -265,8 +265,11 @@ class AnswerJudge(Judge):
         if isinstance(ready, Score) or not self.answer_after:
             return ready
         _, found, answer = ready.response.rpartition(self.answer_after)
-        fault = guard(answer, min_words=self.min_words, max_characters=self.max_characters) if found else "no_answer"
-        return Score.scored(self.lowest, fault) if fault else replace(ready, response=answer.strip())
+        if not found:
+            return Score.scored(
+                self.lowest, "no_answer", error=f"answer_after={self.answer_after!r} is not in the response"
+            )
+        return self.refused(answer) or replace(ready, response=answer.strip())
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference holds one accepted answer at least."""

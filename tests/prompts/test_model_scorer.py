@@ -113,6 +113,19 @@ def test_a_response_with_nothing_to_judge_scores_0_and_is_not_shown(
 
 
 @pytest.mark.parametrize(
+    ("response", "options", "told"),
+    [
+        ("Yes", {}, "the response has fewer words than min_words=2, so the model was not asked"),
+        ("", {"min_words": 1}, "fewer words than min_words=1"),
+        ("a b " * 30, {"max_characters": 100}, "the response has 120 characters, and max_characters=100"),
+        ("Let's solve this problem step by step.", {}, "the response is made of openings alone"),
+    ],
+)
+def test_what_a_response_that_is_not_shown_lacks_is_evidence(response: str, options: dict[str, Any], told: str) -> None:
+    assert told in score(says("yes"), sample(response), **options).evidence["error"]
+
+
+@pytest.mark.parametrize(
     ("response", "options", "shown"),
     [
         ("4", {"min_words": 1}, "4"),

@@ -286,9 +286,15 @@ class ModelScorer(EngineScorer):
             _, response, unfinished = split_reasoning(response)
             if unfinished:
                 return Score.scored(self.lowest, "unfinished_reasoning")
-        if fault := guard(response, min_words=self.min_words, max_characters=self.max_characters):
-            return Score.scored(self.lowest, fault)
-        return Case(sample=sample, response=response.strip())
+        refused = self.refused(response)
+        return refused or Case(sample=sample, response=response.strip())
+
+    def refused(self, text: str) -> Score | None:
+        """Return the score of a text that is not shown to the model, with what it lacks as evidence, or None."""
+        limits = {"min_words": self.min_words, "max_characters": self.max_characters}
+        if not (reason := guard(text, **limits)):
+            return None
+        return Score.scored(self.lowest, reason, error=lack_of(text, reason, **limits))
 
     def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
         """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
@@ -394,6 +400,15 @@ def guard(response: str, *, min_words: int, max_characters: int) -> str:
         return "too_complex"
     words = sum(1 for _ in itertools.islice(_words(response), min_words))
     return "no_answer" if words < min_words or _is_hollow(response) else ""
+
+
+def lack_of(response: str, reason: str, *, min_words: int, max_characters: int) -> str:
+    """Return in words what `guard` misses in a response that it refuses for a reason, and the option that says so."""
+    if reason == "too_complex":
+        return f"the response has {len(response)} characters, and max_characters={max_characters}"
+    if _is_hollow(response):
+        return "the response is made of openings alone, and nothing follows them"
+    return f"the response has fewer words than min_words={min_words}, so the model was not asked"
 
 
 def _is_hollow(response: str) -> bool:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import adjudge
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.scoring.compose import Cascade, Part
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 VERDICTS: dict[str, Score] = {
     "right": Score(value=1.0, uncertainty=0.1, steps=(StepScore(value=1.0),)),
@@ -70,6 +75,26 @@ def test_the_first_stage_that_knows_decides(
     (score,) = run(cascade, story)
     assert (score.status, score.value, score.reason) == (status, value, reason)
     assert score.evidence.get("stage") == stage
+
+
+@pytest.mark.parametrize(
+    ("response", "value", "stage"),
+    [
+        (r"It is \boxed{2}", 1.0, "exact"),
+        (r"It is \boxed{2.0}", 1.0, "math"),
+        (r"It is \boxed{\frac{4}{2}}", 1.0, "math"),
+        ("So x = 2.0.", 1.0, "math"),
+        (r"It is \boxed{3}", 0.0, "math"),
+        ("", 0.0, "math"),
+    ],
+)
+@pytest.mark.parametrize("page", ["composition.md", "labeling.md"])
+def test_the_documented_cascade_asks_math_about_what_is_not_equal_as_text(
+    response: str, value: float, stage: str, page: str
+) -> None:
+    (spec,) = re.findall(r"^cascade: .*exact, math.*$", (DOCS / page).read_text(), re.MULTILINE)
+    score = adjudge.score("q", response, "2", scorer=spec)
+    assert (score.value, score.evidence["stage"]) == (value, stage)
 
 
 def test_later_stages_see_only_what_is_open() -> None:

@@ -141,8 +141,9 @@ class Gate(Composite):
 class Cascade(Composite):
     """Stages asked in order, cheap ones first, each only about the samples that no earlier stage settled.
 
-    A stage settles a sample when it scores it, unless its reason is one of `pass_on` (say "undecided" or
-    "unparsable_answer": a 0 that means "I could not tell").  What no stage settles ends as follows, in this order:
+    A stage settles a sample when it scores it, unless its reason is one of `pass_on`: "undecided" or
+    "unparsable_answer", a 0 of `math` that means "I could not tell"; "wrong" and "no_answer" of `exact`, which knows
+    equal texts alone.  What no stage settles ends as follows, in this order:
 
     1. a stage failed: failed, with the reason of the last stage that did (the better judge was down: no verdict);
     2. a stage scored it with a `pass_on` reason: that score, the last one, stands (declining does not lift a 0);
@@ -157,7 +158,7 @@ class Cascade(Composite):
     """
 
     spec_form: ClassVar[str] = "a list of stages, or `{stages: [...], pass_on: [...], name: ...}`"
-    example: ClassVar[str] = "{cascade: [exact, math]}"
+    example: ClassVar[str] = "{cascade: {stages: [exact, math], pass_on: [wrong, no_answer]}}"
     short_for: ClassVar[str] = "stages"
 
     stages: tuple[Part, ...]
