@@ -14,7 +14,11 @@ SCORER = load(Path(__file__).with_name("mixed_reward.yaml"))
 
 
 def rewards(prompts: Sequence[str], responses: Sequence[str], golds: Sequence[str]) -> list[float | None]:
-    """Return one reward for each response; None where judging was not possible, so that the sample is left out."""
+    """Return one reward for each response; None where judging was not possible, so that the sample is left out.
+
+    Raises:
+        ValueError: a gold is missing (None).
+    """
     rows = zip(prompts, responses, golds, strict=True)
     samples = [Sample(prompt=prompt, response=response, reference=gold) for prompt, response, gold in rows]
     return [score.value for score in score_batch(samples, SCORER)]

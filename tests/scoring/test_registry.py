@@ -276,6 +276,30 @@ def test_a_wrong_spec_is_explained(plugins: Path, spec: Any, complaint: str) -> 
         registry.load(spec)
 
 
+def lists(prompts: Any, completions: Any, **columns: Any) -> list[float]:
+    return [1.0 for _ in completions]
+
+
+def other_names(solution_str: str, ground_truth: str) -> float:
+    return float(solution_str == ground_truth)
+
+
+@pytest.mark.parametrize("function", [lists, other_names, lambda completions, **columns: [1.0]])
+def test_a_function_of_another_framework_is_told_what_ours_take(function: Any) -> None:
+    with pytest.raises(ValueError, match=r"has the parameters prompt and response.*goes to TRL itself"):
+        registry.load(function)
+
+
+def test_what_a_preset_lacks_is_told_under_the_name_that_was_written() -> None:
+    for spec, told in (
+        ("c_grpo", "the preset 'c_grpo': the scorer 'citations' needs the option 'engine'"),
+        ({"conciser": {"weigt": 1}}, "the preset 'conciser': group_length has no option 'weigt'"),
+        ("optima", "optima needs the option 'engine'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            registry.load(spec)
+
+
 def test_a_plug_in_cannot_take_a_built_in_name(plugins: Path) -> None:
     install(plugins, "greedy", {"weighted": "loud_plugin:Shout"})
     with pytest.raises(ValueError, match="plug-in greedy registers the name 'weighted', which is built in"):

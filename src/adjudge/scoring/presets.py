@@ -88,13 +88,19 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
     closed = bool(places) or isinstance(given, list)  # the parts of a composite are not options
     usual: Mapping[str, Any] = given if isinstance(given, Mapping) and not closed else {}
 
+    def made(loader: Any, options: Any) -> Any:
+        try:
+            return loader.scorer({scorer: options})
+        except ValueError as error:  # it names a scorer that the user never wrote
+            raise ValueError(f"the preset {name!r}: {error}") from error
+
     def from_spec(cls: type, body: Any, loader: Any) -> Any:
         """Read the options."""
         if closed:
-            return loader.scorer({scorer: _filled(given, options_of(body or {}, places, inside=name, required=places))})
+            return made(loader, _filled(given, options_of(body or {}, places, inside=name, required=places)))
         if not isinstance(body, Mapping | None):
             raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
-        return loader.scorer({scorer: {**usual, **(body or {})}})
+        return made(loader, {**usual, **(body or {})})
 
     def new(cls: type, **options: Any) -> Any:
         """Return the scorer with these options."""
@@ -105,12 +111,12 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
         parameters = [inspect.Parameter(place, kind) for place in places]
     else:
         own = [each for each in inspect.signature(base).parameters.values() if each.kind is kind]
-        made = {
+        factories = {
             item.name: item.default_factory()
             for item in getattr(base, "__dataclass_fields__", {}).values()
             if item.default_factory is not dataclasses.MISSING
         }
-        defaults = {each.name: each.default for each in own} | made
+        defaults = {each.name: each.default for each in own} | factories
         known = set(usual) <= set(defaults)  # the parts of a composite are not options
         parameters = [each.replace(default={**defaults, **usual}[each.name]) for each in own if known]
     signature = inspect.Signature(parameters)

@@ -329,14 +329,15 @@ def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> A
     defaults = _defaults(make)
     given = options_of(options, list(defaults), inside=what) if defaults is not None else dict(options)
     required = [name for name, default in (defaults or {}).items() if default == _REQUIRED and name not in given]
+    remedy = "" if isinstance(make, type) else _TWO_KINDS
     if required:
-        raise ValueError(f"{what} needs the option {required[0]!r}" + ("" if isinstance(make, type) else _TWO_KINDS))
+        raise ValueError(f"{what} needs the option {required[0]!r}{remedy}")
     if hasattr(make, "__dataclass_fields__"):  # options of frozen dataclasses are tuples; YAML has only lists
         given = {name: _frozen(value) for name, value in given.items()}
     try:
         made = make(**given)
     except TypeError as error:
-        raise ValueError(f"{what} cannot be made with the options {given!r}: {error}") from error
+        raise ValueError(f"{what} cannot be made with the options {given!r}: {error}{remedy}") from error
     if inspect.iscoroutine(made):
         made.close()
         raise ValueError(f"{what} is an async function; a function in a spec must return a scorer")
@@ -345,8 +346,9 @@ def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> A
 
 _REQUIRED = "required"
 _TWO_KINDS = (
-    "; a function that scores has the parameters prompt and response, and reference if it compares with one; any other "
-    "makes a scorer of its options"
+    "; a function that scores has the parameters prompt and response, and reference if it compares with one, and is "
+    "asked about one response (a function of TRL's, of lists, goes to TRL itself); any other makes a scorer of its "
+    "options"
 )
 
 

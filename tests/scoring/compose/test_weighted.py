@@ -40,6 +40,22 @@ def test_the_value_is_the_weighted_sum() -> None:
     assert score.evidence == {}
 
 
+@pytest.mark.parametrize(
+    ("weights", "values", "blamed"),
+    [
+        ({"a": 1.0, "b": 100.0}, {"a": 1.0, "b": 1e307}, "'b' has the value 1e.307.*with the weight 100"),
+        ({"a": 1.0, "b": 1.0}, {"a": 1.5e308, "b": 1e308}, "'a' has the value 1.5e.308"),
+        ({"a": 1e10, "b": -1e10}, {"a": 1e305, "b": 1e306}, "'b' has the value 1e.306"),
+    ],
+)
+def test_a_sum_beyond_all_numbers_names_the_part(
+    weights: dict[str, float], values: dict[str, float], blamed: str
+) -> None:
+    with pytest.raises(ValueError, match=f"the part {blamed}"):
+        one(mix(**weights), **values)
+    assert one(mix(a=1.0, b=-1.0), a=1.5e308, b=1.5e308).value == 0.0
+
+
 def test_a_part_without_a_number_fails_the_whole_by_default() -> None:
     score = one(mix(a=1.0, b=1.0), a=1.0)
     assert (score.status, score.reason) == ("failed", "engine_unavailable")

@@ -62,11 +62,31 @@ class Weighted(Composite):
         }
         if not terms or (absent and self.missing == "fail"):
             return no_number(parts, missing=absent)
-        value = math.fsum(weight * value for weight, value in terms.values())
+        value = _total(terms)
         if absent and self.missing == "renormalize":
             total = math.fsum(part.weight for part in self.parts)
             value = total * (value / math.fsum(weight for weight, _ in terms.values()))  # of ones exactly the total
         return Score(value=value, parts=parts, evidence={"missing": absent} if absent else {})
+
+
+def _total(terms: Mapping[str, tuple[float, float]]) -> float:
+    """The sum of weights times values, by name.
+
+    Raises:
+        ValueError: it is not finite; the message names the part that is to blame.
+    """
+    try:
+        value = math.fsum(weight * value for weight, value in terms.values())
+    except (OverflowError, ValueError):  # on the way, and infinite ones of both signs
+        value = math.inf
+    if math.isfinite(value):
+        return value
+    name = max(terms, key=lambda name: (abs(terms[name][0] * terms[name][1]), abs(terms[name][1])))
+    weight, large = terms[name]
+    raise ValueError(
+        f"the part {name!r} has the value {large!r}, which is too large to be summed with the weight {weight!r}; bring "
+        "it into range with a transform"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +153,11 @@ class Gate(Composite):
         if not self._passed(parts):
             return Score(value=self.otherwise, reason="gated", parts=parts)
         main = parts["main"]
-        bonus = math.fsum(part.weight * (parts[part.name].value or 0.0) for part in self.bonuses if part.name in parts)
-        return Score(value=(main.value or 0.0) + bonus, reason=main.reason, parts=parts)
+        bonuses = {
+            part.name: (part.weight, parts[part.name].value or 0.0) for part in self.bonuses if part.name in parts
+        }
+        value = (main.value or 0.0) + _total(bonuses)
+        return Score(value=value, reason=main.reason, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)
