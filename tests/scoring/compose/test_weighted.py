@@ -52,7 +52,7 @@ def test_a_sum_beyond_all_numbers_names_the_part(
     weights: dict[str, float], values: dict[str, float], blamed: str
 ) -> None:
     with pytest.raises(ValueError, match=f"the part {blamed}"):
-        one(mix(**weights), **values)
+        one(mix("fail", **weights), **values)
     assert one(mix(a=1.0, b=-1.0), a=1.5e308, b=1.5e308).value == 0.0
 
 
