@@ -32,7 +32,16 @@ from adjudge.verifiers.math.nodes import (
     rebuild,
     walk,
 )
-from adjudge.verifiers.math.relations import Solution, entries_of, is_tuple, partnered, relation_verdict, solutions
+from adjudge.verifiers.math.relations import (
+    Solution,
+    entries_of,
+    is_tuple,
+    partnered,
+    relation_verdict,
+    residue,
+    solutions,
+    unmasked,
+)
 from adjudge.verifiers.math.scalars import Rules, Verdict, scalar_verdict
 
 MAX_ITEMS: Final = 64  # of an unordered collection: matching costs items squared
@@ -57,7 +66,8 @@ class Equality:
 
     def verdict(self, gold: Node, answer: Node) -> Verdict:
         """Compare two answers."""
-        gold, answer = expand(gold), expand(answer)
+        gold, answer = unmasked(expand(gold)), unmasked(expand(answer))
+        gold, answer = residue(gold, answer), residue(answer, gold)
         if gold != answer:
             gold, answer = self.same_calls(gold, answer)
         equal = self.equal(gold, answer)

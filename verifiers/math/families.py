@@ -14,6 +14,7 @@ from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.nodes import (
     ZERO,
     Collection,
+    Constant,
     Node,
     Number,
     Operation,
@@ -21,6 +22,7 @@ from adjudge.verifiers.math.nodes import (
     Symbol,
     expand,
     is_expression,
+    is_op,
     minus,
     put,
     walk,
@@ -52,8 +54,22 @@ _BUILT: Final = re.compile(
 )
 
 
+_INDEXED: Final = re.compile(
+    r"([A-Za-z]+(?:_\{?([a-z])\}?|\(([a-z])\))\s*=[^=<>]+?)(?:[\s,;($]|\\[,;:! ]|\\q?quad(?![A-Za-z])"
+    rf"|\\text\{{(?:{_QUANTIFIERS}|[\s,(])*\}}|\b{_QUANTIFIERS}\b)+([a-z])\s*"
+    r"(?:(?:\\in|∈)\s*(?:\\math(?:bb|bf|rm)\s*\{?\s*)?[NZℕℤ]\s*\}?\s*(?:[\^_]?\s*\{?\s*(?:\*|\+|\\ast|\\star|0)\s*\}?)?"
+    r"|(?:\\ge(?:q|qslant)?|≥|>=)\s*[01]|=\s*[01]\s*,\s*[12]\s*,[\s\d,]*(?:\\[lc]?dots|\.\.\.|…))[\s).}$]*",
+)
+
+
 def declared(text: str) -> tuple[str, str]:
-    """Return an answer without the words that make a letter an integer, and the letter; "" where none is declared."""
+    r"""Return an answer without the words that make a letter an integer, and the letter; "" where none is declared.
+
+    The index of a sequence is no parameter: `a_n = 2n-1, n \\in \\mathbb{N}^*` names one.
+    """
+    index = _INDEXED.fullmatch(text) if len(text) <= 300 and "=" in text else None
+    if index and index[4] == (index[2] or index[3]):
+        return index[1].rstrip(" ,;("), ""
     if len(text) > 300 or not ("Z" in text or "ℤ" in text or "integer" in text):
         return text, ""
     for pattern in (_BUILT, _DECLARED, _NAMED_LAST):
@@ -91,6 +107,13 @@ def family_verdict(gold: Node, answer: Node, letters: tuple[str, str], equality:
             return verdict
         others.remove(same)
     return Verdict(True, verdict.tier)
+
+
+def implied(gold: Node, answer: Node) -> tuple[str, str]:
+    r"""Return the parameters of two families that declare none and count turns: `2\pi k` and `2\pi n`; "" for none."""
+    ours, theirs = ({item.name for item in walk(side) if isinstance(item, Symbol)} & LETTERS for side in (gold, answer))
+    turns = all(any(item == Constant("pi") or is_op(item, "degree") for item in walk(side)) for side in (gold, answer))
+    return (ours.pop(), theirs.pop()) if turns and len(ours) == len(theirs) == 1 and ours != theirs else ("", "")
 
 
 def _parameter(node: Node, own: str, other: str) -> str:

@@ -257,9 +257,9 @@ class Parser(OperandParser):
             items.append(self.sum())
         if len(items) > 1:
             return Collection("union", tuple(items))
-        if self.command("cap", "setminus", "backslash"):
+        while self.command("cap", "setminus", "backslash"):
             operator = self.next().value
-            return Operation("cap" if operator == "cap" else "setminus", (first, self.sum()))
+            first = Operation("cap" if operator == "cap" else "setminus", (first, self.sum()))
         return first
 
     def sum(self) -> Node:

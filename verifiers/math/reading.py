@@ -45,7 +45,31 @@ _OPEN_ENDS: Final = re.compile(r"(?:\\left)?\s*([\[\]])([^\[\]]+?)(?:\\right)?\s
 _DECIMAL: Final = re.compile(r"(-?\d+)\{,\}(\d{1,2})")
 _ALIGNED: Final = re.compile(r"\\begin\{((?:aligned|align|gathered|split)\*?)\}(.*)\\end\{\1\}", re.DOTALL)
 _CONTINUED: Final = re.compile(r"(?:\\\\\s*)(?=&?\s*=)|&|(?:\\\\\s*)\Z")
-_MODULUS: Final = re.compile(r"\\mod(?![A-Za-z])\s*(?:\{(\w+)\}|(\w+))")
+_SET: Final = r"\\(?:text|mathrm)\s*\{[\s~]*"
+_UNITS: Final = tuple(  # as they are set, and as the parser knows them
+    (re.compile(written), known_as)
+    for written, known_as in (
+        (rf"{_SET}([kMm])(?:\s*(?:\\Omega|Ω)\s*\}}|\}}\s*(?:\\Omega(?![A-Za-z])|Ω))", r"\\text{ \1Omega}"),
+        (r"(?<=\d)((?:\s|~|\\[,;: ])*)(?:\\mu\s*|[μµ])([mgsFCALVW])\s*\Z", r"\1\\mu\\text{\2}"),
+        (rf"(?:{_SET}([MLR])\s*\}}|([MLR]))\s*_\s*\{{?\s*(?:\\odot|☉|⊙)\s*\}}?", r"\\text{ \1\2sun}"),
+        (r"\A(-?[\d.,]+)\s*(?:''|″|\^\s*\{\s*\\prime\s*\\prime\s*\})\s*\Z", r"\1\\text{ ''}"),
+    )
+)
+_POWER: Final = re.compile(rf"{_SET}([A-Za-z]+(?:[\s~/·]+[A-Za-z]+)+)\s*\}}\s*\^\s*\{{?\s*(-?\d)\s*\}}?")
+_ROUGHLY: Final = re.compile(
+    r"(.+?)[\s,]*\(?\s*\\text\s*\{[\s,(]*(?:or|which\s+is)?\s*(?:approximately|approx\.?|about|roughly)\s*\}\s*([^()]+?)\)?",
+    re.DOTALL,
+)
+_MODULUS: Final = re.compile(
+    r"\\mod(?![A-Za-z])\s*(?:\{(\w+)\}|(\w+))|\(?\s*\\(?:text|mathrm)\s*\{\s*\(?mod[\s~]*\}?\s*(\w+)\s*\}?\)?(?:\s*\})?"
+    r"|(?<=\d)\s*\(\s*mod\s+(\w+)\s*\)"
+)
+
+
+def _last_power(units: re.Match[str]) -> str:
+    r"""Return units with the power behind them at the last: `\text{m/s}^2` is what `\text{m/s^2}` is."""
+    known_all = all(is_unit(name, upright=True) for name in re.findall("[A-Za-z]+", units[1]))
+    return rf"\text{{ {units[1]}^{units[2]}}}" if known_all else units[0]
 
 
 def respelled(text: str) -> tuple[str, bool]:
@@ -68,8 +92,14 @@ def respelled(text: str) -> tuple[str, bool]:
     ends = _OPEN_ENDS.fullmatch(text) if text.startswith(("]", "\\left]")) or text[-1:] == "[" else None
     if ends and (ends[1] == "]" or ends[3] == "["):
         text = f"{'(' if ends[1] == ']' else '['}{ends[2]}{')' if ends[3] == '[' else ']'}"
-    if "\\mod" in text:
-        text = _MODULUS.sub(lambda modulus: rf"\pmod{{{modulus[1] or modulus[2]}}}", text)
+    if "\\" in text or "'" in text or not text.isascii():
+        for written, known_as in _UNITS:
+            text = written.sub(known_as, text)
+        text = _POWER.sub(_last_power, text)
+    if "\\text" in text and (roughly := _ROUGHLY.fullmatch(text)):
+        text = f"{roughly[1]} \\approx {roughly[2]}"
+    if "mod" in text:
+        text = _MODULUS.sub(lambda modulus: rf"\pmod{{{next(filter(None, modulus.groups()))}}}", text)
     return text, bool(about)
 
 

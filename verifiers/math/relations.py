@@ -18,9 +18,12 @@ from adjudge.verifiers.math.nodes import (
     Operation,
     Relation,
     Symbol,
+    Unit,
+    children,
     is_expression,
     is_op,
     minus,
+    rebuild,
     walk,
 )
 from adjudge.verifiers.math.scalars import (
@@ -49,11 +52,14 @@ _T = TypeVar("_T")
 
 
 def is_label(node: Node, value: Node) -> bool:
-    """Whether the left side of an equation only names the value on its right.
+    r"""Whether the left side of an equation only names the value on its right.
 
-    Names are: a variable, `f(x)`, a tuple of variables before a tuple; and, before a value without variables,
-    quantities in capitals (`AB`, `|AB|`, `V_1:V_2`, `NO/BO`), an angle, and an expression that is only text here.
+    Names are: a variable, `f(x)`, a tuple of variables before a tuple, a set made of others (`A \cap B`); and, before
+    a value without variables, quantities in capitals (`AB`, `|AB|`, `V_1:V_2`, `NO/BO`), an angle, and an expression
+    that is only text here.
     """
+    if _combines(node, value):
+        return True
     if isinstance(node, Symbol) or (
         isinstance(node, Operation) and (node.name in ("call", "opaque") or _derives(node))
     ):
@@ -72,10 +78,27 @@ def is_label(node: Node, value: Node) -> bool:
     )
 
 
+def _combines(node: Node, value: Node) -> bool:
+    r"""Whether an expression combines sets that only have names: `A \cap B`, `A' \cup B`, `A^c` before a set."""
+    if is_op(node, "cap", "setminus") or (isinstance(node, Collection) and node.kind == "union"):
+        return all(isinstance(part, Symbol) or _combines(part, value) for part in children(node))
+    return (
+        is_op(node, "pow")
+        and isinstance(node.args[0], Symbol)
+        and node.args[1] in (Symbol("c"), Symbol("C"), Symbol("complement"))
+        and not (is_expression(value) and exact(value) is not None)
+    )
+
+
 def _derives(node: Operation) -> bool:
     """Whether an expression is a derivative in Leibniz's notation, `dy/dx`."""
     heads = [arg.args[0] if is_op(arg, "mul") else arg for arg in node.args]
     return node.name == "div" and heads == [Symbol("d"), Symbol("d")] and node.args[1] != Symbol("d")
+
+
+def letters_of(node: Node) -> set[str]:
+    """Return the free names of an expression that are no units."""
+    return {name for name in free_names(node) if not name.startswith("unit:")}
 
 
 def states_value(node: Node, value: Node) -> bool:
@@ -84,7 +107,7 @@ def states_value(node: Node, value: Node) -> bool:
     What is asked for is then its right side.  An equation that is still to be solved says something else: one of the
     first degree in one letter (`2x = 10`), or one with numbers among its terms (`x^2-5x+6 = 0`, `a+3z = 0`).
     """
-    letters = {name for name in free_names(node) if not name.startswith("unit:")}
+    letters = letters_of(node)
     if not is_expression(node) or free_names(value) or not letters or (len(letters) == 1 and is_linear(node)):
         return False
     if not (is_op(node, "add")):
@@ -150,7 +173,10 @@ def _any_equal(gold: list[Node], answer: list[Node], equal: Equal) -> bool | Non
 
 
 def _label_and_values(node: Relation, equal: Equal) -> tuple[Node, list[Node]] | None:
-    """Return the name and the values of `name = a = b ~ c`; None when it is no such chain or contradicts itself."""
+    r"""Return the name and the values of `name = a = b ~ c`; None when it is no such chain or contradicts itself.
+
+    A formula between the name and its value, as in `A = \\pi r^2 = 9\\pi`, is a name, too.
+    """
     if node.operators[0] not in ("=", "~", "in", "->") or not is_label(node.sides[0], node.sides[-1]):
         return None
     if any(operator not in ("=", "~") for operator in node.operators[1:]):
@@ -158,7 +184,11 @@ def _label_and_values(node: Relation, equal: Equal) -> tuple[Node, list[Node]] |
     values = list(node.sides[1:])
     if any(_mentions(value, node.sides[0]) for value in values):
         return None
-    return (node.sides[0], values) if _consistent(values, node.operators[1:], equal) else None
+    while len(values) > 1 and letters_of(values[0]) and not letters_of(values[-1]):
+        del values[0]
+    return (
+        (node.sides[0], values) if _consistent(values, node.operators[len(node.sides) - len(values) :], equal) else None
+    )
 
 
 def _consistent(values: list[Node], operators: tuple[str, ...], equal: Equal) -> bool:
@@ -169,7 +199,14 @@ def _consistent(values: list[Node], operators: tuple[str, ...], equal: Equal) ->
 
 
 def _near(left: Node, right: Node) -> bool:
-    """Whether `left` may be said to be about `right`: within 5 %, and rounded or cut off where `right` says so."""
+    """Whether `left` may be said to be about `right`: within 5 %, and rounded or cut off where `right` says so.
+
+    A unit may stand on one side only; two must be the same.
+    """
+    left, unit = _measured(left)
+    right, other = _measured(right)
+    if unit and other and unit != other:
+        return False
     if free_names(left) or free_names(right):
         return False
     gap = Operation("abs", (minus(left, right),))
@@ -180,6 +217,24 @@ def _near(left: Node, right: Node) -> bool:
     return less_at(gap, bound, {}) is True
 
 
+def _measured(node: Node) -> tuple[Node, list[Node]]:
+    """Return a value without its unit, and the unit."""
+    if is_op(node, "div") and _only_units(node.args[1]):
+        value, unit = _measured(node.args[0])
+        return value, [*unit, Operation("pow", (node.args[1], Number(Fraction(-1))))]
+    units = [arg for arg in node.args if _only_units(arg)] if is_op(node, "mul") else []
+    rest = [arg for arg in children(node) if arg not in units]
+    if not units or not rest:
+        return node, []
+    return rest[0] if len(rest) == 1 else rebuild(node, tuple(rest)), units
+
+
+def _only_units(node: Node) -> bool:
+    return isinstance(node, Unit) or (
+        is_op(node, "pow", "mul", "div") and all(map(_only_units, node.args[: 1 if node.name == "pow" else None]))
+    )
+
+
 def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool | None:
     """Compare a relation with an answer that is none."""
     relation, value = (gold, answer) if isinstance(gold, Relation) else (answer, gold)
@@ -187,7 +242,7 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
     named = _label_and_values(relation, equal)
     if named is None:
         if set(relation.operators) <= {"=", "~"} and all(is_expression(side) for side in relation.sides):
-            closed = not any(free_names(side) for side in relation.sides)
+            closed = not any(map(letters_of, relation.sides))
             if closed and _consistent(list(relation.sides), relation.operators, equal):
                 values = list(relation.sides)  # a computation such as `2+3=5`
             elif closed:
@@ -215,6 +270,40 @@ def _states(node: Relation, equal: Equal) -> bool:
         and states_value(node.sides[0], values[-1])
         and _consistent(values, node.operators[1:], equal)
     )
+
+
+def unmasked(node: Node) -> Node:
+    """Return an answer in which `e = 1/2` or `i = 5` names a value: the letter is not the constant there."""
+    if isinstance(node, Collection) and node.kind in ("list", "set"):
+        return rebuild(node, tuple(map(unmasked, node.items)))
+    return _unmasked(node) if isinstance(node, Relation) else node
+
+
+def _unmasked(node: Relation) -> Relation:
+    for letter in (Constant("e"), Constant("i")):
+        others = [side for side in node.sides if side != letter]
+        if not 0 < len(others) < len(node.sides) or any(_mentions(side, letter) for side in others):
+            continue
+        if letter.name == "e" and any(_near(letter, side) for side in others):
+            continue  # Euler's number, approximately
+        sides = tuple(Symbol(letter.name) if side == letter else side for side in node.sides)
+        return Relation(node.operators, sides)
+    return node
+
+
+def residue(node: Node, other: Node) -> Node:
+    r"""Return `5 \pmod 6`, or `5^7 \equiv 5 \pmod 6` where that is true, as the number 5 beside a number."""
+    if not isinstance(other, Number):
+        return node
+    left = node.sides[0] if isinstance(node, Relation) and node.operators == ("===",) else None
+    side = node.sides[1] if left is not None and isinstance(node, Relation) else node
+    if not is_op(side, "pmod"):
+        return node
+    value, modulus = side.args
+    if not (isinstance(value, Number) and isinstance(modulus, Number) and 0 <= value.value < modulus.value):
+        return node
+    gap = None if left is None else exact(minus(left, value))
+    return value if gap is None or (gap / modulus.value).denominator == 1 else node
 
 
 # -- solutions ------------------------------------------------------------------------------------------------------
@@ -272,7 +361,7 @@ def _assigned(node: Relation, equal: Equal) -> list[Solution] | None:
         return None
     assigned: list[Solution] = []
     for item in value.items if isinstance(value, Collection) and several else (value,):
-        if not isinstance(label, Collection):
+        if not (isinstance(label, Collection) and label.kind == "bracket"):
             assigned.append({label: item})
             continue
         entries = entries_of(item)

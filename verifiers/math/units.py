@@ -64,13 +64,27 @@ def _table() -> dict[str, Factor]:
     add_si("T", "tesla", 1, "num", kg=1, A=-1, s=-2)
     add_si("F", "farad", 1, "nu", A=2, s=4, kg=-1, m=-2)
     add_si("cal", "calorie", Fraction("4.184"), "k", kg=1, m=2, s=-2)
-    add("Omega Ω ohm ohms", 1, kg=1, m=2, s=-3, A=-2)
+    for prefix, power in {"": 0, "m": -3, "k": 3, "M": 6}.items():
+        add(f"{prefix}Omega", Fraction(10) ** power, kg=1, m=2, s=-3, A=-2)
+    add("Ω ohm ohms", 1, kg=1, m=2, s=-3, A=-2)
     add("Å angstrom angstroms", Fraction(1, 10**10), m=1)
     add("atm atmosphere atmospheres", 101325, kg=1, m=-1, s=-2)
     add("bar bars", 10**5, kg=1, m=-1, s=-2)
     add("kWh", 3_600_000, kg=1, m=2, s=-2)
     add("dB decibel decibels", 1, dB=1)
     add("AU au", 149_597_870_700, m=1)
+    add_si("pc", "parsec", 1, "kMG", pc=1)
+    add("ly lightyear lightyears light-year light-years", 1, ly=1)
+    add("Msun", 1, Msun=1)
+    add("Lsun", 1, Lsun=1)
+    add("Rsun", 1, Rsun=1)
+    add("hp horsepower", 1, hp=1)
+    add("mpg", "1609.344", gallon=-1, m=1)
+    add("knot knots", Fraction(1852, 3600), m=1, s=-1)
+    add("arcsec arcsecs arcsecond arcseconds", 1, arcsec=1)
+    add("''", 1, double_prime=1)  # inches, or seconds of an arc
+    add("torr mmHg", 1, torr=1)
+    add("psi", 1, psi=1)
     add_si("eV", "electronvolt", Fraction("1.602176634e-19"), "kMG", kg=1, m=2, s=-2)
     add("minute minutes min mins", 60, s=1)
     add("hour hours h hr hrs", 3600, s=1)
@@ -145,7 +159,7 @@ FACTORS: Final[dict[str, Factor]] = _spelled(_table())
 
 MEANINGS: Final[dict[str, dict[str, str]]] = {
     "¥": {"yen": "yen", "cny": "yuan"}, "分": {"s": "minute", "cny": "fen"}, "분": {"s": "minute"},
-    "pound": {"gbp": "sterling"}, "pounds": {"gbp": "sterling"},
+    "''": {"m": "inch", "arcsec": "arcsec"}, "pound": {"gbp": "sterling"}, "pounds": {"gbp": "sterling"},
 }  # fmt: skip
 """Names of several units: the one meant beside a unit of this base."""
 
@@ -283,7 +297,7 @@ def unit_expression(text: str) -> Node:
             noun = words.lower().split()
             if not noun or not all(map(is_noun, noun)) or _NO_NOUN.search(words):
                 raise NotMathError(f"the text {text[:40]!r}")
-            return Symbol(words) if len(words) <= 2 and words.isascii() else Unit("?" + " ".join(noun))
+            return Symbol(words) if len(words) == 1 and words.isascii() and words != "M" else Unit("?" + " ".join(noun))
         node = part if index == 0 else Operation("div", (node, part)) if node is not None else part
     assert node is not None
     return node

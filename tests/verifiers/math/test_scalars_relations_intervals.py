@@ -101,6 +101,7 @@ DIFFERENT = [
     ("x=1", "x=1, y=2"), ("f(x,y)", "f(y,x)"), ("f(1)=2, f(2)=3", "f(1)=3, f(2)=2"), ("f(1/3)", "f(0.333333)"),
     # quantities in several units, ratios, members in several spellings
     (r"1\text{ hr }15\text{ min}", "75"), (r"1\text{ hr }15\text{ min}", r"1.15\text{ hr}"), ("5 ft 3 in", "5 ft"),
+    (r"5\pmod 7", "12"),
     (r"5\text{ cm}", "5m"), ("3:4", "4/3"), ("3:4", "0.75"), ("4:1", "4"), (r"\{1/3\}", r"\{1/3,0.333333\}"),
 ]  # fmt: skip
 
@@ -120,7 +121,6 @@ UNDECIDED = [
     ("x^2=0", "x=0"),
     ("101_2", "5"),
     (r"\sum_{k=1}^n k", r"\frac{n(n+1)}{2}"),
-    (r"5\pmod 7", "5"),
 ]
 
 
