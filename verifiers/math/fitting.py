@@ -1,22 +1,47 @@
 r"""Whether an answer that has the value of the gold also says that value, as far as the question lets us tell.
 
-Three things look like a value and are none: a number with a word that is not a noun (`42\text{ rejected}`), a value
-that is only neared (`x \to 42` where 42 is exact), and an equation that is still to be solved (`x^2 = 25` where x is
-asked for).  Words of the gold or of the prompt are known to be meant; other nouns are taken where they are plainly
+Four things look like a value and are none: a number with a word that is not a noun (`42\text{ rejected}`), a value
+that is only neared (`x \to 42` where 42 is exact), an equation that is still to be solved (`x^2 = 25` where x is
+asked for), and a formula of the question with which something was to be done (`\frac{8}{22}` where it was to be
+simplified).  Words of the gold or of the prompt are known to be meant; other nouns are taken where they are plainly
 counted.
 
-Not covered: nouns of other languages, which are taken unless the prompt or the rest of the answer speaks against it.
+Not covered: nouns of other languages, which are taken unless the prompt or the rest of the answer speaks against it;
+and work that was begun and not finished, as `\frac{16}{44}` for `\frac{8}{22}`.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Final
+from collections import Counter
+from collections.abc import Hashable
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from typing import Final, TypeAlias
 
 from adjudge.verifiers.math.extraction import Marker
-from adjudge.verifiers.math.nodes import Collection, Node, Number, Relation, Unit, is_op, walk
+from adjudge.verifiers.math.intervals import MIRROR
+from adjudge.verifiers.math.nodes import (
+    ONE,
+    ZERO,
+    Collection,
+    Node,
+    NotMathError,
+    Number,
+    Operation,
+    Relation,
+    Unit,
+    children,
+    is_op,
+    rebuild,
+    walk,
+)
+from adjudge.verifiers.math.parser import parse
 from adjudge.verifiers.math.reading import Reading
-from adjudge.verifiers.math.relations import is_label
+from adjudge.verifiers.math.relations import is_label, letters_of
+from adjudge.verifiers.math.sentences import FORMULA
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.values import exact, free_names
 from adjudge.verifiers.math.vocabulary import NUMBER_WORD
@@ -54,6 +79,31 @@ _FUNCTION_WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _LAYOUT: Final = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:| )|[\s$\\{}()]")
+_FIGURE: Final = re.compile(
+    r"(?:equation|formula|inequality|condition)s?\s+(?:of|for|that|which|whose)\b|\b(?:lines?|planes?|asymptotes?|axis"
+    r"|axes|directri\w+|loc(?:us|i)|curves?|boundar\w+|tangents?|in\s+the\s+form)\b",
+    re.IGNORECASE,
+)
+_TRANSFORM: Final = re.compile(
+    r"\b(?:simplify|reduce|convert|express|(?:re)?write|expand|factor(?:i[sz]e)?|rationali[sz]e|transform)\b",
+    re.IGNORECASE,
+)
+_TO_CHANGE: Final = re.compile(rf"{_TRANSFORM.pattern}(?:(?!\.\s)[^?!;\n]){{0,160}}\Z", re.IGNORECASE)
+_TEXT: Final = re.compile(r"\\(?:text\w*|mathrm|mathbf|mbox)(?![A-Za-z])|[\s${}]")
+_PRODUCT: Final = re.compile(
+    r"\b(?:segments?|sides?|chords?|edges?|legs?|distances?|lengths?|diagonals?|diameters?|radi(?:us|i)|arcs?|triangles?"
+    r"|polygons?|in\s+terms\s+of|times|multipl\w+|simplify|expand|factor)\b",
+    re.IGNORECASE,
+)
+_DIGITS: Final = re.compile(r"[2-9]")
+_Shape: TypeAlias = frozenset[tuple[Hashable, int]]
+_FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_PIECE: Final = re.compile(
+    r"\\(?:text|mathrm|mbox|left|right|operatorname)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~]+|(\d+|[^\W\d_]+|.)"
+)
+_BETWEEN: Final = r"(?:\\(?:text|mathrm|left|right)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~])*"
+_MOST_FORMULAS: Final = 40  # of a prompt
+_LONGEST: Final = 100  # pieces of an answer that is looked for word by word
 
 
 def says(gold: Reading, answer: Reading, prompt: str, marker: Marker) -> bool:
@@ -68,18 +118,31 @@ def says(gold: Reading, answer: Reading, prompt: str, marker: Marker) -> bool:
     if answer.about and not gold.about and prompt and _is_exact(gold) and not _ROUNDED.search(prompt):
         return False
     tree = answer.tree
-    if tree is None or isinstance(tree, Number) or answer.literal == gold.literal:
+    if tree is None or answer.literal == gold.literal:
+        return True
+    if _spelled(gold.text) and _spelled(answer.text) and not _PRODUCT.search(prompt):
+        return False  # `HT` is not `TH`, though the product is
+    if prompt and _is_given(gold, answer, prompt):
+        return False
+    if isinstance(tree, Number):
         return True
     if not _nouns_fit(tree, f"{gold.text} {prompt}"):
         return False
     first = tree.items[0] if isinstance(tree, Collection) and tree.items else tree
     if not isinstance(first, Relation) or (isinstance(gold.tree, Relation | Collection) and marker == "tag"):
         return True
-    if first.operators[0] in ("~", "->") and free_names(first.sides[0]):
+    if first.operators[0] in ("~", "->") and letters_of(first.sides[0]):
         return not (prompt and _is_exact(gold)) or bool(_ROUNDED.search(prompt))
     if first.operators[0] == "=" and not isinstance(gold.tree, Relation | Collection):
         return _solved(first, answer.text, prompt, marker)
-    return True
+    # `4x+6=14` for `x=2` is still to be solved, unless an equation of a line was asked for
+    return not prompt or not _is_solved(gold.tree, closed=True) or _is_solved(first) or bool(_FIGURE.search(prompt))
+
+
+def _spelled(text: str) -> bool:
+    """Whether an answer is two letters that look like a word, a code or a numeral and not like a product."""
+    letters = _TEXT.sub("", text)
+    return len(letters) == 2 and letters.isalpha() and (letters.isupper() or "\\" in text)
 
 
 def _nouns_fit(tree: Node, context: str) -> bool:
@@ -105,7 +168,7 @@ def _is_counted(words: list[str], known: frozenset[str]) -> bool:
     if not end:
         return False
     head = words[end - 1]
-    if {head, f"{head}s", f"{head}es"} & known or is_unit(head, upright=True) or head in _PLURALS:
+    if {head, f"{head}s", f"{head}es"} & known or (len(head) > 1 and is_unit(head, upright=True)) or head in _PLURALS:
         return True
     return len(head) > 2 and head.endswith("s") and not head.endswith(("ss", "ous")) and head not in _NO_PLURALS
 
@@ -121,7 +184,7 @@ def _is_exact(gold: Reading) -> bool:
 def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
     """Whether the left side of an equation can be what was asked for."""
     left, right = equation.sides[0], equation.sides[-1]
-    letters = {name for name in free_names(left) if not name.startswith("unit:")}
+    letters = letters_of(left)
     if not prompt or not letters or (is_label(left, right) and not _is_power(left)):
         return True
     if exact(right) is None and free_names(right):
@@ -140,3 +203,125 @@ def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
 def _is_power(node: Node) -> bool:
     """Whether an expression is a power, also of a segment as in `AB^2`."""
     return is_op(node, "pow", "mul") and any(is_op(item, "pow") and free_names(item.args[0]) for item in walk(node))
+
+
+# -- what the question gives ----------------------------------------------------------------------------------------
+
+
+def _is_given(gold: Reading, answer: Reading, prompt: str) -> bool:
+    r"""Whether an answer only repeats a formula of the question that was to be worked on, as the gold does not.
+
+    A value that nothing more can be done with may be given and be the answer all the same (`30^\circ`, `x>1`), unless
+    the question asks for another form of it.
+    """
+    if not set(_DIGITS.findall(answer.text)) <= set(_DIGITS.findall(prompt)):
+        return False
+    given, wanted = _written(answer), _written(gold)
+    if given is None or wanted is None or _shape(given) == _shape(wanted):
+        return False
+    final = _is_final(given)
+    if final and (_numbers(given) == _numbers(wanted) or not _TRANSFORM.search(prompt)):
+        return False
+    shape = _shape(given)
+    places = [at for at, others in _formulas(prompt) if shape in others]
+    return any(not final or _TO_CHANGE.search(prompt, 0, at) for at in (*places, *_repeats(answer.text, prompt)))
+
+
+def _written(reading: Reading) -> Node | None:
+    """Return the tree of an answer as it is written: of an option its text, of a plain number its own form."""
+    text = reading.option[1] if reading.option and reading.option[1] else reading.text
+    try:
+        return parse(text)
+    except NotMathError:
+        return reading.tree
+
+
+def _repeats(text: str, prompt: str) -> list[int]:
+    """Return where a text stands in a prompt, layout aside, and not as a part of a longer formula."""
+    pieces = [re.escape(piece[1]) for piece in _PIECE.finditer(_FRACTION.sub(r"\1/\2", text)) if piece[1]]
+    if not 1 <= len(pieces) <= _LONGEST:
+        return []
+    pattern = rf"(?<![\w.^/*+\-\\]){_BETWEEN.join(pieces)}(?![\w^/*+-]|\.\d)"
+    return [match.start() for match in re.finditer(pattern, _FRACTION.sub(r"\1/\2", prompt))]
+
+
+@lru_cache(maxsize=256)  # a prompt has many answers
+def _formulas(prompt: str) -> tuple[tuple[int, frozenset[_Shape]], ...]:
+    """Return where the formulas of a prompt stand, with the shapes of each, of its sides and of its members."""
+    found = []
+    for formula in islice(FORMULA.finditer(prompt), _MOST_FORMULAS):
+        try:
+            tree = parse(formula[formula.lastgroup or 0].strip(" .,;:?\n"))
+        except NotMathError:
+            continue
+        parts = [tree, *(tree.items if isinstance(tree, Collection) else ())]
+        parts += [side for part in parts if isinstance(part, Relation) for side in part.sides]
+        found.append((formula.start(), frozenset(map(_shape, parts))))
+    return tuple(found)
+
+
+def _shape(node: Node) -> _Shape:
+    """Return what a formula is made of, whatever the order: `2x+3=7` and `7=2x+3` are one, `x=2` is another."""
+    if isinstance(node, Relation) and node.operators[0] == "=" and is_label(node.sides[0], node.sides[-1]):
+        node = node.sides[-1]
+    return frozenset(Counter(map(_name, walk(_tidy(node)))).items())
+
+
+def _name(node: Node) -> Hashable:
+    if isinstance(node, Number):
+        return node.value, node.places > 0
+    if isinstance(node, Relation):
+        return tuple(sorted(MIRROR[sign] if sign in (">", ">=") else sign for sign in node.operators))
+    if isinstance(node, Collection):
+        return node.kind, node.brackets
+    return node if not children(node) else getattr(node, "name", "matrix")
+
+
+def _tidy(node: Node) -> Node:
+    """Return a tree without what changes nothing: a summand 0, a factor, a divisor or an exponent 1, two signs."""
+    parts = tuple(map(_tidy, children(node)))
+    if is_op(node, "add", "mul"):
+        nothing = ZERO if node.name == "add" else ONE
+        inner = [one for part in parts for one in (part.args if is_op(part, node.name) else (part,)) if one != nothing]
+        return inner[0] if len(inner) == 1 else Operation(node.name, tuple(inner))
+    if is_op(node, "pow", "div") and parts[1] == ONE:
+        return parts[0]
+    if is_op(node, "neg") and is_op(parts[0], "neg"):
+        return parts[0].args[0]
+    return rebuild(node, parts)
+
+
+def _is_final(node: Node) -> bool:
+    """Whether nothing is left to do: a number, a reduced fraction, either of pi or with a unit, `x > 1`, or a list."""
+    if isinstance(node, Relation):
+        return _is_solved(node) and all(map(_is_final, node.sides))
+    if isinstance(node, Collection):
+        return all(map(_is_final, node.items))
+    if is_op(node, "neg", "degree", "percent", "base", "such_that"):
+        return all(map(_is_final, node.args))
+    if is_op(node, "mul"):
+        return not any(map(children, node.args)) and sum(isinstance(arg, Number) for arg in node.args) < 2
+    if is_op(node, "div"):
+        above, below = (_numbers(arg) or [Fraction(1)] for arg in node.args)
+        whole = above[0].denominator == below[0].denominator == 1
+        plain = all(_is_final(arg) and not is_op(arg, "div") for arg in node.args)
+        return plain and whole and math.gcd(int(above[0]), int(below[0])) == 1
+    return not children(node)
+
+
+def _numbers(node: Node) -> list[Fraction]:
+    return [item.value for item in walk(node) if isinstance(item, Number)]
+
+
+def _is_solved(node: Node | None, *, closed: bool = False) -> bool:
+    """Whether a statement says what a name is worth, or between what it lies; what is no equation says so anyhow.
+
+    With `closed`, its worth must not depend on other names.
+    """
+    first = node.items[0] if isinstance(node, Collection) and node.items else node
+    if not isinstance(first, Relation) or set(first.operators) - {"=", "<", "<=", ">", ">=", "!="}:
+        return True
+    named = [side for side in first.sides if free_names(side)]
+    if not closed and (not named or is_label(first.sides[0], first.sides[-1])):
+        return True
+    return len(named) == 1 and is_label(named[0], ZERO)
