@@ -115,7 +115,7 @@ _AFTER = re.compile(
     r"'?\s*(?:\?|\(?(?:wrong|incorrect|false|not\s*\)|not\s*[.;!?]|not\s*\Z)"
     r"|(?:hundred|thousand|[a-z]{0,6}illion|gross|lakh|crore|score|hundredweight|halves|thirds|fourths|fifths|sixths|"
     r"sevenths|eighths|ninths|tenths|hundredths|thousandths|squared|cubed|factorial)s?\b|dozen\b"
-    r"|(?:plus|minus|mod|modulo)\b(?!\s+or\b)|(?:times|over|divided\s+by|multiplied\s+by)\s+(?:-?\d|\\|[a-z]\b)"
+    r"|(?:plus|minus|mod|modulo)\b(?!\s+or\b)|(?:times|over|divided\s+by|multiplied\s+by)\s+(?:-?\d|\\|[b-z]\b)"
     r"|(?:(?:spelled|written|read)\s+)?(?:revers|invert|doubl|halv|tripl|negat|transpos|flipp|conjugat|increment|decrement)ed\b"
     r"|(?:(?:spelled|written|read)\s+)?backwards?\b|s\s+(?:double|half|square|root|reciprocal|negative|inverse|conjugate)\b"
     r"|(?:increas|decreas|reduc|divid|multipli|rais|diminish)ed\s+(?:by|to)\b|too\s+(?:many|few|much|small|large|big|low|high)\b"
@@ -136,7 +136,8 @@ _AFTER = re.compile(
 )
 _AFTER_NUMBER = re.compile(
     r"\s*(?:!|\(?(?:is\s+)?(?:not|wrong|incorrect|false|untrue)\b|"
-    rf"(?:and|or|more|less|plus|minus|times|to\s+the|if)\b|[百倍]|{THOUSAND}|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
+    rf"(?:and|or|plus|minus|to\s+the|if)\b|(?:more|less|fewer)\s+than\s+(?:half|twice|double|an?\s+(?:third|quarter))\b"
+    rf"|times\s+(?:the|its|his|her|their|that|this|\$|\\)|[百倍]|{THOUSAND}|[\s|:(-]*(?:no\b|false\b|[✗✘❌])"
     r"|°?\s?\w{0,8}\s*(?:below|too|short|behind)\b(?!\s+the))",
     re.IGNORECASE,
 )
@@ -154,6 +155,7 @@ _BESIDE_AFTER: Final = re.compile(
 )
 """Without one of these, or a sign that is not ASCII, the words after a value do not deny it."""
 _NEXT_WORD = re.compile(r"\s*([A-Za-z]+)")
+_COMPARES: Final = re.compile(r"\s*(?:more|less|fewer)\s+[a-z]")  # "24 more flamingos" is how many more
 
 
 def suspicious(before: str, last: str, after: str) -> bool:
@@ -193,7 +195,9 @@ def denied_after(after: str, *, marked: bool) -> bool:
     if _AFTER.match(said) or RETRACTED.match(said) or (not marked and _AFTER_NUMBER.match(said)):
         return True
     word = None if marked else _NEXT_WORD.match(said)
-    return bool(word and changes_value(word[1]) and not is_unit(word[1], upright=True))
+    if word is None or _COMPARES.match(said):
+        return False
+    return changes_value(word[1]) and not is_unit(word[1], upright=True)
 
 
 def _said(text: str) -> str:

@@ -11,9 +11,8 @@ clause denies or bounds* (`clauses`), *or that does not stand alone* (`standing`
 *Unfinished reasoning*: an answer inside a thinking block that is never closed is none.  *Truncated responses*
 are the verifier's option.
 
-What a response states behind its answer (`sentences`) is told beside it.  A value that is stated again must be the
-same, which the verifier tells (`So the answer is 0.5` behind `1/2`).  Values of a check, of a case that is not the one
-asked for ("if the books were identical, the answer would be 4") and of an explanation state nothing.
+What a response states behind its answer (`restated`) is told beside it.  A value that is stated again must be the
+same, which the verifier tells (`So the answer is 0.5` behind `1/2`).
 
 Searching costs one pass over the text, line by line from the end.
 
@@ -24,24 +23,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 from adjudge.responses.answer_span import is_supposed
-from adjudge.responses.hearsay import supposed, unasserted
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
-from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG, denied_before, suspicious
+from adjudge.verifiers.math.clauses import denied_before, suspicious
+from adjudge.verifiers.math.restated import Statement, later_statements
 from adjudge.verifiers.math.sentences import (
     ALTERED,
     FORMULA,
     NUMBER,
     clean,
+    closing_number,
     explained_number,
     foreign,
     joined,
     last_formulas,
-    lone_number,
     measured,
     said,
     sentence_end,
@@ -50,7 +48,6 @@ from adjudge.verifiers.math.sentences import (
 )
 from adjudge.verifiers.math.standing import standing
 from adjudge.verifiers.math.units import is_unit
-from adjudge.verifiers.math.vocabulary import NUMBER_WORD
 
 _SIDE: Final = 200  # characters of a formula beside its box
 _UNIT_REACH: Final = 40  # characters after a box in which its unit ends
@@ -140,6 +137,12 @@ _ANSWER: Final = re.compile(
 )
 
 
+_JUDGED: Final = re.compile(  # "so the answer is correct" speaks of an answer that was given
+    r"[\s*_:]*(?:(?:indeed|also|therefore|thus|clearly|then|now|both)\s+)*(?:correct|right|valid|verified|confirmed|checked"
+    r"|consistent|reasonable|plausible|sensible|accurate|sound|as\s+(?:expected|required|desired|claimed|stated))\b"
+    r"[^.!\n\d]{0,60}(?:[.!\n]|\Z)",
+    re.IGNORECASE,
+)
 _COPULA: Final = re.compile(r"\s*(?:입니다|이다|です|である|だ|(?:と|に)な(?:る|ります))\Z")
 
 
@@ -195,12 +198,15 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
 
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:
-    """Return where the last match ends, one in a sentence about another case only where there is no other; or -1."""
+    """Return where the last match ends; or -1.
+
+    One about another case, or about an answer that was given, counts only where there is no other.
+    """
     end, other = len(text), -1
     while end >= 0:
         start = text.rfind("\n", 0, end) + 1
         for match in reversed(list(pattern.finditer(text, start, end))):
-            if not is_supposed(text, match):
+            if not (_JUDGED.match(text, match.end()) or is_supposed(text, match)):
                 return match.end()
             other = max(other, match.end())
         end = start - 1
@@ -210,144 +216,6 @@ def _last_match(text: str, pattern: re.Pattern[str]) -> int:
 def _same_sentence(text: str, at: int) -> bool:
     """Whether more than punctuation and units follows a formula before the sentence ends."""
     return bool(text[at : sentence_end(text, at)].strip(" .,;*"))
-
-
-MOST: Final = 4000  # characters behind it that are read
-MAX_STATEMENTS: Final = 12  # each costs up to 3 ms
-
-Statement: TypeAlias = tuple[str, ...]
-"""Readings of one value that is stated behind the answer."""
-
-_FILL = (
-    r"(?:\b(?:now|then|thus|therefore|hence|actually|really|just|simply|exactly|only|in\s+fact|instead|rather|indeed|"
-    r"equal\s+to|equals|is|be|a\s+total\s+of|probably|maybe|perhaps|possibly)\b[\s,]*)*"
-)
-_VALUE = (
-    r"[\s*_:(]*(?P<value>\$\$?[^$\n]{1,200}\$\$?|\\\([^\n]{1,200}?\\\)|\\\[.{1,200}?\\\]"
-    r"|\\(?:boxed|[dt]?frac|sqrt)\s*\{[^\s.,;]{1,200}|[-−]?\\?[$€£]?\.?\d+\s\d+/\d+"
-    rf"|[-−]?\\?[$€£]?\.?\d(?:[^\s,;:!?)*]|,(?=\d))*"
-    rf"|(?:{NUMBER_WORD})\b(?!\s+(?:of|for|by)\b))"
-)
-_NO_TERM = r"(?!\s*(?:times\b|plus\b|minus\b|over\b|of\b|by\b|more\b|less\b|[-−+*/×·^=]|\\(?:times|cdot)))"
-_END = r"(?=[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
-_ASSERTS = (
-    r"(?:'s\b|\bis\b|\bare\b|=|[:：]|\b(?:should|must|will|would|has\s+to|ought\s+to)\s+be\b|\bbecomes\b|\bequals\b)"
-)
-_NEAR = r"[^.!?\n\d$\\]"
-
-_STATED: Final = re.compile(
-    rf"(?:\b(?:answers?|results?|total|solutions?|"
-    rf"(?:final|right|true|correct|actual|real)\s+\w+|in\s+total)\b{_NEAR}{{0,40}}?{_ASSERTS}\s*{_FILL}{_VALUE}{_NO_TERM}"
-    rf"|\b(?:it|this|that|which)\s*(?:{_ASSERTS})\s*{_FILL}{_VALUE.replace('value', 'pronoun')}{_END}"
-    rf"|\b(?:should|must|ought\s+to)\s+(?:\w+\s+){{1,2}}?{_FILL}{_VALUE.replace('value', 'ought')}{_END}"
-    rf"|\b(?:giving|leaving|yielding|\b(?:yields?|gives?|makes?|for)\s+a\s+total\s+of|i\.\s?e\.,?|(?:but|in\s+total"
-    rf"|so|however){_NEAR}{{0,15}}"
-    rf"\b(?:we|I)\s+(?:have|get|got|obtain|find|choose|pick)|\bgo(?:ing)?\s+with"
-    rf"|\bsays)\s*{_FILL}{_VALUE.replace('value', 'result')}{_NO_TERM}"
-    rf"|(?:\b(?:so|thus|therefore|hence|alternatively|instead|rather)\b|\bv(?:ersu)?s\b\.?|→|⇒|[=-]>|"
-    rf"\b(?:final(?:ly)?|correct(?:ed|ion)|revised|actual(?:ly)?|true|new|fixed|updated?)\s*[:：])[\s,:]*{_FILL}"
-    rf"{_VALUE.replace('value', 'so')}(?=(?:\s+[a-z]+)?[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
-    rf"|(?<=[\s,]){_VALUE.replace('value', 'rest')}\s+(?:remains?|(?:is|are)\s+left)\b"
-    rf"|\A[\s$)\]}},.;(—–-]*\bor\b[\s,]*{_FILL}(?=\S*\d|\\|\$){_VALUE.replace('value', 'other')}"
-    r"|(?:\A[\s$)\]}.]*(?:\\q?quad|[;,—–]|(?=\(|or\b))|\n|(?<=\w[.!?])(?=\s))(?:[\s(—–]|-(?=\s))*(?:(?:or|maybe|perhaps|possibly"
-    rf"|probably|rather|else|is\s+it|even)\b[\s,]*)*"
-    rf"{_VALUE.replace('value', 'bare')}{_END})",
-    re.IGNORECASE,
-)
-_CHECKS: Final = re.compile(
-    r"[\s*_(]*(?:(?:and|so|but)\s+)?(?:check|verif|for\s+(?:example|instance)|e\.g|note|recall|alternatively"
-    r"|similarly)",
-    re.IGNORECASE,
-)
-_STARTS: Final = re.compile(r"(?:[.!?](?=\s)|\n)[\s*_]*")
-_HINT: Final = re.compile(rf"\d|\\[dt]?frac|\\sqrt|\b(?:{NUMBER_WORD})\b", re.IGNORECASE)
-_NOTHING_LATER: Final = re.compile(r"[\W_]*(?:[a-z]+[\W_]*)?\Z")  # a unit at most
-_JOINED: Final = re.compile(r"\\text\s*\{\s*(or|and)\s*\}")
-_NAMED: Final = re.compile(r"\s*[A-Za-z]\s*=[^=]*\Z")
-_NEXT_WORD: Final = re.compile(r"\s*(\\?%|[A-Za-z]+)")
-
-_TAKES_BACK: Final = re.compile(
-    r"(?:\A|[.!?;:,\n)\]$}—–-])[\s*_]*(?:(?:oh|oops|hm+|ah|uh|but|ok|okay|well|and|so|then)\b\W*)*"
-    r"(?:no\b|nope\b|wait\b|hold\s+on\b|actually\b|correct(?:ion|ed)\b|revis(?:ed|ion)\b|sorry\b|apolog\w+|oops\b"
-    r"|(?:scratch|strike|forget)\s+that\b|(?:up)?on\s+(?:second\s+thoughts?|review|reflection|checking)\b|or\s+rather\b"
-    r"|i\s+(?:made|mis\w+|meant|mean|was\s+wrong|take\s+(?:that|it)\s+back|forgot|disagree|object|doubt|reject"
-    r"|(?:do\s+not|don't|cannot|can't)\s+(?:agree|accept|believe))\b"
-    r"|(?:my|a)\s+(?:mistake|bad|error)\b|let\s+me\s+(?:correct|fix|redo|revise|reconsider)\b|update\b|edit\b|不对|等等"
-    r"|更正|其实)",
-    re.IGNORECASE,
-)
-_DISSENT: Final = re.compile(
-    r"i\s+(?:disagree|object|doubt|reject|take|do|can)|(?:scratch|strike|forget)", re.IGNORECASE
-)
-_CHECKING: Final = re.compile(
-    r"\W*(?:let\s+me|let's|i'll|i\s+will)\s+(?:just\s+)?(?:double[-\s]?|sanity[-\s]?|re-?)?(?:check|verify|confirm)",
-    re.I,
-)
-_OTHER: Final = re.compile(
-    r"[\s,.:;!*_—–-]*(?:(?:no|wait|sorry|actually|rather|make\s+that|make\s+it|i\s+mean|i\s+meant|not\s+that"
-    r"|but)\b[\s,.:;!*_—–-]*)*"
-    r"(?:[^\n]{0,160}?\b(?:it|that|this|which|answers?|result|value|solution|total|应该|答案)\s*"
-    r"(?:'s|is|are|was|equals|=|:|是|为|(?:should|must|would|will|ought\s+to)\s+(?:be|have\s+been))\s*"
-    r"(?:(?:actually|really|in\s+fact|just|instead|rather|indeed|equal\s+to)\s+)*)?"
-    r"[\s:*_]*(?:\$|\\\(|\\\[)?\s*([-−]?(?:\d[\d,./]*|\\[A-Za-z]+\S*|[A-Za-z](?![A-Za-z'’])\S*))",
-    re.IGNORECASE,
-)
-_WITHDRAWN: Final = re.compile(
-    rf"[^\n]{{0,80}}?(?:\b(?:this|that|it|which|answer)\s+)?{REFUTED}|[^\n]{{0,80}}?(?:this|that|it)'s\s+{WRONG}"
-    r"|[^\n]{0,80}?\bnot\s+(?:the\s+)?(?:right|correct)",
-    re.IGNORECASE,
-)
-_OPERATION = (
-    r"(?:divid|multipli|add|subtract|doubl|halv|squar|increas|decreas|reduc|adjust|correct|negat|revers|remov)ed"
-)
-_CHANGED: Final = re.compile(
-    rf"(?<!might )(?<!may )\b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\s+(?:(?:then|still|now|also|next)\s+)*"
-    rf"be\s+{_OPERATION}\b"
-    r"|\b(?:must|needs?\s+to|have\s+to|should)\s+(?:(?:then|still|now|also|next)\s+)*"
-    r"(?:divide|multiply|add|subtract|double|halve|square|remove|adjust)\b"
-    r"|\bto\s+which\b[^.!?\n]{0,20}\b(?:add|subtract)|\A[\s,$)\]}]*half\s+of\s+(?:which|these|those|them)\b"
-    r"|\A[^.!?\n;]{0,20}\b(?:and|then)\s+(?:then\s+)?(?:divide|multiply|add|subtract|double|halve|square|negate"
-    rf"|reverse)\b",
-    re.IGNORECASE,
-)
-
-
-def later_statements(after: str, value: str) -> tuple[Statement, ...] | None:
-    """Return the values that are stated behind an answer, or None where the answer is taken back or changed."""
-    if _NOTHING_LATER.match(after):
-        return ()
-    after = _JOINED.sub(r" \1 ", after[:MOST].replace("’", "'"))
-    if _CHANGED.search(after) or RETRACTED.match(after):
-        return None
-    statements: list[Statement] = []
-    for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):
-        rest = after[opening.end() : opening.end() + 400]
-        if _DISSENT.search(opening[0]) or _WITHDRAWN.match(rest):
-            return None
-        other = None if _CHECKING.match(rest) else _OTHER.match(rest)
-        if other and (said := other[1].strip("$.,;*")) != value:
-            statements.append((said, clean(rest[other.start(1) : sentence_end(rest, other.end(1))])))
-    if _HINT.search(after):
-        statements += [one for one in map(_statement, islice(_STATED.finditer(after), MAX_STATEMENTS)) if one]
-    return tuple(one for one in statements if value not in one)
-
-
-def _statement(match: re.Match[str]) -> Statement:
-    """Return what a statement says its value is, alone, with the next word, and with the rest of its sentence."""
-    kind = match.lastgroup or "value"
-    text, start = match.string, match.start(kind)
-    begins = max((one.end() for one in _STARTS.finditer(text, max(0, start - 400), start)), default=0)
-    before = text[begins:start]
-    if supposed(before) or unasserted(before) or (kind in ("result", "bare", "pronoun") and _CHECKS.match(before)):
-        return ()
-    formula = FORMULA.match(text, start)
-    value = formula[formula.lastgroup or 0] if formula else match[kind].rstrip(".$\\")
-    if kind == "bare" and "=" in value and not _NAMED.match(value):
-        return ()  # a computation
-    stop = formula.end() if formula else match.end(kind)
-    following = _NEXT_WORD.match(text, stop)
-    measured = (f"{value}\\text{{ {following[1]}}}" if following[1].isalpha() else f"{value}\\%",) if following else ()
-    return (value, *measured, clean(text[start : sentence_end(text, stop)]))
 
 
 TAGGED: Final = 60_000  # where `<answer>` tags are looked for
@@ -360,6 +228,7 @@ _BOLD = re.compile(
     r"(?:\b(?:is|are|be|equals|was|gives|gets?)|[=:：])\s*\*\*([^*\n]{0,60}\d[^*\n]{0,60}|true|false|yes|no)\*\*",
     re.IGNORECASE,
 )
+_BOLD_VALUE = re.compile(r"(?<=[A-Za-z,] )\*\*([^*\n]{0,60}\d[^*\n]{0,60})\*\*")  # the only one of its line
 _LEAD = re.compile(
     r"(?:#{1,6}\s+|>\s+(?=[-\d$]))+|(?:(?:so|thus|hence|therefore),?\s+)?(?:it|that)(?:'s|\s+is)\s+"
     r"|(?:so|thus|hence|therefore),?\s+(?=\$?[a-z]\s*=)",
@@ -386,12 +255,13 @@ class Extraction(NamedTuple):
     later: tuple[Statement, ...] = ()
 
 
-def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
+def extract(text: str, *, boxes: Policy = "last", question: str = "") -> Extraction | None:
     """Return the answer a text commits to, or None when it gives none.
 
     Args:
         text: the graded part of a response, reasoning removed.
         boxes: what several boxed answers in different places mean.
+        question: what was asked; its words name what is stated again behind the answer.
     """
     marked = "<" in text  # one character is found ten times faster than two
     if marked and ("<|" in text or "</s>" in text):
@@ -402,28 +272,28 @@ def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
         text = unescape(text)
         closed, unclosed = boxed(text)
     if marked and "</answer>" in text:
-        return _tagged(text, boxes)
+        return _tagged(text, boxes, question)
     if unclosed:
         return None
     tail = text[max(closed[-1].stop if closed else 0, len(text) - TAIL) :]
-    if (final := after_final(tail)).text:
-        return _judged(Extraction(final.text, "final answer"), tail[final.stop :])
+    if (final := after_final(tail)).text and not (closed and _JUDGED.match(final.text)):
+        return _judged(Extraction(final.text, "final answer"), tail[final.stop :], question)
     if closed:
-        return _from_boxes(text, closed, boxes)
+        return _from_boxes(text, closed, boxes, question)
     if (line := after_hashes(tail)).text:
-        return _judged(Extraction(line.text, "####"), tail[line.stop :])
+        return _judged(Extraction(line.text, "####"), tail[line.stop :], question)
     if (line := after_answer(tail)).text:
-        return _judged(Extraction(line.text, "answer"), tail[line.stop :])
+        return _judged(Extraction(line.text, "answer"), tail[line.stop :], question)
     return _unmarked(tail)
 
 
-def _judged(answer: Extraction, after: str) -> Extraction | None:
+def _judged(answer: Extraction, after: str, question: str, before: str = "") -> Extraction | None:
     """Return an answer with what is stated behind it, or None where that takes it back."""
-    later = later_statements(after, answer.text)
+    later = later_statements(after, answer.text, question, before)
     return None if later is None else answer._replace(later=later) if later else answer
 
 
-def _tagged(text: str, policy: Policy) -> Extraction | None:
+def _tagged(text: str, policy: Policy, question: str) -> Extraction | None:
     """Return what the `<answer>` tags hold; tags that differ are several answers."""
     closed = text[-TAGGED:].split("</answer>")[:-1]
     bodies = [part.rpartition("<answer>")[2].strip() for part in closed if "<answer>" in part]
@@ -439,10 +309,10 @@ def _tagged(text: str, policy: Policy) -> Extraction | None:
         if inner
         else Extraction(said(clean(bodies[0])), "tag")
     )
-    return _judged(answer, text.rpartition("</answer>")[2])
+    return _judged(answer, text.rpartition("</answer>")[2], question)
 
 
-def _from_boxes(text: str, boxes: list[Box], policy: Policy) -> Extraction | None:
+def _from_boxes(text: str, boxes: list[Box], policy: Policy, question: str) -> Extraction | None:
     """Return the answer in boxes that are one answer, or the formula that they are a part of."""
     stands = standing(text, boxes[0].start, boxes[-1].stop, marked=True)
     if stands == "denied":
@@ -457,7 +327,8 @@ def _from_boxes(text: str, boxes: list[Box], policy: Policy) -> Extraction | Non
         return None
     others = earlier_boxes(text[: boxes[0].start]) if policy == "same" else ()
     parts = () if len(boxes) == 1 or stands == "part" else tuple(box.text.strip() for box in boxes)
-    return _judged(Extraction(answer, "boxed", others, parts), text[boxes[-1].stop :])
+    found = Extraction(answer, "boxed", others, parts)
+    return _judged(found, text[boxes[-1].stop :], question, text[: boxes[0].start])
 
 
 def _unmarked(text: str) -> Extraction | None:
@@ -466,7 +337,10 @@ def _unmarked(text: str) -> Extraction | None:
     whole = _LEAD.sub("", clean(text), count=1) if _LEAD.match(clean(text)) else clean(text)
     if whole and "\n" not in whole and len(whole) <= 200 and not (wordy(whole) or foreign(whole)):
         return Extraction(whole, "whole")
-    bold = next(reversed(list(_BOLD.finditer(text, max(text.rstrip().rfind("\n"), 0)))), None)
+    line = max(text.rstrip().rfind("\n"), 0)
+    bold = next(reversed(list(_BOLD.finditer(text, line))), None)
+    if bold is None and len(values := list(_BOLD_VALUE.finditer(text, line))) == 1:
+        bold = values[0]
     if bold and (bold[1].isalpha() or not wordy(bold[1])) and standing(text, *bold.span(1), marked=True) == "alone":
         return Extraction(clean(bold[1]), "bold")
     formulas = last_formulas(text)
@@ -476,9 +350,8 @@ def _unmarked(text: str) -> Extraction | None:
     if numbers:
         if explained := explained_number(text[after:]):
             return Extraction(explained, "number")
-        if not lone_number(text, numbers[-1]):
-            return None
-        return Extraction(measured(text, numbers[-1][0], numbers[-1].end()), "number")
+        number = closing_number(text, numbers)
+        return Extraction(measured(text, number[0], number.end()), "number") if number else None
     if formulas:
         denied = standing(text, formulas[0].start(), formulas[-1].end(), marked=True) == "denied"
         return None if denied else Extraction(joined(formulas), "formula")

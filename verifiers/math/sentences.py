@@ -13,7 +13,7 @@ from adjudge.verifiers.math.vocabulary import NUMBER_WORD
 MAX_SENTENCE: Final = 1000  # characters of a sentence that is searched for its value
 
 FORMULA: Final = re.compile(
-    r"\$\$(?P<a>[^$]{1,4000})\$\$|\\\[(?P<b>.{1,4000}?)\\\]|(?<!\\)\$(?P<c>(?:\\.|[^$\n\\]){1,4000})\$|\\\((?P<d>[^\n]{1,4000}?)\\\)",
+    r"\$\$(?P<a>[^$]{1,4000})\$\$|\\\[(?P<b>.{1,4000}?)\\\]|(?<!\\)\$(?P<c>(?:\\.|[^$\n\\]){1,4000})\$(?!\d)|\\\((?P<d>[^\n]{1,4000}?)\\\)",
     re.DOTALL,
 )
 NUMBER: Final = re.compile(
@@ -38,7 +38,7 @@ _EXPLAINS = (
 _TEXT_OPEN = r"(?:\\(?:text|mathrm|textrm|mbox)\s*\{\s*)?"
 _REMARK = re.compile(
     r"(?P<value>.*?[^\s,(~])(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z]))*"
-    rf"(?:{_TEXT_OPEN}\(\s*(?:(?P<same>=[^()]*(?:\([^()]*\)[^()]*)*)|{_EXPLAINS}.*)\)\s*\}}?"
+    rf"(?:{_TEXT_OPEN}\(\s*(?:(?P<same>(?:=|≈|\\approx(?![A-Za-z]))[^()]*(?:\([^()]*\)[^()]*)*)|{_EXPLAINS}.*)\)\s*\}}?"
     rf"|,\s*{_TEXT_OPEN}{_EXPLAINS}.*|\\text\s*\{{[\s,(]*{_EXPLAINS}.*)[\s.]*",
     re.DOTALL | re.IGNORECASE,
 )
@@ -60,10 +60,15 @@ _FILLERS = (
     r"of\s+course|obviously|given\s+by|equal\s+to|(?:an?\s+)?(?:grand\s+)?total\s+of|a|also|donc|entonces|therefore|"
     rf"{NUMBER_WORD})\b[\s,]*|[\s,(*_$`\[~≈\\]|\\approx\b)*"
 )
+_ACTS = (
+    r"(?:(?!(?:guess|assum|suppos|estimat|reject|exclud|multipli|divid|add|subtract|try|tri|list|number|label|bas|call|round"
+    r"|check|test)ed\b)\w+ed|sold|bought|had|spent|made|ate|gave|read|ran|drove|won|lost|took|kept|found|caught|wrote|grew"
+    r"|flew|swam|saw|built|(?:must|can|will)\s+[a-z]+)"
+)
 _STATES = re.compile(
     rf"(?:\A[\W_]*(?:\d+[.)])?|(?:\b(?:is|are|was|were|be|been|equals?|becomes?|gives?(?:\s+us)?|contains?|holds?|count|yields?|makes?|get|gets|got|obtain|have|costs?|"
     r"pays?|paid|needs?|leaves?|leaving|yielding|giving|making|total|итого|всего|totals|result|answer|solution|ist|sind|beträgt|ergibt|es|son|est|"
-    r"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+(?:\w+ed|sold|bought|had|spent|made|ate|gave|read|ran|drove|won|lost|took|kept)|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
+    r"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+{_ACTS}|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
     r"evaluates|works|turns)\b(?:\s+(?:up|out))?\s+to(?:\s+be)?)\b|'s\b|равн[аоы]?|(?<![!<>])[=:：]|[-–—|>→⇒]|[是为有得共は]|은|는)\s*)"
     rf"{_FILLERS}\Z",
     re.IGNORECASE,
@@ -96,9 +101,24 @@ _LINKS = re.compile(
 _LIST = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b)?\s*")
 _NAMED = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=<>]{1,80}")
 _EXPLAINED = re.compile(
-    r"(?:\s+(?!(?:out|of|with|in|per|or|and|to|by|than|is|are|was|as|since|because|for|when|which|not|no)\b)[a-z-]+){0,3}"
+    r"(?:\s+(?!(?:out|of|with|times|in|per|or|and|to|by|than|is|are|was|as|since|because|for|when|which|not|no)\b)[a-z-]+){0,3}"
     r"(?:\s+(?:in\s+(?:total|all)|altogether))?\s*(?:,\s*|\s)(?:as|since|because|for\s+(?:the\s+|all\s+)?\d+\s+[a-z]|"
     r"\((?:not|since|as|because|\d+\s+(?:per|for|in|each)))\b"
+)
+_TAIL: Final = 120  # characters from a result to the last number of its sentence
+_MOST_NUMBERS: Final = 6  # of a sentence, that are looked at
+_ADJUNCT = (
+    r"(?:(?!\b(?:is|are|was|were|be|and|or|but|so|then|not|equals?|makes?|gives?|leaves?|gets?)\b)[^=.;:!?\n]"
+    r"|(?<=\d)\.(?=\d))*"
+)
+_BEHIND_RESULT = re.compile(  # from a result to a number that it does not depend on
+    rf"{_ADJUNCT}?\b(?:in|for|of|on|at|per|by|with|after|before|from|over|within|during|than|to|each|every|if|when"
+    rf"|because|since|as|using)\b{_ADJUNCT}"
+)
+_DID = re.compile(rf"\b{_ACTS}\s+{_FILLERS}\Z", re.IGNORECASE)  # "Lynn ran 17 miles": the only number of its sentence
+_GIVEN = re.compile(
+    r"\W*(?:if|given|since|because|although|while|when|assuming|suppose|let)\b(?![^\n]*(?:[,=:]|\bthen\b))",
+    re.IGNORECASE,
 )
 _UNIT_BEHIND = re.compile(r"\s*([^\W\d_\x00-\u03ff]+?)(?:です|である|だ|입니다|이다)?(?![^\W\d_])")
 _FOREIGN = re.compile(r"[^\W\d_\x00-\u03ff\u2070-\u214f]")
@@ -133,11 +153,11 @@ _KIND = re.compile(r"\s+[a-z]")
 _FEW = re.compile(r"1\Z|[./]")
 
 
-def _commits(text: str, start: int, stop: int, *, concludes: bool) -> bool:
+def _commits(text: str, start: int, stop: int, *, concludes: bool, direct: bool = False, only: bool = False) -> bool:
     """Whether a sentence gives the number in it as its result: "so she needs 24", "it is 24", not "it ends in 24".
 
-    What stands before the number says so: nothing, an equals sign or a verb of result, or a word that draws a
-    conclusion anywhere before it.
+    What stands before the number says so: nothing, an equals sign or a verb of result, or, unless it must be said
+    directly, a word that draws a conclusion anywhere before it.  Before the only number, most verbs do.
     """
     begin = max((end.end() for end in _BEGIN.finditer(text, max(0, start - MAX_SENTENCE), start)), default=0)
     before = text[begin:start].replace("’", "'")
@@ -146,14 +166,15 @@ def _commits(text: str, start: int, stop: int, *, concludes: bool) -> bool:
         or _UNSURE.search(before)
         or ALTERED.search(before)
         or _GIVES_UP.search(text, 0, start)
+        or _GIVEN.match(before)
     ):
         return False
     concludes = concludes or bool(_CONCLUDES.search(before))
     if (unit := _UNIT_BEHIND.match(text, stop)) and not is_counter(unit[1]):
         return False
     plain = before.rstrip()[-1:]
-    return bool(_STATES.search(before)) or (
-        concludes and (plain < "\u2e80" or plain in "、，：") and not _LINKS.search(before)
+    return bool(_STATES.search(before) or (only and _DID.search(before))) or (
+        concludes and not direct and (plain < "\u2e80" or plain in "、，：") and not _LINKS.search(before)
     )
 
 
@@ -217,6 +238,25 @@ def lone_number(text: str, number: re.Match[str], *, concludes: bool = False) ->
     return (
         _commits(text, *number.span(), concludes=concludes) and standing(text, *number.span(), marked=False) == "alone"
     )
+
+
+def closing_number(text: str, numbers: list[re.Match[str]]) -> re.Match[str] | None:
+    """Return the number that the last sentence gives as its result, or None.
+
+    That is the last one, unless it only belongs to what comes behind the result: "a total of $64 for the 16 glasses".
+    """
+    last = numbers[-1]
+    reach = max(0, last.start() - MAX_SENTENCE)
+    begin = max((end.end() for end in _BEGIN.finditer(text, reach, last.start())), default=reach)
+    said = [number for number in numbers if number.start() >= begin]
+    for number in reversed(said[-_MOST_NUMBERS:]):
+        between = text[number.end() : last.start()]
+        if number is not last and (len(between) > _TAIL or not _BEHIND_RESULT.fullmatch(between)):
+            break
+        direct = _commits(text, *number.span(), concludes=False, direct=True, only=len(said) == 1)
+        if direct and standing(text, *number.span(), marked=False) == "alone":
+            return number
+    return last if lone_number(text, last) else None
 
 
 def without_remark(text: str) -> str:

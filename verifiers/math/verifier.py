@@ -30,7 +30,7 @@ from adjudge.scoring.reference_fields import check_no_list
 from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Extraction, extract
-from adjudge.verifiers.math.families import family_verdict
+from adjudge.verifiers.math.families import family_verdict, implied
 from adjudge.verifiers.math.fitting import says
 from adjudge.verifiers.math.letters import in_gold_letters
 from adjudge.verifiers.math.nodes import Collection, Relation
@@ -83,7 +83,6 @@ _PERCENTAGE = re.compile(
 _RATE = re.compile(r"(.*\\text\{ [a-z ]+) per [a-z]+\}")
 _PERCENT_SIGN = re.compile(r"\s*(?:\\?%|\\text\{\s*percent\s*\}|percent)\s*\Z")
 SHOWN = 200  # characters of an answer kept as evidence
-PLAIN = frozenset({"literal", "rational"})  # tiers of answers that are the gold's text, or a number
 LAST = frozenset({"bold", "formula", "number"})  # markers that only pick a part of the last line
 LOOSE = 2  # digits that a value shows where it is stated again: `\\sqrt{12}`, or 3.5
 
@@ -172,7 +171,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
                 score = other
         if score.value != 1.0:
             return score
-        if (score.evidence.get("tier") not in PLAIN or answer.about) and not any(
+        if (score.evidence.get("tier") != "literal" or answer.about) and not any(
             says(gold, answer, question(prompt), extraction.marker) for gold in golds
         ):
             return Score(value=0.0, reason="wrong", evidence=score.evidence)
@@ -215,7 +214,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
             text = rest
         if sample.finish_reason == "length" and self.truncated == "zero":
             return Score.scored(0.0, "truncated")
-        extraction = extract(visible_answer(text), boxes=self.boxed)
+        extraction = extract(visible_answer(text), boxes=self.boxed, question=question(sample.prompt))
         if extraction is None or (extraction.marker in ("number", "formula") and only_asks(text, sample.prompt)):
             return Score.scored(0.0, "no_answer")
         if extraction.others and any(
@@ -288,6 +287,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
             equality, letters = Equality(rules, f"{gold.text}\0{answer.text}"), (gold.parameter, answer.parameter)
             if answer.parameter and not gold.parameter and isinstance(right, Relation) and right.operators[0] != "=":
                 return Verdict(False, "structure")  # only the integers of an interval
+            letters = letters if any(letters) else implied(left, right)
             verdict = family_verdict(left, right, letters, equality) if any(letters) else equality.verdict(left, right)
             if not verdict.equal and isinstance(right, Collection) and right.brackets == "or":
                 choices = Equality(rules, gold.text)
