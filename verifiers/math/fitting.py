@@ -91,7 +91,7 @@ _TRANSFORM: Final = re.compile(
 _TO_CHANGE: Final = re.compile(rf"{_TRANSFORM.pattern}(?:(?!\.\s)[^?!;\n]){{0,160}}\Z", re.IGNORECASE)
 _TEXT: Final = re.compile(r"\\(?:text\w*|mathrm|mathbf|mbox)(?![A-Za-z])|[\s${}]")
 _PRODUCT: Final = re.compile(
-    r"\b(?:segments?|sides?|chords?|edges?|legs?|distances?|lengths?|diagonals?|diameters?|radi(?:us|i)|arcs?|triangles?"
+    r"\b(?:segments?|sides?|chords?|edges?|legs?|lines?|distances?|lengths?|diagonals?|diameters?|radi(?:us|i)|arcs?|triangles?"
     r"|polygons?|in\s+terms\s+of|times|multipl\w+|simplify|expand|factor)\b",
     re.IGNORECASE,
 )
@@ -101,7 +101,7 @@ _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _PIECE: Final = re.compile(
     r"\\(?:text|mathrm|mbox|left|right|operatorname)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~]+|(\d+|[^\W\d_]+|.)"
 )
-_BETWEEN: Final = r"(?:\\(?:text|mathrm|left|right)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~])*"
+_BETWEEN: Final = r"(?:\\(?:text|mathrm|left|right)(?![A-Za-z])|\\(?=[A-Za-z])|\\[,;:!{}$ ]|[\s${}~])*"
 _MOST_FORMULAS: Final = 40  # of a prompt
 _LONGEST: Final = 100  # pieces of an answer that is looked for word by word
 
@@ -241,7 +241,7 @@ def _repeats(text: str, prompt: str) -> list[int]:
     pieces = [re.escape(piece[1]) for piece in _PIECE.finditer(_FRACTION.sub(r"\1/\2", text)) if piece[1]]
     if not 1 <= len(pieces) <= _LONGEST:
         return []
-    pattern = rf"(?<![\w.^/*+\-\\]){_BETWEEN.join(pieces)}(?![\w^/*+-]|\.\d)"
+    pattern = rf"(?<![\w.^/*+\-\\])\\?{_BETWEEN.join(pieces)}(?![\w^/*+-]|\.\d)"
     return [match.start() for match in re.finditer(pattern, _FRACTION.sub(r"\1/\2", prompt))]
 
 

@@ -56,6 +56,7 @@ _UNITS: Final = tuple(  # as they are set, and as the parser knows them
     )
 )
 _POWER: Final = re.compile(rf"{_SET}([A-Za-z]+(?:[\s~/·]+[A-Za-z]+)+)\s*\}}\s*\^\s*\{{?\s*(-?\d)\s*\}}?")
+_LONG: Final = 300  # characters of an answer beside which its approximation may stand
 _ROUGHLY: Final = re.compile(
     r"(.+?)[\s,]*\(?\s*\\text\s*\{[\s,(]*(?:or|which\s+is)?\s*(?:approximately|approx\.?|about|roughly)\s*\}\s*([^()]+?)\)?",
     re.DOTALL,
@@ -96,7 +97,7 @@ def respelled(text: str) -> tuple[str, bool]:
         for written, known_as in _UNITS:
             text = written.sub(known_as, text)
         text = _POWER.sub(_last_power, text)
-    if "\\text" in text and (roughly := _ROUGHLY.fullmatch(text)):
+    if "\\text" in text and len(text) <= _LONG and (roughly := _ROUGHLY.fullmatch(text)):
         text = f"{roughly[1]} \\approx {roughly[2]}"
     if "mod" in text:
         text = _MODULUS.sub(lambda modulus: rf"\pmod{{{next(filter(None, modulus.groups()))}}}", text)

@@ -141,7 +141,8 @@ def later_statements(after: str, value: str, question: str = "", before: str = "
     """
     if _NOTHING_LATER.match(after):
         return ()
-    after = _JOINED.sub(r" \1 ", after[:MOST].replace("’", "'"))
+    first, *lines = after[:MOST].replace("’", "'").split("\n")
+    after = _JOINED.sub(r" \1 ", "\n".join([first.rstrip(), *(line for line in lines if line.strip(" \t\r*_"))]))
     if _CHANGED.search(after) or RETRACTED.match(after) or _OWN_ERROR.search(after):
         return None
     statements: list[Statement] = []
