@@ -64,9 +64,7 @@ def _table() -> dict[str, Factor]:
     add_si("T", "tesla", 1, "num", kg=1, A=-1, s=-2)
     add_si("F", "farad", 1, "nu", A=2, s=4, kg=-1, m=-2)
     add_si("cal", "calorie", Fraction("4.184"), "k", kg=1, m=2, s=-2)
-    for prefix, power in {"": 0, "m": -3, "k": 3, "M": 6}.items():
-        add(f"{prefix}Omega", Fraction(10) ** power, kg=1, m=2, s=-3, A=-2)
-    add("Ω ohm ohms", 1, kg=1, m=2, s=-3, A=-2)
+    add_si("Omega", "ohm", 1, "mkM", kg=1, m=2, s=-3, A=-2)
     add("Å angstrom angstroms", Fraction(1, 10**10), m=1)
     add("atm atmosphere atmospheres", 101325, kg=1, m=-1, s=-2)
     add("bar bars", 10**5, kg=1, m=-1, s=-2)
@@ -74,17 +72,7 @@ def _table() -> dict[str, Factor]:
     add("dB decibel decibels", 1, dB=1)
     add("AU au", 149_597_870_700, m=1)
     add_si("pc", "parsec", 1, "kMG", pc=1)
-    add("ly lightyear lightyears light-year light-years", 1, ly=1)
-    add("Msun", 1, Msun=1)
-    add("Lsun", 1, Lsun=1)
-    add("Rsun", 1, Rsun=1)
-    add("hp horsepower", 1, hp=1)
     add("mpg", "1609.344", gallon=-1, m=1)
-    add("knot knots", Fraction(1852, 3600), m=1, s=-1)
-    add("arcsec arcsecs arcsecond arcseconds", 1, arcsec=1)
-    add("''", 1, double_prime=1)  # inches, or seconds of an arc
-    add("torr mmHg", 1, torr=1)
-    add("psi", 1, psi=1)
     add_si("eV", "electronvolt", Fraction("1.602176634e-19"), "kMG", kg=1, m=2, s=-2)
     add("minute minutes min mins", 60, s=1)
     add("hour hours h hr hrs", 3600, s=1)
@@ -112,7 +100,6 @@ def _table() -> dict[str, Factor]:
     add("yen JPY", 1, yen=1)
     add("yuan RMB CNY", 1, cny=1)
     add("K kelvin kelvins", 1, K=1)
-    add("rpm", 1, rpm=1)
     add("mol mole moles", 1, mol=1)
     add("celsius", 1, celsius=1)
     add("fahrenheit", 1, fahrenheit=1)
@@ -123,6 +110,7 @@ def _table() -> dict[str, Factor]:
 
 
 _SPELLINGS: Final[dict[str, str]] = {  # in scripts without which many answers are not read
+    "Omega": "Ω",
     "m": "米 м метр метра метров 미터 メートル", "cm": "厘米 公分 см сантиметр сантиметра сантиметров 센티미터",
     "km": "千米 公里 км километр километра километров 킬로미터", "mm": "毫米 мм миллиметров 밀리미터", "dm": "分米 дм",
     "g": "克 г грамм грамма граммов 그램 グラム", "kg": "千克 公斤 кг килограмм килограмма килограммов 킬로그램",
@@ -143,6 +131,10 @@ _OTHERS: Final[dict[str, Factor]] = {
         ("吨 噸 톤 т тонна тонны тонн", 1000, "kg", 1), ("руб рубль рубля рублей", 1, "rub", 1),
         ("gallon gallons gal", 1, "gallon", 1),  # American or British, but four quarts either way
         ("quart quarts qt", "0.25", "gallon", 1), ("pint pints pt", "0.125", "gallon", 1),
+        ("ly lightyear lightyears light-year light-years", 1, "ly", 1), ("hp horsepower", 1, "hp", 1),
+        ("Msun", 1, "Msun", 1), ("Lsun", 1, "Lsun", 1), ("Rsun", 1, "Rsun", 1), ("torr mmHg", 1, "torr", 1),
+        ("arcsec arcsecs arcsecond arcseconds", 1, "arcsec", 1), ("psi", 1, "psi", 1), ("rpm", 1, "rpm", 1),
+        ("''", 1, "double prime", 1),  # inches, or seconds of an arc
         ("kms", 1000, "m", 1), ("cms", "0.01", "m", 1), ("kgs", 1, "kg", 1), ("pence", "0.01", "gbp", 1),
         ("fen", "0.01", "cny", 1), ("分 분", 1, "分", 1),
         ("коп копейка копейки копеек", "0.01", "rub", 1), ("원", 1, "krw", 1),
