@@ -4,7 +4,7 @@ Which responses give the same answer is the inner scorer's own judgement: of two
 reference, one votes for the other.  In each round the most frequent text that stands in no camp yet is the reference
 (of several the longest, as the most exact), and its camp is every response that the scorer finds right, also those of
 earlier camps; so a group costs one question for each response and camp.  "Equal" need not be transitive: 5 equals 5 cm
-and 5 m, which differ.  A response votes in every camp that it equals, and the order of the responses decides nothing.
+and 5 kg, which differ.  A response votes in every camp that it equals, and the order of the responses decides nothing.
 An answer that the scorer does not accept as its own reference founds no camp.
 
 Two camps of the same size are not a majority, and neither is a group without an answer: all of it abstains
