@@ -41,7 +41,7 @@ Task = Literal["generate", "classify", "classify_tokens"]
 TASKS: tuple[Task, ...] = ("generate", "classify", "classify_tokens")
 
 WINDOW = 256
-_SECONDS = 300.0  # to start on a machine that is busy with something else
+_SECONDS = 900.0  # to start on a machine that is busy with something else
 
 
 @dataclass(frozen=True, kw_only=True)
