@@ -1,7 +1,8 @@
 """The query that a response commits to.
 
 Where it is looked for, in this order: the last `<answer>` or `<sql>` element; in it, or in the whole text, the last
-code block that is SQL, one that only describes tables left aside where others ask; without a code block, the text
+code block that is SQL, one that does not just ask (tables, rows, an index, a fragment, a plan) left aside where
+others do; without a code block, the text
 itself from a line that begins with SELECT, WITH or VALUES, or with a label such as `Final answer:` before them, up to a
 semicolon or a blank line; without such a line, the last query between backticks.
 
@@ -54,7 +55,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Response
         dialect: by whose rules comments and strings are read.
         blocks: of several different SQL blocks the last counts ("last"), or they commit to none ("same").
     """
-    offers, outside = _code_blocks(_tagged(text))
+    offers, outside = _code_blocks(_tagged(text), dialect)
     if not offers:
         bare = _bare(outside, dialect)
         offers = [bare] if bare else _inline(outside)
@@ -80,7 +81,7 @@ def _tagged(text: str) -> str:
     return text[last.end() : ends[0] if ends else len(text)].strip()
 
 
-def _code_blocks(text: str) -> tuple[list[str], str]:
+def _code_blocks(text: str, dialect: Dialect) -> tuple[list[str], str]:
     """Return the blocks that say they are SQL, or begin like it without a name, and the text outside all blocks."""
     blocks: list[str] = []
     outside: list[str] = []
@@ -94,7 +95,8 @@ def _code_blocks(text: str) -> tuple[list[str], str]:
             blocks.append(content)
         at = end.end() if end else len(text)
     outside.append(text[at:])
-    blocks = [block for block in blocks if not _describes(block)] or blocks
+    if len(blocks) > 1:
+        blocks = [block for block in blocks if Statement(block[:MAX_QUERY], dialect).asks] or blocks
     line = text.strip()
     if not blocks and len(line) < MAX_QUERY and "\n" not in line and (inline := _INLINE.fullmatch(line)) is not None:
         blocks.append(inline["sql"])
@@ -109,12 +111,6 @@ def _closing(marks: str) -> re.Pattern[str]:
 def _looks_like_sql(content: str) -> bool:
     parts = Statement(content[:2000], "sqlite").parts
     return bool(parts) and first_word(parts[0]) in _CODE_WORD
-
-
-def _describes(content: str) -> bool:
-    """Return whether a block holds nothing but the columns of tables, as a reminder of what is asked about."""
-    words = [[token.upper for token in part] for part in Statement(content[:MAX_QUERY], "sqlite").parts]
-    return all(part[:2] == ["CREATE", "TABLE"] and not QUERIES & set(part) for part in words)
 
 
 def _inline(text: str) -> list[str]:

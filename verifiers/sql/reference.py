@@ -79,7 +79,7 @@ def read_reference(reference: Any, folder: str = "") -> SqlReference:
         try:
             chosen = comparator(reference["comparator"])
         except (ValueError, TypeError) as error:
-            raise _mistake(f"the reference's {error}") from error
+            raise _mistake(f"the reference's comparator: {error}") from error
     return SqlReference(
         queries=queries,
         databases=_databases(reference.get("database"), folder),

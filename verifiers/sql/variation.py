@@ -36,7 +36,7 @@ MAKING_SECONDS: Final = 5.0
 """Seconds of the processor after which no more databases are tried; 0.2 s is usual."""
 
 _AIMING_SECONDS: Final = 1.0  # the same for one candidate; 0.03 s is usual
-_AIMED: Final = 4  # databases aimed at one candidate
+_AIMED: Final = 8  # databases aimed at one candidate
 _TRIES: Final = 4  # databases tried for each one wanted
 _MAX_TRIES: Final = 12  # where few suit
 _SUITING: Final = 2  # of those, how many suitable ones the choice is made from
@@ -142,7 +142,7 @@ def aimed_engines(like: LikeFile, candidate: CandidateAim) -> tuple[Engine, ...]
             if len(suiting) == _AIMED or time.thread_time() > until:
                 break
             engine = made(filler, number, like.options)
-            if studied.judge.suits(engine):
+            if studied.judge.suits(engine, new_nulls=candidate.sifts):
                 suiting.append(engine)
             else:
                 engine.close()
@@ -268,8 +268,8 @@ class _Clear:
         self._cuts = [cut for query in queries for cut in _cuts(query) if _cut_is_clear(file, cut)]
         self._picks = [_picks(query) for query in queries]
 
-    def suits(self, engine: Engine) -> bool:
-        """Return whether it is so."""
+    def suits(self, engine: Engine, *, new_nulls: bool = False) -> bool:
+        """Return whether it is so; NULL where the file gives none is not clear unless a candidate looks for it."""
         for query, known, picks in zip(self._queries, self._known, self._picks, strict=True):
             table = engine.run(query, STEPS)
             if not isinstance(table, Table) or not table.tells:
@@ -280,7 +280,7 @@ class _Clear:
                 return False
             whole = [None not in column for column in zip(*known.rows, strict=True)]
             new = [None in column for column in zip(*table.rows, strict=True)]
-            if any(before and now for before, now in zip(whole, new, strict=False)):
+            if not new_nulls and any(before and now for before, now in zip(whole, new, strict=False)):
                 return False
         return all(_cut_is_clear(engine, cut) for cut in self._cuts)
 

@@ -153,7 +153,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
     """
 
     name: ClassVar[str] = "sql"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     comparator: str | Mapping[str, Any] = "default"
     reward: str = "execution"

@@ -65,6 +65,8 @@ LATE = "SELECT id FROM parcel WHERE delay > 20 AND sent >= '2024-06-01' AND sent
 MAY = "SELECT id FROM parcel WHERE strftime('%Y-%m', sent) = '2024-05'"
 HALF = "SELECT COUNT(*) FROM parcel WHERE strftime('%Y', sent) = '2024' AND CAST(strftime('%m', sent) AS INTEGER) < 7"
 PAID = "SELECT name FROM worker ORDER BY pay DESC"
+EDGE = "SELECT DISTINCT state FROM parcel WHERE fee > 20"
+TOWN = "SELECT id FROM depot WHERE town = 'Oslo'"
 HEAVY = "SELECT id, weight FROM parcel WHERE weight > 25 ORDER BY weight"
 SUMS = "SELECT depot_id, SUM(fee) AS total FROM parcel GROUP BY depot_id ORDER BY total DESC"
 DEPTH = (
@@ -113,6 +115,8 @@ WRONG = [
     (HALF, "SELECT COUNT(*) FROM parcel WHERE sent < '2024-07-01'"),
     (HALF, "SELECT COUNT(*) FROM parcel WHERE sent BETWEEN '2024-01-01' AND '2024-06-30'"),
     (HALF, "SELECT COUNT(*) FROM parcel WHERE sent LIKE '2024-0%' AND sent < '2024-06-30'"),
+    (EDGE, EDGE.replace(">", ">=")),
+    (EDGE, EDGE.replace("20", "21")),
     (
         UNDER,
         "SELECT name, (SELECT COUNT(*) FROM worker x LEFT JOIN worker y ON y.id = x.boss_id LEFT JOIN worker z "
@@ -154,6 +158,9 @@ SAME = [
         "JOIN worker w ON w.id = u.up) SELECT id, COUNT(up) FROM u GROUP BY id",
     ),
     (UNDER, UNDER.replace("NULL UNION", "NULL UNION ALL")),
+    (EDGE, "SELECT state FROM parcel WHERE NOT fee <= 20 GROUP BY state"),
+    (TOWN, "SELECT id FROM depot WHERE lower(town) = 'oslo'"),
+    (TOWN, "SELECT id FROM depot WHERE town = 'oslo' COLLATE NOCASE"),
 ]
 TIES = [
     (
@@ -203,7 +210,7 @@ def test_candidates_that_look_at_the_same_share_databases(post: str) -> None:
     first = verdict("SELECT COUNT(*) FROM parcel WHERE state = 'sent' AND fee > 0", SENT, post)
     again = verdict("SELECT COUNT(id) FROM parcel p WHERE p.fee > 0 AND state = 'sent'", SENT, post)
     assert (first.value, again.value) == (1.0, 1.0)
-    assert first.evidence["aimed"] == 4
+    assert first.evidence["aimed"] == 8
     assert "aimed" not in verdict(SENT, SENT, post).evidence
 
 

@@ -31,10 +31,19 @@ FOUND: dict[str, tuple[str, str]] = {
     "label": (f"Final answer: {A};", A),
     "bold label": (f"I think so.\n**SQL:** {A}", A),
     "tables behind": (f"```sql\n{A}\n```\n```\nCREATE TABLE t (a, b)\n```", A),
-    "tables and rows behind": (
-        f"```sql\n{A}\n```\n```sql\nCREATE TABLE t (a); DROP TABLE t\n```",
-        "CREATE TABLE t (a); DROP TABLE t",
+    "tables and rows behind": (f"```sql\n{A}\n```\n```sql\nCREATE TABLE t (a); INSERT INTO t VALUES (1)\n```", A),
+    "an index behind": (f"```sql\n{A}\n```\nFaster with\n```sql\nCREATE INDEX i ON t (a);\n```", A),
+    "a fragment behind": (
+        f"```sql\n{A} WHERE b = 1\n```\nHere\n```sql\nWHERE b = 1\n```\ndoes it.",
+        f"{A} WHERE b = 1",
     ),
+    "a plan behind": (f"```sql\n{A}\n```\n```sql\nEXPLAIN QUERY PLAN {A}\n```", A),
+    "two queries behind": (f"```sql\n{A}\n```\n```sql\n{A};\n{B}\n```", f"{A};\n{B}"),
+    "a query that writes behind": (
+        f"```sql\n{A}\n```\n```sql\nWITH x AS ({A}) DELETE FROM t\n```",
+        f"WITH x AS ({A}) DELETE FROM t",
+    ),
+    "nothing that asks": ("```sql\nSELECT a FROM t;\nDROP TABLE t\n```", "SELECT a FROM t;\nDROP TABLE t"),
     "nothing but tables": ("```sql\nCREATE TABLE t (a)\n```", "CREATE TABLE t (a)"),
     "tag": (f"<answer>{A}</answer>", A),
     "sql tag": (f"<sql>{A}</sql>", A),

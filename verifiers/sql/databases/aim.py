@@ -14,8 +14,10 @@ from adjudge.verifiers.sql.databases.column_draw import Aim, LookedAt
 from adjudge.verifiers.sql.databases.file_facts import FileFacts
 from adjudge.verifiers.sql.databases.mutants import (
     all_parsed,
+    conditions,
     constants,
     joined_columns,
+    lacking,
     looks,
     parsed,
     ranked_columns,
@@ -73,6 +75,8 @@ def rows_like(
             parts = (str(value).zfill(rule.part[1] - rule.part[0]) for value in compared.get(target, ()))
             compared.setdefault(source, {}).update(dict.fromkeys(parts))
     trees = all_parsed(queries)
+    if any(map(lacking, trees)):
+        facts = facts.uncovered()
     beyond = candidate or CandidateAim()
     for name, value in beyond.constants:
         compared.setdefault(name, {})[value] = None
@@ -102,11 +106,13 @@ class CandidateAim:
         reached: pairs of such a name and a text that a pattern, a range or a part of the column reaches for, or the
             length of a beginning.
         named: the lower-case names of the columns of which it makes something else than an accepted query.
+        sifts: whether it has a condition on a column on which no accepted query has one, so NULL there may matter.
     """
 
     constants: tuple[tuple[str, Any], ...] = ()
     reached: tuple[tuple[str, str | int], ...] = ()
     named: frozenset[str] = frozenset()
+    sifts: bool = False
 
 
 def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
@@ -117,25 +123,35 @@ def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment
     if tree is None:
         return None
     later = _compared(names, (candidate,), _ANOTHER_MOMENT)
+    given = {pair for other in all_parsed(queries) for pair in conditions(other, names)}
+    other = {name for name, _ in {*conditions(tree, names)} - given}  # `age >= 40` where `age > 40` is right
+    new = other - {name for name, _ in given}
+    texts = [text.lower() for values in known.values() for text in values if isinstance(text, str) and "%" not in text]
     wanted = [
         (name, value)
         for name, values in _compared(names, (candidate,), moment).items()
         for value in values
-        if value not in known.get(name, ()) and value != "" and value in later.get(name, ())
+        if (name in other or value not in known.get(name, ()))
+        and value != ""
+        and value in later.get(name, ())
+        # The reference's constant in another case: columns rarely mix cases, and `LOWER(x) = 'france'` is fair.
+        and (value in known.get(name, ()) or str(value).lower() not in texts)
     ]
     # A whole constant of the reference within a longer text: `LIKE '%France%'` is a fair answer.
-    texts = [text.lower() for values in known.values() for text in values if isinstance(text, str) and "%" not in text]
     reached = [
         (name, part)
         for name, part in dict.fromkeys(reached_texts(tree, names))
         if isinstance(part, int) or not any(text in part.lower() for text in texts)
     ]
     own, *others = [dict(looks(one)) for one in (tree, *all_parsed(queries))]
-    both = [(one, other) for given in others for one, other in ((own, given), (given, own))]
-    named = frozenset(name for one, other in both for part in one.keys() - other for name in one[part]) & names
+    both = [pair for two in others for pair in ((own, two), (two, own))]
+    named = frozenset(name for one, two in both for part in one.keys() - two for name in one[part]) & names
+    named |= new
     if not wanted and not reached and not named:
         return None
-    return CandidateAim(constants=tuple(wanted[:_MAX_AIMS]), reached=tuple(reached[:_MAX_AIMS]), named=named)
+    return CandidateAim(
+        constants=tuple(wanted[:_MAX_AIMS]), reached=tuple(reached[:_MAX_AIMS]), named=named, sifts=bool(new)
+    )
 
 
 def _column_names(schema: Schema) -> frozenset[str]:

@@ -103,6 +103,7 @@ class ColumnDraw:
         finer = self._finer() if name in aim.sorted_by and not column.closed else []
         others = self._others() if name in aim.constants or name in aim.named else []
         misses = dict.fromkeys([*self._near, *self._reached(aim.reached.get(name, ())), *finer, *others])
+        self.edges = frozenset(constants)
         self.misses = [value for value in misses if value is None or self.fits(value)]
 
     def fits(self, value: Any) -> bool:

@@ -12,6 +12,7 @@ Not covered: rules between rows of different tables, other than keys.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 import sqlite3
@@ -38,6 +39,7 @@ _FEW: Final = 3  # rows from which on a name or a key that differs in all of the
 _SOME: Final = 4  # rows, or pairs of rows, that an order, a sum or a product must hold in
 _MANY: Final = 50  # rows from which on any column that differs in all of them is meant to
 _CHANCE: Final = 0.01  # that one column seems to follow from another
+_ACCIDENT: Final = 1e-4  # that rows which point anywhere leave out none: five orders for each customer do
 _WIDE: Final = 24  # columns of a table up to which they are compared with each other
 _IDENTIFIES: Final = re.compile(
     r"(^|_|\b)(id|no|nr|num|number|code|key|name|title|e?mail|phone|ssn|isbn|sku|slug|uuid|login|label)$"
@@ -62,7 +64,7 @@ class ColumnFacts:
         nulls: the share of NULL.
         differs: whether all values read differ, by a rule or by accident.
         parent: the table and column, lower case, that it points to.
-        covers: whether each row of the parent is pointed to.
+        covers: whether each row of the parent is pointed to, and that is no accident.
         depth: where it points to its own table, how many rows at most stand above one; None where some form a ring.
     """
 
@@ -111,6 +113,14 @@ class FileFacts:
 
     schema: Schema
     tables: dict[str, TableFacts]
+
+    def uncovered(self) -> FileFacts:
+        """Return the same, of a file that may have rows to which nothing points."""
+        tables = {
+            name: replace(table, columns=tuple(replace(column, covers=False) for column in table.columns))
+            for name, table in self.tables.items()
+        }
+        return replace(self, tables=tables)
 
 
 @lru_cache(maxsize=16)
@@ -250,7 +260,7 @@ def _table(
         if parent is not None and read[parent[0]][1] and whole:
             place = [other.name.lower() for other in shapes[parent[0]].columns].index(parent[1])
             above = {row[place] for row in read[parent[0]][0]} - {None}
-            covers = len(above) >= _MANY // 2 and above <= set(values)
+            covers = above <= set(values) and _covering(len(above), len(present)) < _ACCIDENT
         columns.append(
             ColumnFacts(
                 shape=column,
@@ -291,6 +301,11 @@ def _depth(above: dict[Any, Any]) -> int | None:
             seen.add(key)
         most = max(most, len(seen) - 1)
     return most
+
+
+def _covering(parents: int, pointing: int) -> float:
+    """Return how likely it is that so many rows which point to any parents point to each of them."""
+    return (1 - math.exp(-pointing / parents)) ** parents if parents else 1.0
 
 
 def _identifies(column: ColumnShape, first_text: bool, count: int) -> bool:

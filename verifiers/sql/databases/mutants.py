@@ -82,6 +82,13 @@ def _changeable(node: exp.Expr) -> bool:
 
 
 @cache
+def _comparisons() -> tuple[type[exp.Expr], ...]:
+    from sqlglot import expressions as exp
+
+    return (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.Glob, exp.In, exp.Between)
+
+
+@cache
 def _swaps() -> dict[type[exp.Expr], tuple[type[exp.Expr], ...]]:
     """Return the operators and functions that take each other's place; sums and means also get DISTINCT."""
     from sqlglot import expressions as exp
@@ -168,9 +175,8 @@ def constants(tree: exp.Expr, columns: frozenset[str], moment: str) -> Iterator[
     """
     from sqlglot import expressions as exp
 
-    compared = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.Glob, exp.In, exp.Between)
     patterns: dict[str, list[str]] = {}
-    for node in tree.find_all(*compared):
+    for node in tree.find_all(*_comparisons()):
         names = sorted({column.name.lower() for column in node.find_all(exp.Column)} & columns)
         for leaf in node.find_all(exp.Literal, exp.Column):
             value = _value(leaf, columns)
@@ -218,6 +224,29 @@ def reached_texts(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str
         first = getattr(node.args.get("start"), "name", "1") == "1"
         if first and isinstance(length, exp.Literal) and length.is_int and len(length.name) < 4:
             yield from ((column.name.lower(), int(length.name)) for column in node.find_all(exp.Column))
+
+
+def lacking(tree: exp.Expr) -> bool:
+    """Return whether a query tells rows to which others point from those to which none does."""
+    from sqlglot import expressions as exp
+
+    return tree.find(exp.Exists, exp.Except, exp.Intersect) is not None or any(
+        node.args.get("query") if isinstance(node, exp.In) else node.args.get("side")
+        for node in tree.find_all(exp.In, exp.Join)
+    )
+
+
+def conditions(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that a query compares with constants or with NULL, in lower case, and each such condition."""
+    from sqlglot import expressions as exp
+
+    for node in tree.find_all(*_comparisons(), exp.Is):
+        copied = node.copy()
+        for column in copied.find_all(exp.Column):
+            column.set("table", None)
+        if node.find(exp.Literal, exp.Null) is not None:
+            names = {column.name.lower() for column in copied.find_all(exp.Column)} & columns
+            yield from ((name, _written(copied).lower()) for name in sorted(names))
 
 
 def looks(tree: exp.Expr) -> Iterator[tuple[str, frozenset[str]]]:

@@ -91,7 +91,7 @@ class RowsLike:
     def fill(self, connection: sqlite3.Connection, number: int) -> None:
         """Make the tables and rows of database `number` (0, 1, ...)."""
         self._base.backup(connection)
-        self._fill(connection, self._varied, random.Random(f"{self._seed}:{number}"), dict(self._made), number % 2 == 0)
+        self._fill(connection, self._varied, random.Random(f"{self._seed}:{number}"), dict(self._made), number % 4 == 0)
 
     def _fill(
         self,
@@ -101,7 +101,7 @@ class RowsLike:
         made: dict[tuple[str, str], list[Any]],
         near: bool = True,
     ) -> None:
-        """Fill tables; of those aimed at a candidate every other has few rows, the rest mostly those of the file."""
+        """Fill tables; of those aimed at a candidate each fourth has mostly those of the file, the rest few."""
         connection.execute("BEGIN")
         for shape in shapes:
             name = shape.name.lower()
@@ -143,6 +143,7 @@ class _TableDraw:
         self._size = min(self._size, max(self._size // 2, len(facts.rows) * 2))
         self._misses = 0
         self._witnesses, self._aimed = witnesses, aim.aimed and near
+        self._few = aim.aimed and not near
         if aim.aimed and read:
             self._misses = chooser.choice(_AIMED_MISSES) if self._aimed else _FEW_MISSES
             self._size = self._size if self._aimed else chooser.choice(_BESIDE)
@@ -196,11 +197,28 @@ class _TableDraw:
             if column.covers and at in self._parents:
                 self._size = max(self._size, len(self._parents[at]))
         drawn: list[Row] = []
-        for base in self._bases():
-            row = self._kept(self._changed(list(base)), len(drawn))
+        bases, misses = self._bases(), self._near_misses()
+        # Where a row is nothing but a pair of keys, one that just misses must take the place of what it is like.
+        firm = self._missed(misses, drawn) if self._few and self._paired() else 0
+        for base in bases:
+            row = self._kept(self._changed(list(base)), len(drawn) - firm)
             if row is not None:
                 drawn.append(tuple(row))
-        for base, at, value in self._near_misses():
+        if not firm:
+            self._missed(misses, drawn)
+        return drawn
+
+    def _paired(self) -> bool:
+        """Return whether no two rows share some columns that all point elsewhere, or hold a closed set of values."""
+        return any(len(places) > 1 and not self._free(places) for places in self._facts.distinct)
+
+    def _free(self, places: Sequence[int]) -> list[int]:
+        """Return those columns that may get values which they have not had."""
+        return [at for at in places if self._facts.columns[at].parent is None and not self._facts.columns[at].closed]
+
+    def _missed(self, misses: Sequence[tuple[Row, int, Any]], drawn: list[Row]) -> int:
+        """Add rows that just miss what the query asks; return how many rows there are then."""
+        for base, at, value in misses:
             row = [*base[:at], value, *base[at + 1 :]]
             for other in self._crowded(row) - {at} - self._following:
                 row[other] = self._draws[other].beside(row[other], self._chooser)
@@ -209,15 +227,13 @@ class _TableDraw:
             kept = self._kept(row, len(drawn), firm=True)
             if kept is not None:
                 drawn.append(tuple(kept))
-        return drawn
+        return len(drawn)
 
     def _crowded(self, row: Sequence[Any]) -> set[int]:
         """Return columns that another value helps where a row has what no two rows should share."""
         crowded = {at for at in self._ranked if row[at] in self._used[at]}
         for places, shared in zip(self._facts.distinct, self._shared, strict=True):
-            free = [
-                at for at in places if self._facts.columns[at].parent is None and not self._facts.columns[at].closed
-            ]
+            free = self._free(places)
             if len(places) > 1 and free and tuple(row[at] for at in places) in shared:
                 crowded.add(self._chooser.choice(free))
         return crowded
@@ -231,6 +247,8 @@ class _TableDraw:
         for at, draw in enumerate(self._draws):
             if self._misses and at not in self._following and self._facts.columns[at].parent is None:
                 several = self._chooser.sample(draw.misses, len(draw.misses))
+                if self._few:  # the edge itself before what is only near
+                    several.sort(key=lambda value: value not in draw.edges)
                 near += [(number, self._chooser.random(), at, value) for number, value in enumerate(several)]
         if not self._misses:
             return []

@@ -58,10 +58,13 @@ class Statement:
     @property
     def is_query(self) -> bool:
         """Whether the text is exactly one statement and begins like a query."""
-        if len(self.parts) != 1:
-            return False
-        word = first_word(self.parts[0])
-        return word in QUERIES or (self.dialect != "sqlite" and word in SHORT_QUERIES)
+        return len(self.parts) == 1 and self.asks
+
+    @property
+    def asks(self) -> bool:
+        """Whether the text has statements, and all of them begin like queries."""
+        known = QUERIES if self.dialect == "sqlite" else QUERIES | SHORT_QUERIES
+        return bool(self.parts) and all(first_word(part) in known for part in self.parts)
 
     @property
     def intruder(self) -> str:
