@@ -3,8 +3,8 @@
 A fence is three or more backticks or tildes at the start of a line, where indentation, list markers and tags such as
 `<answer>` may come before it; a fence with a label may also end a line of text.  A block ends at a fence of the same
 kind that is at least as long and no deeper indented than a list makes it, or, unclosed, at the end; the lines of an
-indented block lose its indentation.  Blocks labelled with another language than the one asked for (shell sessions,
-sample output) do not count as long as there are others.
+indented block lose its indentation.  Without a fence, `<pre><code>` is a block of Python.  Blocks labelled with another
+language than the one asked for (shell sessions, sample output) do not count as long as there are others.
 
 A text that is Python as it stands is one program, whatever fences its strings and comments hold.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ _FENCE = re.compile(
     r"[ \t]*(?P<label>[^\s`{<]*)(?P<rest>[^\n`]*)$"
     r"|^[^\n`]*[^\n`\s][ \t]*(?P<late>```)(?P<word>[A-Za-z+#]\w*)[ \t]*$",
     re.MULTILINE,
+)
+_HTML = re.compile(
+    r"<pre[^<>]*>\s*<code(?:[^<>]*class=[\"'](?:language-|lang-)?(?P<label>[\w+#]+)[^<>]*)?>(?P<body>[^<]*)</code>\s*</pre>",
+    re.IGNORECASE,
 )
 _SIGNS = re.compile(r"`{3}|~{3}")
 _TAG = re.compile(r"<[\w|-]+>[ \t]*")
@@ -88,6 +93,8 @@ def extract(
     """
     text = text.removeprefix("\ufeff")
     blocks = _blocks(text)
+    if not blocks and "python" in labels:
+        blocks = [((pre["label"] or "").lower(), html.unescape(pre["body"])) for pre in _HTML.finditer(text)]
     bare = bare and not text.lstrip().startswith(("```", "~~~"))  # no Python begins so
     if blocks and bare and "python" in labels and syntax_tree(text) is not None:
         return Extracted(text)

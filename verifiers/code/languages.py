@@ -50,6 +50,10 @@ class Language:
 PYTHON_LABELS = frozenset({"python", "py", "python3", "py3"})
 PYTHON_READS: Final = r"\binput[ ]*\(|\bstdin\b|\bopen[ ]*\([ ]*0[ ]*[,)]|\bfileinput\b|\bfdopen\b|\bos\.read[ ]*\("
 """What a Python program has that reads standard input."""
+PYTHON_FEEDS: Final = (
+    r"""\bstdin['"]?[ ]*[=,][^\n]*\bStringIO[ ]*\((?![^\n]*(?:stdin|read|open))|\bpatch[ ]*\([ ]*['"]builtins\.input"""
+)
+"""What a Python program has that writes its own input, to show how another one is used."""
 PYTHON_PRINTS: Final = r"\bp?print\b|\bstdout\b|\bwrite(?:lines)?\b"
 """What a Python program has that prints."""
 

@@ -195,12 +195,19 @@ def after_future(source: str, tree: ast.Module, *lines: str) -> str:
 def judges(trees: Iterable[ast.AST], names: set[str]) -> set[str]:
     """Return those of the names whose own word decides a test: `assert g(f(2), 4)`, where `f` is one of them, too.
 
-    Unless other tests show that `g` can deny, as `assert not g(3, 4)` does.
+    Unless other tests show that `g` can deny, as `assert not g(3, 4)` does.  In `assert f(2) == LIMIT` so does `LIMIT`,
+    unless nothing but a value is compared with it elsewhere.
     """
+    trees = list(trees)
+    plain = names.difference(*map(called, trees))
     judging: set[str] = set()
     denying: set[str] = set()
     for node in (node for tree in trees for node in nodes_of(tree) if isinstance(node, ast.Assert)):
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        if isinstance(test, ast.Compare):
+            sides = (test.left, *test.comparators)
+            bare = {side.id for side in sides if isinstance(side, ast.Name) and side.id in plain}
+            (judging if called(test) & names else denying).update(bare)
         for call in (part for part in nodes_of(test) if isinstance(part, ast.Call)):
             inner = set().union(*map(called, [*call.args, *(keyword.value for keyword in call.keywords)]))
             if not isinstance(call.func, ast.Name) or call.func.id not in names:

@@ -241,6 +241,8 @@ def _listen(
         try:
             frame = frames.receive(tests.channel, candidate.limit.left)
         except frames.FrameTimeoutError:
+            if not asked:
+                raise TestsBrokenError("the tests took too long before they asked anything of the candidate") from None
             spent = time.monotonic() - started
             reason = candidate.fate("candidate_timeout")
             verdict.outcomes.append(Outcome(passed=False, reason=reason, seconds=spent))

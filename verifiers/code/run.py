@@ -49,7 +49,7 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Request", str]):
     """
 
     name: ClassVar[str] = "run"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = False
 
     block: Block = "last"

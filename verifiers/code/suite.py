@@ -19,7 +19,7 @@ from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.claims import Claim, Target, read_claims
 from adjudge.verifiers.code.extraction import defines
-from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_PRINTS, PYTHON_READS, language_of
+from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_FEEDS, PYTHON_PRINTS, PYTHON_READS, language_of
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.names import (
     IMPLICIT,
@@ -141,6 +141,9 @@ class Suite:
             looks = [LANGUAGES[self.language].whole] if self.language != "python" else [PYTHON_PRINTS]
             if self.language == "python" and any(case.stdin for case in self.cases):
                 looks.append(PYTHON_READS)
+                return lambda source: (
+                    all(re.search(look, source) for look in looks) and not re.search(PYTHON_FEEDS, source)
+                )
             return lambda source: all(re.search(look, source) for look in looks)
         if self.targets:
             return lambda source: any(defines(source, [target.name]) for target in self.targets)
@@ -292,10 +295,15 @@ def _with_cases(style: Style, tests: Any, common: dict[str, Any]) -> Suite:
 def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> Case:
     if style == "stdio":
         given, printed = test.get("stdin"), test.get("stdout", "" if checked else None)
-        if not isinstance(given, str) or not isinstance(printed, str):
-            raise ReferenceFormError(
-                f'test {number} needs "stdin" and "stdout" as texts; tests of one reference are of one kind'
-            )
+        for name, value in (("stdin", given), ("stdout", printed)):
+            if not isinstance(value, str):
+                raise ReferenceFormError(
+                    f'test {number} has {shorten(value)} for "{name}"; it needs "stdin" and "stdout" as texts, and '
+                    "tests of one reference are of one kind"
+                )
+        given = str(given)
+        if re.search("[\ud800-\udc7f\udd00-\udfff]", given):
+            raise BadReferenceError(f"the stdin of test {number} holds half a character (a lone surrogate)")
         return Case(stdin=given, expected=printed)
     if null := test.get("null_field"):
         raise BadReferenceError(
@@ -304,15 +312,21 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
         )
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
     right = [test["expected"]] if "expected" in test else test.get("expected_any")
-    plain = isinstance(args, list | tuple) and isinstance(kwargs, Mapping)
-    if not plain or not isinstance(right, list | tuple) or not right:
-        raise ReferenceFormError(
-            f'test {number} needs "args" (a list) and "expected"; tests of one reference are of one kind'
-        )
-    try:
-        codec.dumps((list(args), dict(kwargs)))
-    except codec.CodecError as error:
-        raise BadReferenceError(f"the arguments of test {number} cannot be sent: {error}") from error
+    for name, value, kinds, form in (
+        ("args", args, list | tuple, "a list"),
+        ("kwargs", kwargs, Mapping, "a mapping"),
+        ("expected_any", right, list | tuple, "a list of values of which each is right"),
+    ):
+        if not isinstance(value, kinds) or (name == "expected_any" and not value):
+            missing_both = name == "expected_any" and value is None
+            said = f'has neither "expected" nor {name!r}' if missing_both else f"has {shorten(value)} for {name!r}"
+            raise ReferenceFormError(f"test {number} {said}; {name} is {form}; tests of one reference are of one kind")
+    assert isinstance(right, list | tuple)
+    for what, value in (("arguments", (list(args), dict(kwargs))), ("expected value", right)):
+        try:
+            codec.dumps(value)
+        except codec.CodecError as error:
+            raise BadReferenceError(f"the {what} of test {number} cannot be sent: {error}") from error
     return Case(args=tuple(args), kwargs=dict(kwargs), expected=right[0], also=tuple(right[1:]))
 
 

@@ -161,7 +161,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     """
 
     name: ClassVar[str] = "code"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     credit: Credit = "all"
     block: Block = "last"

@@ -53,13 +53,16 @@ def test_equal_blocks_are_one_answer(block: Block) -> None:
         ("<answer> ```py\nx = 1```</answer>", "x = 1"),
         ("<answer>\n```py\nx = 1\n``` </answer> as asked", "x = 1\n"),
         ("So: ```python\nx = 1\n```", "x = 1\n"),
+        ('<pre><code class="language-python">x = 1 &lt; 2</code></pre> as asked', "x = 1 < 2"),
+        ("```python\nx = 1\n```\n<pre><code>x = 2</code></pre>", "x = 1\n"),
         ("I put it into ```python\nand so on\n```python\nx = 1\n```", "x = 1\n"),
         ("```python\nx = '''\n    ```\n'''\n```", "x = '''\n    ```\n'''\n"),
         ('x = """\n```python\ny\n```\n"""', 'x = """\n```python\ny\n```\n"""'),
     ],
     ids=["bare", "no-label", "attributes", "unclosed", "longer-fence", "fence-in-line", "crlf", "other-label",
          "empty-first", "empty-last", "list", "list by tabs", "list marker", "flush in a list", "tag", "body in a tag",
-         "glued end", "tag after", "after words", "mentioned", "deeper fence in it", "fences in strings"],
+         "glued end", "tag after", "after words", "HTML",
+         "HTML behind a fence", "mentioned", "deeper fence in it", "fences in strings"],
 )  # fmt: skip
 def test_forms_of_blocks(text: str, source: str) -> None:
     assert extract(text, PYTHON_LABELS).source.lstrip("\r\n") == source.lstrip("\n")

@@ -370,6 +370,19 @@ def test_standard_input_is_a_file(reads: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ({"tests": ["assert f(2) == LIMIT"], "solution": "LIMIT = 2\ndef f(x): return x"}, 1.0),
+        ({"tests": ["assert f(2) == LIMIT"], "solution": "LIMIT = 3\ndef f(x): return x + 1"}, 0.0),
+        ({"tests": ["assert LIMIT == 2", "assert f(2) == LIMIT"]}, 1.0),
+        ({"tests": ["assert f(2) == LIMIT"]}, None),
+    ],
+)
+def test_a_constant_that_judges_is_the_references_or_is_tested_itself(reference: Any, value: float | None) -> None:
+    assert judge("LIMIT = 2\ndef f(x): return x", reference).value == value
+
+
+@pytest.mark.parametrize(
     "blocks",
     [
         ["n = int(input())\nprint(n + 1)", "n = int(input())"],
@@ -378,6 +391,8 @@ def test_standard_input_is_a_file(reads: str) -> None:
         ["n = int(input())", "n = int(input())\nprint(n + 1)"],
         ["print(up(int(input())))", "def up(n): return n + 1"],
         ["def up(n): return n + 1", "print(up(int(input())))"],
+        ["n = int(input())\nprint(n + 1)", "import io, sys\nsys.stdin = io.StringIO('3\\n')\nprint(int(input()) + 1)"],
+        ["print(9)", "import io, sys\nsys.stdin = io.StringIO(sys.stdin.read())\nprint(int(input()) + 1)"],
     ],
 )
 def test_a_block_that_reads_and_prints_is_the_program(blocks: list[str]) -> None:

@@ -228,6 +228,13 @@ def test_languages(language: str) -> None:
     assert broken.value < 0.2 or language in ("bash", "javascript")
 
 
+def test_tests_that_never_end_are_the_candidates_fault_only_if_they_asked_it() -> None:
+    endless = judge(RIGHT, {"tests": ["while True: pass", "assert square(2) == 4"]}, seconds=0.6)
+    assert (endless.status, endless.reason) == ("failed", "gold_unparsable")
+    asked = judge(RIGHT, {"tests": ["while square(2) == 4: pass", "assert square(2) == 4"]}, seconds=0.6)
+    assert (asked.value, asked.reason) == (0.0, "candidate_timeout")
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
@@ -246,6 +253,15 @@ def test_languages(language: str) -> None:
         ({"tests": "def chek(c): pass", "style": "humaneval", "entry_point": "f"}, "no function `check`"),
         ({"tests": ["assert f(1) == g(1)"], "entry_point": "f"}, "'g'"),
         ({"tests": [{"args": [object()], "expected": 1}], "entry_point": "f"}, "cannot be sent"),
+        (
+            {"tests": [{"args": [1], "expected": object()}], "entry_point": "f"},
+            "expected value of test 0 cannot be sent",
+        ),
+        ({"tests": [{"args": [1], "expected_any": []}], "entry_point": "f"}, "[] for 'expected_any'"),
+        ({"tests": [{"args": 2, "expected": 1}], "entry_point": "f"}, "2 for 'args'"),
+        ({"tests": [{"stdin": "1", "stdout": 6}]}, '6 for "stdout"'),
+        ({"tests": [{"stdin": "\ud800", "stdout": "6"}]}, "lone surrogate"),
+        ({"tests": ["assert f(2) == LIMIT"]}, "'LIMIT'"),
         ({"tests": ["assert f()"], "language": "cobol"}, "cobol"),
         ({"tests": ["assert f()"], "language": "c"}, "for Python"),
         ({"tests": ["assert f()"], "timeout": -1}, "timeout"),
