@@ -247,8 +247,8 @@ def _read(reference: Any) -> Prediction:
     given_as = '{"code": .., "predict": .., "input": .., "output": ..}'
     reference = fields_of(reference, ("code", "predict"), _OPTIONAL, give=given_as)
     code, predict, entry_point = reference["code"], reference["predict"], reference.get("entry_point", "f")
-    if not isinstance(code, str) or predict not in ("output", "input"):
-        raise ReferenceFormError('code must be a text, and predict "output" or "input"')
+    if not isinstance(code, str) or not code.strip() or predict not in ("output", "input"):
+        raise ReferenceFormError('code must be a text that is not empty, and predict "output" or "input"')
     if not isinstance(entry_point, str) or not entry_point.isidentifier():
         raise ReferenceFormError(f"entry_point is {shown(entry_point)}; name a function")
     if ("output" in reference) == ("returns" in reference) or not isinstance(reference.get("output", ""), str):

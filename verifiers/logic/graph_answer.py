@@ -38,6 +38,7 @@ from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import BULLET, normal_item, read_items, readings
+from adjudge.verifiers.logic.small_search import has_answer
 
 MAX_EDGES: Final = 50_000
 _MAX_EDGE: Final = 1_000  # characters
@@ -234,12 +235,24 @@ def is_right(question: Question, answer: str) -> bool:
     return question.possible is not False and RULES[question.kind].right(question, answer)
 
 
-def _vertices(question: Question, answer: str) -> list[str]:
+def _names(question: Question, answer: str) -> list[str]:
     items = read_items(answer)
-    names = next((names for names in readings(items) if question.graph.nodes.issuperset(names)), items)
+    return next((names for names in readings(items) if question.graph.nodes.issuperset(names)), items)
+
+
+def _vertices(question: Question, names: list[str]) -> list[str]:
     if unknown := [name for name in names if name not in question.graph.nodes]:
         raise LiteralError("unparsable_answer", f"there is no vertex {unknown[0][:40]!r}")
     return names
+
+
+def _walk(question: Question, answer: str) -> list[str]:
+    """Return the vertices of a walk, which may also be written "A-B-C"."""
+    names = _names(question, answer)
+    if len(names) == 1 and names[0] not in question.graph.nodes:
+        steps = [normal_item(step) for step in _JOINS.split(names[0])]
+        names = steps if question.graph.nodes.issuperset(steps) else names
+    return _vertices(question, names)
 
 
 def _named(answer: str) -> Any:
@@ -299,7 +312,7 @@ def _number(answer: str) -> Fraction:
 
 
 def _set(question: Question, answer: str) -> frozenset[str]:
-    names = _vertices(question, answer)
+    names = _vertices(question, _names(question, answer))
     if len(set(names)) < len(names):
         raise LiteralError("unparsable_answer", "a vertex is there twice")
     return frozenset(names)
@@ -317,7 +330,7 @@ def _shortest(question: Question, answer: str) -> bool:
 def _path_length(question: Question, answer: str) -> Fraction | None:
     """Return the length of a path between the ends asked for, None of none; one that is told must be right."""
     told = _LENGTH.search(answer)
-    path = _vertices(question, answer[: told.start()] if told else answer)
+    path = _walk(question, answer[: told.start()] if told else answer)
     if not path or (path[0], path[-1]) != (question.source, question.target) or len(set(path)) < len(path):
         return None
     length = question.graph.length(path)
@@ -353,7 +366,7 @@ def _components(question: Question, answer: str) -> bool:
 
 
 def _cycle(question: Question, answer: str) -> bool:
-    path = _vertices(question, answer)
+    path = _walk(question, answer)
     if len(path) > 1 and path[0] == path[-1]:
         path = path[:-1]
     least = 2 if question.graph.directed else 3
@@ -362,12 +375,12 @@ def _cycle(question: Question, answer: str) -> bool:
 
 
 def _hamiltonian(question: Question, answer: str) -> bool:
-    path = _vertices(question, answer)
+    path = _walk(question, answer)
     return len(path) == len(question.graph.nodes) == len(set(path)) and question.graph.length(path) is not None
 
 
 def _topological(question: Question, answer: str) -> bool:
-    order = _vertices(question, answer)
+    order = _walk(question, answer)
     place = {node: index for index, node in enumerate(order)}
     whole = len(order) == len(place) == len(question.graph.nodes)
     return whole and all(place[start] < place[end] for start, end in question.graph.weights)
@@ -481,6 +494,12 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
         question = Question(graph, kind, size=size, possible=possible, **ends)
         work_out = RULES[kind].possible
         if work_out is None:
+            if has_answer(kind, graph.nodes, graph.weights.keys(), size) is (possible is False):
+                raise BadReferenceError(
+                    "the graph has an answer, and possible is false"
+                    if possible is False
+                    else 'the graph has no such answer; if "none" is to be said, give "possible": false'
+                )
             return question
         if possible is not None and possible != work_out(question):
             raise BadReferenceError(f"possible is {possible}, and the graph says otherwise")

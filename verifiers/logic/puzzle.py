@@ -1,6 +1,7 @@
 """Does the answer solve the puzzle?  Any solution is right, whichever the gold one was.
 
-Nothing is searched for: an answer is checked against the rules.  docs/logic.md has the kinds and their references.
+An answer is checked against the rules; nothing is searched for, but whether a small puzzle has a solution at all.
+docs/logic.md has the kinds and their references.
 
 A clue of a zebra puzzle is a list: its kind, two things (or a thing and a position), and a number where the kind needs
 one.  A thing is `[attribute, value]`.
@@ -35,6 +36,7 @@ from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item
 from adjudge.verifiers.logic.puzzle_table import Table, read_table, table_of
+from adjudge.verifiers.logic.small_search import gives
 
 Cell = tuple[int, int]
 
@@ -144,7 +146,8 @@ class Sudoku:
         size = len(board)
         shape = box if box is not None else _BOXES.get(size)
         if not isinstance(shape, list | tuple) or len(shape) != 2 or any(type(side) is not int for side in shape):
-            raise ReferenceFormError(f"box is {shown(shape)}; give its rows and columns")
+            said = f"box is {shown(box)}" if box is not None else f"a board of {size} rows has no usual box"
+            raise ReferenceFormError(f"{said}; give the rows and columns of a box")
         if len(board[0]) != size or size > MAX_SIZE or shape[0] < 1 or shape[0] * shape[1] != size:
             raise BadReferenceError(f"a board of {size} rows is not made of boxes of {shape[0]} by {shape[1]}")
         self._given, self._rows, self._columns = board, shape[0], shape[1]
@@ -382,6 +385,8 @@ def _countdown(puzzle: Mapping[str, Any]) -> Broken:
         raise ReferenceFormError("numbers must be a list of whole numbers")
     if type(target) is not int or type(every) is not bool:
         raise ReferenceFormError("target must be a whole number, and all true or false")
+    if gives(tuple(numbers), target, every=every) is False:
+        raise BadReferenceError(f"nothing made of {shown(numbers)} gives {target}")
     wanted, available = Fraction(target), Counter(numbers)
 
     def broken(answer: str) -> str:

@@ -111,7 +111,7 @@ class SmtVerifier(IsolatedVerifier, TextVerifier[tuple[Formula, str], str]):
     """
 
     name: ClassVar[str] = "smt"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     solvers: tuple[Solver, ...] = ("z3",)
     model: Literal["required", "optional"] = "required"

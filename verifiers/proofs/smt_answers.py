@@ -58,12 +58,15 @@ class AnswerError(ValueError):
 
 
 def read_term(text: str) -> Expression:
-    """Return the one term of an answer.
+    """Return the one term of an answer, or what its assertions say together.
 
     Raises:
         AnswerError: there is none, or more than one.
     """
     expressions = _read(text)
+    asserted = [one[1] for one in expressions if isinstance(one, tuple) and len(one) == 2 and one[0] == "assert"]
+    if len(asserted) == len(expressions):
+        expressions = [("and", *asserted)] if len(asserted) > 1 else asserted
     if len(expressions) != 1:
         raise AnswerError("unparsable_answer", f"the answer holds {len(expressions)} terms; it must be one")
     return expressions[0]

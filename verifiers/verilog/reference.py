@@ -57,7 +57,10 @@ def read_reference(value: Any) -> Reference:
     if unknown := sorted(set(value) - _KEYS, key=str):
         raise ReferenceFormError(f"the reference has the key {unknown[0]!r}; give {KINDS}")
     design, testbench = value.get("reference") or "", value.get("testbench") or ""
-    if not isinstance(design, str) or not isinstance(testbench, str) or not (design or testbench):
+    for key, text in (("reference", design), ("testbench", testbench)):
+        if not isinstance(text, str):
+            raise ReferenceFormError(f"the reference's {key!r} is {text!r:.80}; give {KINDS}")
+    if not (design or testbench):
         raise ReferenceFormError(f"the reference has neither a design nor a test bench; give {KINDS}")
     design_top = _design_top(design, value.get("reference_top")) if design else ""
     top = value.get("top") or (_tested(testbench, design) if testbench else "") or design_top
