@@ -75,12 +75,12 @@ def test_packages_are_there_for_programs_that_import_them(warm: WarmPython) -> N
     assert flavour_of("import numpy as np") == (True, ("numpy",))
     assert flavour_of("import os, sys\nfrom math import pi") == (False, ())
     for late in (
-        "__import__('numpy').array",
+        "__import__('numpy')",
         "importlib.import_module('numpy')",
         "exec('import numpy as np')",
-        "; import numpy",
+        "import numpy",
     ):
-        assert flavour_of(f"x = 1{late}") == (True, ("numpy",))
+        assert flavour_of(f"x = 1; {late}") == (True, ("numpy",))
     assert out(warm, "import numpy\nprint(numpy.arange(3).sum())") == "3\n"
 
 
