@@ -312,15 +312,17 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
         )
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
     right = [test["expected"]] if "expected" in test else test.get("expected_any")
-    for name, value, kinds, form in (
-        ("args", args, list | tuple, "a list"),
-        ("kwargs", kwargs, Mapping, "a mapping"),
-        ("expected_any", right, list | tuple, "a list of values of which each is right"),
+    for name, value, kinds in (
+        ("args", args, list | tuple),
+        ("kwargs", kwargs, Mapping),
+        ("expected_any", right, list | tuple),
     ):
         if not isinstance(value, kinds) or (name == "expected_any" and not value):
-            missing_both = name == "expected_any" and value is None
-            said = f'has neither "expected" nor {name!r}' if missing_both else f"has {shorten(value)} for {name!r}"
-            raise ReferenceFormError(f"test {number} {said}; {name} is {form}; tests of one reference are of one kind")
+            said = "has no result" if right is None and name[:8] == "expected" else f"has {shorten(value)} for {name!r}"
+            raise ReferenceFormError(
+                f'test {number} {said}; it needs "args", a list, and "expected" (or "expected_any", a list); tests of '
+                "one reference are of one kind"
+            )
     assert isinstance(right, list | tuple)
     for what, value in (("arguments", (list(args), dict(kwargs))), ("expected value", right)):
         try:
