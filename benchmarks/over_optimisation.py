@@ -46,7 +46,7 @@ from adjudge.training.config_file import config_of
 MEMBERS = 3
 GOLD = "math"
 RUNS = ("one", "lower_bound", "guarded")
-_COLOURS = dict(zip(RUNS, ("#c0392b", "#2f7ed8", "#2a9d5c"), strict=True))
+_COLOURS: dict[str, str] = dict(zip(RUNS, ("#c0392b", "#2f7ed8", "#2a9d5c"), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
