@@ -173,10 +173,16 @@ def test_mistakes_are_told_before_the_run() -> None:
         OpenInstructReward(scorer=Scripted(groupwise=True))
 
 
-@pytest.mark.parametrize("prediction", [None, "", "\ud800\\boxed{", "\x00"])
+@pytest.mark.parametrize("prediction", ["", "\ud800\\boxed{", "\x00"])
 def test_hostile_predictions_are_wrong_answers(prediction: Any) -> None:
     verifier = OpenInstructReward(scorer="math").verifier("hostile")()
     assert verifier([], prediction, "2").score == 0.0
+
+
+def test_a_prediction_that_got_lost_is_no_wrong_answer() -> None:
+    verifier = OpenInstructReward(scorer="math").verifier("hostile")()
+    with pytest.raises(NotScored, match="the response is None"):
+        verifier([], None, "2")
 
 
 def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[str]) -> None:

@@ -165,9 +165,14 @@ def test_the_class_can_be_sent_to_another_process() -> None:
     assert played(environment, "\\boxed{2}")[0]["reward"] == 1.0
 
 
-@pytest.mark.parametrize("action", [None, "", "\ud800\\boxed{", "\x00"])
+@pytest.mark.parametrize("action", ["", "\ud800\\boxed{", "\x00"])
 def test_hostile_actions_are_wrong_answers(action: Any) -> None:
     assert played(SkyRLReward(scorer="math").environment(), action)[0]["reward"] == 0.0
+
+
+def test_an_action_that_got_lost_is_no_wrong_answer() -> None:
+    with pytest.raises(NotScored, match="the response is None"):
+        played(SkyRLReward(scorer="math").environment(), None)
 
 
 def test_mistakes_are_told_before_the_run() -> None:

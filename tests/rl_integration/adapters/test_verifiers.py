@@ -144,7 +144,7 @@ def test_a_rollout_without_a_score_is_marked(errors: type[Exception]) -> None:
 
 def test_a_mistake_marks_each_rollout(errors: type[Exception]) -> None:
     states = [state(), state()]
-    with pytest.raises(ValueError, match="the prompt or completion of Rubric is a object"):
+    with pytest.raises(ValueError, match="the prompt of Rubric is a object"):
         asyncio.run(RubricGroupReward(scorer="math")(["", object()], ["", ""], ["2", "2"], [{}, {}], states))
     assert all(isinstance(one["error"], errors) for one in states)
 
