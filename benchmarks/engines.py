@@ -166,7 +166,7 @@ def served(folder: Path, *more: str) -> Iterator[str]:
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        for _ in range(180):
+        for _ in range(900):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
             except (urllib.error.URLError, OSError):
@@ -175,6 +175,8 @@ def served(folder: Path, *more: str) -> Iterator[str]:
                 time.sleep(1)  # between two looks; vLLM takes half a minute to start
             else:
                 break
+        else:
+            raise RuntimeError("vllm serve did not answer within minutes")
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         with suppress(ProcessLookupError):

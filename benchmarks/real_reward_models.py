@@ -104,20 +104,25 @@ def served(options: Options, name: str) -> None:
     pairs = load(name).pairs[: options.served]
     samples = [{"prompt": pair.prompt, "response": answer} for pair in pairs for answer in (pair.chosen, pair.rejected)]
 
-    def rewards(engine: Any) -> list[float]:
-        scores = score_batch(samples, scorer={"reward_model": {"engine": engine}})
-        return [float("nan") if one.value is None else one.value for one in scores]
+    def rewards(engine: Any) -> list[float | None]:
+        return [one.value for one in score_batch(samples, scorer={"reward_model": {"engine": engine}})]
 
     first = rewards({"transformers": {"model": str(folder), "dtype": "float32"}})
-    orders = [one > other for one, other in zip(first[::2], first[1::2], strict=True)]
-    with engines.served(folder, "--runner", "pooling") as address:
+    with engines.served(folder, "--runner", "pooling", "--max-model-len", "2048") as address:
         by_server = rewards({"openai": {"model": str(folder), "base_url": address}})
     found = {"vllm": rewards({"vllm": {"model": str(folder), "dtype": "float32"}}), "its server": by_server}
     for engine, second in found.items():
-        flips = sum(order != (one > other) for order, one, other in zip(orders, second[::2], second[1::2], strict=True))
-        gap = max(abs(one - other) for one, other in zip(first, second, strict=True))
-        said = f"{flips} of {len(pairs)} pairs in another order, rewards differ by at most {gap:.2g}"
-        print(f"{name}, transformers and {engine}: {said}", flush=True)
+        both = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
+        known = [
+            ((one, two), (other, another))
+            for one, two, other, another in zip(first[::2], first[1::2], second[::2], second[1::2], strict=True)
+            if None not in (one, two, other, another)
+        ]
+        flips = sum((one[0] > one[1]) != (other[0] > other[1]) for one, other in known)  # type: ignore[operator]
+        gap = max(abs(one - other) for one, other in both)
+        said = f"{flips} of {len(known)} pairs in another order, {len(both)} rewards differ by at most {gap:.2g}"
+        unlike = sum((one is None) != (other is None) for one, other in zip(first, second, strict=True))
+        print(f"{name}, transformers and {engine}: {said}; {unlike} have one by one of them alone", flush=True)
 
 
 def told(report: TrainingReport, seconds: float) -> None:
