@@ -85,7 +85,7 @@ def test_groups_of_one_name_that_were_asked_about_apart_stay_apart() -> None:
 
 def test_what_is_no_sample_is_told_to_whoever_asked() -> None:
     wrong: Any = "text"
-    with Rewards(RewardConfig(scorer=Company(1))) as rewards, pytest.raises(ValueError, match="make it an adjudge"):
+    with Rewards(RewardConfig(scorer=Company(1))) as rewards, pytest.raises(ValueError, match="give an adjudge"):
         rewards.ask([wrong]).result(SECONDS)
 
 
