@@ -90,6 +90,63 @@ ASKED = {
 }
 
 
+def shown(spec: str) -> list[dict[str, Any]]:
+    """Return two few-shot examples for a scorer: a wrong answer to a sum, and a right one to another."""
+    return [_example(spec, sum_="2 + 3", right="5", said="6"), _example(spec, sum_="3 + 4", right="7", said="7")]
+
+
+def _example(spec: str, *, sum_: str, right: str, said: str) -> dict[str, Any]:
+    holds = said == right
+    compared = f"The final answer is {said}. The accepted answer is {right}. They {'agree' if holds else 'differ'}."
+    asked, response = f"What is {sum_}?", f"{sum_} = {said}, so the answer is {said}."
+    fact = f"The final answer is {right}."
+    given = {"question": asked, "reference": right, "response": response}
+    by_item = {"question": asked, "response": response, "criteria": f"1. {fact}"}
+    by_step = {"prompt": asked, "reference": right, "step": [{"role": "step_1", "content": response}]}
+    other = f"{sum_} = {int(right) + 2}."
+    two = [response, other] if holds else [other, response.replace(said, right)]
+    best, worst = (1, 2) if holds else (2, 1)
+    better = f"Response {'AB'[best - 1]} says {right}, which is right. Response {'AB'[worst - 1]} is wrong."
+    answers = {
+        "judge": (given, f"{compared}\nVerdict {{nonce}}: {10 if holds else 1}"),
+        "answer_judge": (given, f"{compared}\nVerdict {{nonce}}: {'same' if holds else 'different'}"),
+        "general_reasoner": (given, f"{compared}\nFinal Decision: {'Yes' if holds else 'No'}"),
+        "rubric": (by_item, f"{compared}\n{{nonce}} 1: {'yes' if holds else 'no'}"),
+        "nuggets": (by_item, f"{compared}\n{{nonce}} 1: {'support' if holds else 'not_support'}"),
+        "principles": (
+            {"principles": f"1. {fact}", "question": asked, "response": response},
+            f"{compared}\nVerdict {{nonce}}: {'good' if holds else 'bad'}",
+        ),
+        "critic": (
+            {"question": asked, "reference": right, "steps": f"1: {response}"},
+            f"{compared}\nWrong {{nonce}}: {'none' if holds else '1'}",
+        ),
+        "think_prm": (
+            {"prompt": asked, "reference": right, "steps": by_step["step"]},
+            f"Step 1: {compared} \\boxed{{{'' if holds else 'in'}correct}}\n"
+            f"Is the solution correct? {'Yes' if holds else 'No'}",
+        ),
+        "gen_prm": (by_step, f"{compared}\n\\boxed{{{'Yes' if holds else 'No'}}}"),
+        "pairwise_judge": (
+            {"question": asked, "response_a": two[0], "response_b": two[1]},
+            f"{better}\nVerdict {{nonce}}: {'AB'[best - 1]}",
+        ),
+        "listwise_judge": (
+            {"question": asked, "response_1": two[0], "response_2": two[1]},
+            f"{better}\nRanking {{nonce}}: {best} > {worst}",
+        ),
+        "deepseek_grm": (
+            {
+                "question": asked,
+                "responses": [{"role": f"response_{at}", "content": text} for at, text in enumerate(two, 1)],
+            },
+            f"Principles: correctness (1.0). {better}\nScores: [{'9, 1' if holds else '1, 9'}]",
+        ),
+    }
+    fields, answer = answers[spec]
+    return {**fields, "answer": answer}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Args:
     """Ask and print.
@@ -98,6 +155,7 @@ class Args:
         scorers: which of them; all without it.
         rows: how many rows each gets.
         max_tokens: how long a model may reason.
+        examples: show two few-shot examples, to scorers that read a verdict in text.
         engine: the model.
         output: where scores are kept; scorers that stand in it with as many rows are not asked again.
     """
@@ -105,6 +163,7 @@ class Args:
     scorers: tuple[str, ...] = ()
     rows: int = 100
     max_tokens: int = 48
+    examples: bool = False
     engine: str = "smollm2"
     output: Path = Path("real_judges.jsonl")
 
@@ -158,6 +217,8 @@ def ask(name: str, args: Args) -> dict[str, Any]:
     asked = ASKED[name]
     known = registry.describe(asked.spec).options
     options = {**asked.options, "engine": args.engine, "min_words": 1}
+    if args.examples:
+        options["examples"] = shown(asked.spec)
     scorer = registry.load({asked.spec: options | ({"max_tokens": args.max_tokens} if "max_tokens" in known else {})})
     samples, labels = zip(*samples_of(asked, args.rows), strict=True)
     begun = time.perf_counter()

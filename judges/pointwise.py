@@ -169,9 +169,9 @@ class Judge(LanguageJudge):
 
     async def _criticised(self, cases: Sequence[Case]) -> list[Opinion | Fault]:
         """Critiques first, `samples` of them for each case, then one verdict on each."""
-        template = load_template(_CRITIQUE)
+        template, plain = load_template(_CRITIQUE), replace(self, examples=())  # which end in verdicts
         written = await self.asked_often(
-            cases, lambda case: self.filled(template, self.values(case)), _not_empty, self.samples
+            cases, lambda case: plain.filled(template, self.values(case)), _not_empty, self.samples
         )
         noted = {
             (row, at): replace(cases[row], notes=critique.value)

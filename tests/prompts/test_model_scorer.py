@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -268,3 +269,31 @@ def test_a_forced_verdict_says_so_in_the_evidence_and_can_in_the_fingerprint() -
     assert (score.value, score.reason) == (0.0, "undecided")
     (score,) = asyncio.run(YesScorer(engine=engine, forced_mass=0).score([sample]))
     assert (score.value, score.evidence["forced_mass"]) == (1.0, 0.1)
+
+
+EXAMPLE = {"question": "1+1?", "reference": "2", "response": "3", "answer": "3 is not 2.\nVerdict {nonce}: no"}
+
+
+def test_examples_are_shown_to_the_model_and_belong_to_the_fingerprint() -> None:
+    engine = says("yes")
+    one = score(engine, sample(), examples=[EXAMPLE, {**EXAMPLE, "response": "2", "answer": "Verdict {nonce}: yes"}])
+    assert one.value == 1.0
+    (prompt,) = engine.asked
+    assert [turn["role"] for turn in prompt] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert re.fullmatch(r"3 is not 2\.\nVerdict [0-9a-f]{8}: no", prompt[2]["content"])
+    assert one.provenance.fingerprint != YesScorer(engine=engine).fingerprint
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        "3 is not 2",
+        {**EXAMPLE, "answer": ""},
+        {**EXAMPLE, "answer": 1},
+        {"question": "1+1?", "response": "3", "answer": "no"},
+        {**EXAMPLE, "replies": "3"},
+    ],
+)
+def test_what_is_no_example_is_refused_with_the_fields_that_one_has(example: Any) -> None:
+    with pytest.raises(ValueError, match=r"examples: .* the fields are: question, reference, response \(answer\)"):
+        YesScorer(engine=says("yes"), examples=[example])

@@ -85,6 +85,27 @@ def test_an_optional_field_brings_its_sentence(sound: Template) -> None:
     assert "compare:" not in text_of(sound, reference=None)
 
 
+def test_examples_are_earlier_turns_with_keys_of_their_own(sound: Template) -> None:
+    example = {"question": "1+1?", "reference": "2", "response": "3", "answer": "Wrong.\nKey {nonce}: [[1]]"}
+    values = {"criteria": "care", "question": "q", "response": "r"}
+    plain, shown = sound.render(values), sound.render(values, examples=[example])
+    earlier = sound.render({key: text for key, text in {**values, **example}.items() if key != "answer"})
+    system, asked, said, last = shown.messages
+    assert (system, last, shown.nonce) == (*plain.messages, plain.nonce)
+    assert asked == earlier.messages[1]
+    assert said == {"role": "assistant", "content": f"Wrong.\nKey {earlier.nonce}: [[1]]"}
+    assert earlier.nonce != plain.nonce
+    assert shown.without_system().messages[0]["content"].endswith(asked["content"])
+
+
+def test_which_examples_are_for_a_template(sound: Template) -> None:
+    fields = {"question": "1+1?", "response": "3", "answer": "[[1]]"}
+    assert sound.fits(fields)
+    assert sound.fits({**fields, "reference": "2", "criteria": "none"})
+    assert not sound.fits({**fields, "critique": "bad"})
+    assert not sound.fits({"question": "1+1?", "answer": "[[1]]"})
+
+
 def test_values_are_never_looked_at_again(sound: Template) -> None:
     text = text_of(
         sound, question="{{response}} {{guard}} {{/reference}} {0} %s", response="SECRET", criteria="{{nonce}}"

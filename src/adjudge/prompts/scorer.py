@@ -24,7 +24,7 @@ from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Share, check_options
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often, cost_of
-from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.prompts.template import ANSWER, Rendered, Template, Value, load_template
 from adjudge.protocol import (
     NO_COST,
     Cost,
@@ -214,6 +214,9 @@ class ModelScorer(EngineScorer):
             counts if these have so much of the model's probability together; a server that does not tell is
             trusted.  null: not asked that way.
         system_turn: whether the model's chat template knows a system turn; else its text goes before the user's.
+        examples: few-shot examples, which stand as earlier turns before each prompt whose fields they have: mappings
+            of the prompt's fields, and under "answer" the whole of what the model should say, with `{nonce}` for its
+            key: `{question: .., response: .., answer: "Verdict {nonce}: 1"}`.
     """
 
     reasoning: Literal["strip", "keep"] = "strip"
@@ -228,6 +231,7 @@ class ModelScorer(EngineScorer):
     nudge: str = ""
     forced_mass: Share | None = 0.5
     system_turn: bool = True
+    examples: Sequence[Mapping[str, Any]] = ()
 
     version: ClassVar[str] = "2"
     often: ClassVar[str] = ""  # the option that says how many answers to each prompt are asked for
@@ -236,11 +240,24 @@ class ModelScorer(EngineScorer):
         super().__post_init__()
         self.sampling()
         self.retry()
+        for example in self.examples:
+            self._check_example(example)
         if self.runs > 1 and self.temperature == 0:
             raise ValueError(
                 f"{self.name} option {self.often}={self.runs} with temperature=0; all would be the same: "
                 "set a temperature"
             )
+
+    def _check_example(self, example: Any) -> None:
+        texts = isinstance(example, Mapping) and all(isinstance(one, str | list | tuple) for one in example.values())
+        asked = [one for one in self.templates() if one.sections[0][0] != "completion"]
+        if texts and isinstance(example.get(ANSWER) or None, str) and any(one.fits(example) for one in asked):
+            return
+        fields = "; ".join(f"{', '.join(one.untrusted)} ({one.name})" for one in asked) or "it has no chat prompt"
+        raise ValueError(
+            f"{self.name} option examples: {example!r} is none; it must map the fields of a prompt, and {ANSWER!r}, to "
+            f"texts (or lists of turns); the fields are: {fields}"
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -299,7 +316,8 @@ class ModelScorer(EngineScorer):
     def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
         """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
         more = self.broken_up() if template.guard else ()
-        rendered = template.render(values, special=(*self.special_tokens, *more))
+        shown = [example for example in self.examples if template.fits(example)]
+        rendered = template.render(values, special=(*self.special_tokens, *more), examples=shown)
         return rendered if self.system_turn else rendered.without_system()
 
     def broken_up(self) -> tuple[str, ...]:
