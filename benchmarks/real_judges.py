@@ -90,61 +90,66 @@ ASKED = {
 }
 
 
-def shown(spec: str) -> list[dict[str, Any]]:
-    """Return two few-shot examples for a scorer: a wrong answer to a sum, and a right one to another."""
-    return [_example(spec, sum_="2 + 3", right="5", said="6"), _example(spec, sum_="3 + 4", right="7", said="7")]
+def shown(name: str) -> list[dict[str, Any]]:
+    """Return four few-shot examples for one of `ASKED`: right and wrong answers to sums."""
+    sums = (("2 + 3", "5", "6"), ("3 + 4", "7", "7"), ("6 + 2", "8", "8"), ("5 + 4", "9", "7"))
+    return [_example(name, sum_=one, right=right, said=said) for one, right, said in sums]
 
 
-def _example(spec: str, *, sum_: str, right: str, said: str) -> dict[str, Any]:
+def _example(name: str, *, sum_: str, right: str, said: str) -> dict[str, Any]:
     holds = said == right
-    compared = f"The final answer is {said}. The accepted answer is {right}. They {'agree' if holds else 'differ'}."
-    asked, response = f"What is {sum_}?", f"{sum_} = {said}, so the answer is {said}."
-    fact = f"The final answer is {right}."
-    given = {"question": asked, "reference": right, "response": response}
-    by_item = {"question": asked, "response": response, "criteria": f"1. {fact}"}
-    by_step = {"prompt": asked, "reference": right, "step": [{"role": "step_1", "content": response}]}
-    other = f"{sum_} = {int(right) + 2}."
-    two = [response, other] if holds else [other, response.replace(said, right)]
-    best, worst = (1, 2) if holds else (2, 1)
-    better = f"Response {'AB'[best - 1]} says {right}, which is right. Response {'AB'[worst - 1]} is wrong."
-    answers = {
-        "judge": (given, f"{compared}\nVerdict {{nonce}}: {10 if holds else 1}"),
-        "answer_judge": (given, f"{compared}\nVerdict {{nonce}}: {'same' if holds else 'different'}"),
-        "general_reasoner": (given, f"{compared}\nFinal Decision: {'Yes' if holds else 'No'}"),
-        "rubric": (by_item, f"{compared}\n{{nonce}} 1: {'yes' if holds else 'no'}"),
-        "nuggets": (by_item, f"{compared}\n{{nonce}} 1: {'support' if holds else 'not_support'}"),
+    question, response = f"What is {sum_}?", f"{sum_} = {said}, so the answer is {said}."
+    criteria, step = f"1. The final answer is {right}.", {"role": "step_1", "content": response}
+    given = {"question": question, "reference": right, "response": response}
+    by_item = {"question": question, "response": response, "criteria": criteria}
+    wrong = f"{sum_} = {int(right) + 2}."
+    two = [f"{sum_} = {right}.", wrong] if holds else [wrong, f"{sum_} = {right}."]
+    best, order, scores = ("A", "1 > 2", "9, 1") if holds else ("B", "2 > 1", "1, 9")
+    yes, same, support, good = (
+        pair[not holds] for pair in (("Yes", "No"), ("same", "different"), ("support", "not_support"), ("good", "bad"))
+    )
+    rated, first_wrong, correct = ("10", "none", "correct") if holds else ("1", "1", "incorrect")
+    answers: dict[str, tuple[dict[str, Any], str]] = {
+        "judge": (given, f"This is worth {rated}.\nVerdict {{nonce}}: {rated}"),
+        "answer_judge": (given, f"The answers are {same}.\nVerdict {{nonce}}: {same}"),
+        "yes_no": ({"prompt": question, "response": response}, yes),
+        "rlbff": ({"question": question, "response": response, "principle": criteria[3:]}, yes),
+        "genrm": ({"prompt": question, "reference": right, "response": response}, yes),
+        "general_reasoner": (given, f"Are they the same? {yes}.\nFinal Decision: {yes}"),
+        "rubric": (by_item, f"Is it met? {yes}.\n{{nonce}} 1: {yes.lower()}"),
+        "nuggets": (by_item, f"It is {support}.\n{{nonce}} 1: {support}"),
         "principles": (
-            {"principles": f"1. {fact}", "question": asked, "response": response},
-            f"{compared}\nVerdict {{nonce}}: {'good' if holds else 'bad'}",
+            {"principles": criteria, "question": question, "response": response},
+            f"The writing is {good}.\nVerdict {{nonce}}: {good}",
         ),
         "critic": (
-            {"question": asked, "reference": right, "steps": f"1: {response}"},
-            f"{compared}\nWrong {{nonce}}: {'none' if holds else '1'}",
+            {"question": question, "reference": right, "steps": f"1: {response}"},
+            f"The first wrong step is {first_wrong}.\nWrong {{nonce}}: {first_wrong}",
         ),
         "think_prm": (
-            {"prompt": asked, "reference": right, "steps": by_step["step"]},
-            f"Step 1: {compared} \\boxed{{{'' if holds else 'in'}correct}}\n"
-            f"Is the solution correct? {'Yes' if holds else 'No'}",
+            {"prompt": question, "reference": right, "steps": [step]},
+            f"Step 1: It is {correct}. \\boxed{{{correct}}}\nIs the solution correct? {yes}",
         ),
-        "gen_prm": (by_step, f"{compared}\n\\boxed{{{'Yes' if holds else 'No'}}}"),
+        "gen_prm": (
+            {"prompt": question, "reference": right, "step": [step]},
+            f"The step is {correct}.\n\\boxed{{{yes}}}",
+        ),
         "pairwise_judge": (
-            {"question": asked, "response_a": two[0], "response_b": two[1]},
-            f"{better}\nVerdict {{nonce}}: {'AB'[best - 1]}",
+            {"question": question, "response_a": two[0], "response_b": two[1]},
+            f"The better one is {best}.\nVerdict {{nonce}}: {best}",
         ),
         "listwise_judge": (
-            {"question": asked, "response_1": two[0], "response_2": two[1]},
-            f"{better}\nRanking {{nonce}}: {best} > {worst}",
+            {"question": question, "response_1": two[0], "response_2": two[1]},
+            f"The order is {order}.\nRanking {{nonce}}: {order}",
         ),
         "deepseek_grm": (
-            {
-                "question": asked,
-                "responses": [{"role": f"response_{at}", "content": text} for at, text in enumerate(two, 1)],
-            },
-            f"Principles: correctness (1.0). {better}\nScores: [{'9, 1' if holds else '1, 9'}]",
+            {"question": question, "responses": [{"role": f"response_{at}", "content": two[at - 1]} for at in (1, 2)]},
+            f"Principles: correctness (1.0).\nScores: [{scores}]",
         ),
     }
+    spec, _, readout = name.partition(", ")
     fields, answer = answers[spec]
-    return {**fields, "answer": answer}
+    return {**fields, "answer": answer.rpartition(": ")[2] if readout else answer}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +160,7 @@ class Args:
         scorers: which of them; all without it.
         rows: how many rows each gets.
         max_tokens: how long a model may reason.
-        examples: show two few-shot examples, to scorers that read a verdict in text.
+        examples: show four few-shot examples, and ask up to three times; but for `pair_model`.
         engine: the model.
         output: where scores are kept; scorers that stand in it with as many rows are not asked again.
     """
@@ -217,8 +222,8 @@ def ask(name: str, args: Args) -> dict[str, Any]:
     asked = ASKED[name]
     known = registry.describe(asked.spec).options
     options = {**asked.options, "engine": args.engine, "min_words": 1}
-    if args.examples:
-        options["examples"] = shown(asked.spec)
+    if args.examples and asked.spec != "pair_model":
+        options |= {"examples": shown(name), "retry_temperature": 0.7}
     scorer = registry.load({asked.spec: options | ({"max_tokens": args.max_tokens} if "max_tokens" in known else {})})
     samples, labels = zip(*samples_of(asked, args.rows), strict=True)
     begun = time.perf_counter()
@@ -240,7 +245,7 @@ def line(found: Mapping[str, Any]) -> list[str]:
     known = [(score, label) for score, label in zip(scores, labels, strict=True) if score["value"] is not None]
     masses = [[mass for mass in masses_of(score["evidence"]) if mass is not None] for score, _ in known]
     by_mass = found["name"].endswith("probabilities") or found["name"] in ("yes_no", "rlbff", "genrm", "pair_model")
-    free = sum(not some for some in masses)
+    free = sum("forced_mass" not in json.dumps([score["evidence"], score["parts"]]) for score, _ in known)
     counted = sum(all(mass >= 0.5 for mass in some) for some in masses)
     agreement = Interval(value=None)
     if len({label for _, label in known}) == 2:
