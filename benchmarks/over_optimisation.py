@@ -67,7 +67,7 @@ class Options:
     runs: tuple[str, ...] = RUNS
     held_out: float = 0.3
     draws: int = 64
-    steps: int = 60
+    steps: int = 30
     seed: int = 0
     output: Path = Path("over_optimisation")
 
@@ -123,7 +123,7 @@ def drawn(options: Options, part: str) -> list[dict[str, Any]]:
     return [row for row in map(json.loads, lines) if row["part"] == part]
 
 
-def pairs(rows: Sequence[Mapping[str, Any]], at_most: int = 2) -> Iterator[dict[str, Any]]:
+def pairs(rows: Sequence[Mapping[str, Any]], at_most: int) -> Iterator[dict[str, Any]]:
     """Yield a right and a wrong answer to each problem that has both, a few times."""
     for row in rows:
         said = dict(zip(row["response"], row["gold"], strict=True))
@@ -133,13 +133,15 @@ def pairs(rows: Sequence[Mapping[str, Any]], at_most: int = 2) -> Iterator[dict[
 
 
 def train(options: Options) -> None:
-    """Train the reward models."""
+    """Train the reward models that are not there yet."""
     rows = drawn(options, "seen")
     for number, folder in enumerate(members(options)):
-        chosen = rows if not number else rows[number - 1 :: MEMBERS]
+        if (Path(folder) / "report.json").exists():
+            continue
+        chosen, at_most = (rows[number - 1 :: MEMBERS], 4) if number else (rows, 8)
         path = options.output / f"pairs_{number}.jsonl"
-        path.write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs(chosen)), encoding="utf-8")
-        schedule = {"learning_rate": 3e-4, "lora": {"rank": 16}, "epochs": 1, "batch_size": 8, "micro_tokens": 2048}
+        path.write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs(chosen, at_most)), encoding="utf-8")
+        schedule = {"learning_rate": 3e-4, "lora": {"rank": 16}, "epochs": 3, "batch_size": 8, "micro_tokens": 2048}
         config = {
             "model": smollm2.NAME,
             "output": folder,
