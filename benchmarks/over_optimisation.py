@@ -112,9 +112,13 @@ def draw(options: Options) -> None:
 
 
 def _scored(prompt: Any, texts: Sequence[str], scorer: Any, reference: Any = None) -> list[float]:
-    samples = [{"prompt": prompt, "response": text, "reference": reference} for text in texts]
-    values = [score.value for score in score_batch(samples, scorer=scorer)]
-    return [value if value is not None else float("nan") for value in values]
+    distinct = sorted(set(texts))
+    samples = [{"prompt": prompt, "response": text, "reference": reference} for text in distinct]
+    scores = score_batch(samples, scorer=scorer)
+    values = {
+        text: float("nan") if one.value is None else one.value for text, one in zip(distinct, scores, strict=True)
+    }
+    return [values[text] for text in texts]
 
 
 def drawn(options: Options, part: str) -> list[dict[str, Any]]:
