@@ -137,12 +137,13 @@ def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
         for task in lesson.tasks
     ]
     causal: Any = AutoModelForCausalLM
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
     trainer = trl.GRPOTrainer(
         model=causal.from_pretrained(model, dtype=torch.float32),
-        reward_funcs=[Reward(lesson.reward.scorer, reference="reference")],
+        reward_funcs=[Reward(lesson.reward.scorer, reference="reference", end_token=tokenizer.eos_token_id)],
         args=_config(trl, lesson, seed, folder),
         train_dataset=Dataset.from_list(rows),
-        processing_class=AutoTokenizer.from_pretrained(model),
+        processing_class=tokenizer,
         peft_config=LoraConfig(
             r=lora.rank,
             lora_alpha=int(lora.alpha),
@@ -152,7 +153,7 @@ def theirs(lesson: Lesson, seed: int, folder: Path) -> Curve:
         ),
     )
     held_out: list[tuple[int, float]] = []
-    policy = Policy(trainer.model.get_base_model(), AutoTokenizer.from_pretrained(model), name="TRL's")
+    policy = Policy(trainer.model.get_base_model(), tokenizer, name="TRL's")
     exam = Run(
         policy,
         lesson.tasks,
