@@ -81,6 +81,12 @@ def test_calls_from_many_threads_and_loops_get_what_they_get_alone(engine: VllmE
     assert found == {at: alone[at:] + alone[:at] for at in range(4)}
 
 
+def test_prompts_that_fill_several_batches_are_drawn_from_with_seeds(engine: VllmEngine) -> None:
+    prompts: list[Prompt] = [f"{number} " + "is it? " * 20 for number in range(80)]
+    found = asyncio.run(engine.generate(prompts, Sampling(max_tokens=2, temperature=1.0, seed=3)))
+    assert not [one for one in found if isinstance(one, Fault)]
+
+
 def test_how_a_completion_ends_is_said(engine: VllmEngine) -> None:
     async def main() -> list[Any]:
         (whole,) = await engine.generate(["The "], Sampling(max_tokens=20))

@@ -230,6 +230,11 @@ class VllmWorker:
             "trust_remote_code": config.trust_remote_code,
             "runner": "generate" if self.runner == "generate" else "pooling",
         }
+        from vllm.platforms import current_platform
+
+        if current_platform.is_cpu() and self.runner == "generate":
+            # vLLM 0.32 dies of a prompt in pieces with a seed ("CPU Generator does not use offset")
+            options["enable_chunked_prefill"] = False
         if gib := self._kv_cache_gib():
             options["kv_cache_memory_bytes"] = int(gib * _GIB)
         if self.runner == "generate":
