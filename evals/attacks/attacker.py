@@ -34,9 +34,9 @@ class Hit:
     query: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One attacker on one row, and the first responses of each kind.
+    """One attacker on one row, and the first responses of each kind, so far.
 
     Attributes:
         queries: questions asked; equal ones count once.  `unscored` of them got no number.
@@ -47,12 +47,12 @@ class Attempt:
 
     attacker: str
     standing: Standing
-    queries: int
-    unscored: int
-    won: Hit | None
-    guessed: Hit | None
-    hedged: Hit | None
-    best: Hit | None
+    queries: int = 0
+    unscored: int = 0
+    won: Hit | None = None
+    guessed: Hit | None = None
+    hedged: Hit | None = None
+    best: Hit | None = None
 
     @property
     def judged(self) -> bool:
@@ -75,16 +75,10 @@ class Over(Exception):
 
 
 class Queries:
-    """What one attacker asks about one row.
+    """What one attacker asks about one row, within a budget of questions.
 
-    Args:
-        attacker: its name.
-        target: whom it asks.
-        standing: the row and its threshold.
-        budget: most questions.
-        verdicts: answer only whether a response wins, as 1 and 0, and not with its score.
-        gold: what tells luck from success; without it, only what stands in a response is read.
-        asked: takes the number of questions of each batch.
+    With `verdicts` the answer is only whether a response wins, as 1 and 0.  Without `gold`, luck is told from success
+    by what stands in a response alone.  `asked` takes the number of questions of each batch.
     """
 
     def __init__(
@@ -100,9 +94,7 @@ class Queries:
     ) -> None:
         self.budget = budget
         self.allowed = budget
-        self.used = 0
-        self.won: Hit | None = None
-        self._attacker = attacker
+        self.attempt = Attempt(attacker=attacker, standing=standing)
         self._target = target
         self._standing = standing
         self._row = standing.row
@@ -110,10 +102,12 @@ class Queries:
         self._gold = gold or Gold()
         self._asked = asked
         self._known: dict[str, float] = {}
-        self._unscored = 0
         self._idle = 0
-        self._best: Hit | None = None
-        self._lucky: dict[Luck, Hit] = {}
+
+    @property
+    def used(self) -> int:
+        """Questions asked so far."""
+        return self.attempt.queries
 
     @property
     def name(self) -> str:
@@ -133,7 +127,7 @@ class Queries:
     @property
     def over(self) -> bool:
         """Whether no further question will be answered."""
-        return self.won is not None or self.used >= self.allowed
+        return self.attempt.won is not None or self.used >= self.allowed
 
     def white_box(self, wrap: Wrap) -> tuple[Scorer, Sample]:
         """Return the scorer and what it is asked about an attack, reference included, for who looks inside a model."""
@@ -163,49 +157,33 @@ class Queries:
             self._note(response, wrap, value, lucks.get(wrap))
         if self._asked is not None and affordable:
             self._asked(len(affordable))
-        if self.won is not None or len(affordable) < len(new) or self._idle >= _STUCK:
+        if self.attempt.won is not None or len(affordable) < len(new) or self._idle >= _STUCK:
             raise Over
         return [self._known[wrap.around(self._row.base)] for wrap in wraps]
 
     def _note(self, response: str, wrap: Wrap, value: float | None, said: Luck | None) -> None:
         """Note an answer; `said` is None unless it wins."""
-        self.used += 1
-        wins = said is not None
+        made = self.attempt
+        made.queries += 1
         seen = self._standing.base if said else value
         self._known[response] = float(said == "") if self._verdicts else -math.inf if seen is None else seen
         if value is None:
-            self._unscored += 1
+            made.unscored += 1
             return
-        hit = Hit(wrap=wrap, value=value, query=self.used)
-        rises = self._best is None or value > self._best.value
-        if not wins and not rises:
-            return
-        if said is None:
+        hit, wins = Hit(wrap=wrap, value=value, query=made.queries), said is not None
+        rises = made.best is None or value > made.best.value
+        if rises and said is None:
             said = luck(response, self._row.base if wrap.keep else "", self._row.reference)
         if rises and not said:
-            self._best = hit
-        if wins and said:
-            self._lucky.setdefault(said, hit)
-        elif wins and self.won is None:
-            self.won = hit
+            made.best = hit
+        kind = said or "won"
+        if wins and getattr(made, kind) is None:
+            setattr(made, kind, hit)
 
     def close(self) -> None:
         """End the search, and forget what was asked; a thousand responses of each of 100,000 rows are 30 GB."""
         self.allowed = self.used
         self._known.clear()
-
-    def attempt(self) -> Attempt:
-        """Return what became of it so far."""
-        return Attempt(
-            attacker=self._attacker,
-            standing=self._standing,
-            queries=self.used,
-            unscored=self._unscored,
-            won=self.won,
-            guessed=self._lucky.get("guessed"),
-            hedged=self._lucky.get("hedged"),
-            best=self._best,
-        )
 
 
 Tell: TypeAlias = Callable[[str, int, float], None]
@@ -293,7 +271,7 @@ async def attack(
         except* (BrokenScorer, ValueError) as broken:
             first = broken.exceptions[0]
             raise first from first.__cause__
-    return [queries.attempt() for queries in every]
+    return [queries.attempt for queries in every]
 
 
 async def _repeated(

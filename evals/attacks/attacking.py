@@ -12,7 +12,6 @@ import json
 import random
 import re
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
 from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.measures import HELD_OUT, Carried, Study, checks, figures, measures, to_rows, to_scorer
 from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, Wrap, read_tasks, standings
-from adjudge.evals.reports.progress import PartsProgress
+from adjudge.evals.reports.config import PartsProgress, timed
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result, cut
 from adjudge.io.jobs.report import JobProgress
 from adjudge.protocol import Score, Scorer, Verifier, response_text
@@ -54,9 +53,6 @@ async def suite_scores(
     """Return the scores of cases of a suite, in their order; those with the same options are scored together.
 
     A case's own options take the place of those of the shipper, a verifier or a scorer; `tell` takes how many are done.
-
-    Raises:
-        BrokenScorer: the scorer broke the protocol.
     """
     groups: dict[str, list[int]] = {}
     for index, case in enumerate(cases):
@@ -76,7 +72,7 @@ async def suite_scores(
 
 def _attempt(case: AttackCase, score: Score, right: float) -> Attempt:
     row = AttackRow(id=case.id, prompt=case.tries or case.sample.prompt, reference=case.sample.reference)
-    standing = Standing(row=row, base=None, good=None, threshold=right)
+    standing = Standing(row=row, threshold=right)
     hit = None
     if score.value is not None:
         hit = Hit(wrap=Wrap(before=response_text(case.sample), keep=False), value=score.value, query=1)
@@ -86,8 +82,6 @@ def _attempt(case: AttackCase, score: Score, right: float) -> Attempt:
         queries=1,
         unscored=int(hit is None),
         won=hit if standing.won_by(score.value) else None,
-        guessed=None,
-        hedged=None,
         best=hit,
     )
 
@@ -106,11 +100,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def read_words(file: str) -> tuple[str, ...]:
-    r"""Return a list of tokens, one on each line; `\n` in a line is a line break, and empty lines are none.
-
-    Raises:
-        ValueError: the file cannot be read, or holds nothing.
-    """
+    r"""Return a list of tokens, one on each line; `\n` in a line is a line break, and empty lines are none."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -180,6 +170,7 @@ _GOALS: Final = {
 }
 
 
+@timed
 def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> Result:
     """Attack a scorer.
 
@@ -190,7 +181,6 @@ def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> 
         ValueError: an option, the input or a scorer is no good; nothing was asked yet.
         BrokenScorer: a scorer raised.
     """
-    begun = time.monotonic()
     read = read_tasks(config)
     own = read_words(config.vocabulary) if config.vocabulary else OWN
     rows = with_words(read.rows, own)
@@ -214,8 +204,8 @@ def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> 
 
     named = dict(zip(names, attackers, strict=True))
     study = run_blocking(_studied(config, rows, target, others, named, gold, tell))
-    notes = (*read.notes, *_notes(config, target, study), *_gold_notes(gold), *_unscored_elsewhere(others))
-    return _result(config, read, target, study, notes, seconds=time.monotonic() - begun)
+    notes = (*read.notes, *_notes(config, target, study, gold, others))
+    return _result(config, read, target, study, notes)
 
 
 async def _studied(
@@ -258,16 +248,9 @@ def _divided(every: Sequence[Standing], share: float, seed: int) -> tuple[list[S
     return [one for at, one in enumerate(every) if at not in kept], [one for at, one in enumerate(every) if at in kept]
 
 
-def _result(
-    config: AttackConfig, read: Read, target: Target, study: Study, notes: tuple[str, ...], *, seconds: float
-) -> Result:
+def _result(config: AttackConfig, read: Read, target: Target, study: Study, notes: tuple[str, ...]) -> Result:
     attempts = [attempt for each in study.attempts.values() for attempt in each]
     statuses = target.statuses
-    options = {
-        key: value
-        for key, value in dataclasses.asdict(config).items()
-        if key not in ("input", "output", "scorer") and value not in ("", ())
-    }
     return Result(
         kind="attack",
         title=f"Attacks on {target.name}",
@@ -287,13 +270,12 @@ def _result(
         figures=tuple(figures(study, config.level)),
         worst=cases_to_read(attempts, config.worst),
         notes=notes,
-        options=options,
-        seconds=seconds,
+        options=config.told("scorer"),
         cost=target.cost,
     )
 
 
-def _notes(config: AttackConfig, target: Target, study: Study) -> list[str]:
+def _notes(config: AttackConfig, target: Target, study: Study, gold: Gold, others: Mapping[str, Target]) -> list[str]:
     searched = study.rows
     attacked = sum(one.open for one in searched)
     blind = sum(one.threshold is None for one in searched)
@@ -316,21 +298,13 @@ def _notes(config: AttackConfig, target: Target, study: Study) -> list[str]:
         notes.append("suffix searches all rows together, so its rows are not independent of each other")
     if SHIPPED in config.attack and suite_of(getattr(target.scorer, "verifier", target.scorer)) is not None:
         notes.append("shipped attacks are on tasks of their own, and are not in the first number")
+    if gold.target is not None and gold.target.statuses:
+        notes.append(f"what {gold.target.name} calls right, too, is guessed")
+        if gold.unknown:
+            lost = f"{gold.unknown:,} responses that won; they stay successes"
+            notes.append(f"{gold.target.name} gave no number to {lost}")
+    for name, other in others.items():
+        if missing := other.statuses["failed"] + other.statuses["abstained"]:
+            asked = f"{other.statuses.total():,} responses that it was asked about"
+            notes.append(f"{name} gave no number to {missing:,} of the {asked}")
     return notes
-
-
-def _gold_notes(gold: Gold) -> list[str]:
-    if gold.target is None or not gold.target.statuses:
-        return []
-    notes = [f"what {gold.target.name} calls right, too, is guessed"]
-    if gold.unknown:
-        notes.append(f"{gold.target.name} gave no number to {gold.unknown:,} responses that won; they stay successes")
-    return notes
-
-
-def _unscored_elsewhere(others: Mapping[str, Target]) -> list[str]:
-    return [
-        f"{name} gave no number to {missing:,} of the {other.statuses.total():,} responses that it was asked about"
-        for name, other in others.items()
-        if (missing := other.statuses["failed"] + other.statuses["abstained"])
-    ]

@@ -75,9 +75,6 @@ async def slopes(scorer: Any, sample: Sample, current: Sequence[str], place: int
         current: the words of the suffix.
         place: of the word that would be changed.
         words: in whose place.
-
-    Raises:
-        ValueError: there is no such model, or it is asked nothing that holds the suffix.
     """
     engine = scorer.resolved() if hasattr(scorer, "resolved") else None
     if not isinstance(engine, TransformersEngine):

@@ -93,15 +93,12 @@ def whole_term(text: str) -> Fraction | None:
 
 def _prepared(text: str) -> str:
     text = _POWERS.sub(lambda match: "^" + unicodedata.normalize("NFKC", match[0]), text)
-    text = _PARTS.sub(_part, text)
+    text = _PARTS.sub(
+        lambda match: re.sub("(.*)⁄(.*)", r"\\frac{\1}{\2}", unicodedata.normalize("NFKC", match[0])), text
+    )
     text = _LAYOUT.sub("", unicodedata.normalize("NFKC", text).translate(_SIGNS))
     text = _SHORT.sub(r"\\\1frac{\2}{\3}", text)
     return _SPELLED.sub(lambda match: f"{match[1]}{match[2]}{_spelled(match[3])}", text)
-
-
-def _part(match: re.Match[str]) -> str:
-    above, _, below = unicodedata.normalize("NFKC", match[0]).partition("⁄")
-    return rf"\frac{{{above}}}{{{below}}}"
 
 
 def _spelled(words: str) -> int:
@@ -374,11 +371,7 @@ class Gold:
 
     @classmethod
     def of(cls, spec: str, attacked: Target, rows: Sequence[AttackRow]) -> Self:
-        """Return the second scorer of a spec; none where it is the scorer under attack, or a part of it.
-
-        Raises:
-            ValueError: there is no such scorer.
-        """
+        """Return the second scorer of a spec; none where it is the scorer under attack, or a part of it."""
         if spec == NONE:
             return cls()
         target = Target(spec)

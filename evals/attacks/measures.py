@@ -214,10 +214,11 @@ def figures(study: Study, level: float) -> list[Figure]:
         title = "Rows broken within so many questions"
         drawn.append(Curves(title=title, x_axis="questions", y_axis="share", series=tuple(lines), log_x=True))
     names = [
-        name for name in study.searched if any(one.attacker == name for all_ in study.carried.values() for one in all_)
+        name for name in study.searched if any(one.attacker == name for each in study.carried.values() for one in each)
     ]
     if names:
-        values = tuple(tuple(_share(carried, name) for carried in study.carried.values()) for name in names)
+        won = [[[one.won for one in each if one.attacker == name] for each in study.carried.values()] for name in names]
+        values = tuple(tuple(sum(mine) / len(mine) if mine else None for mine in row) for row in won)
         drawn.append(
             Grid(
                 title="Where winning responses win too",
@@ -230,8 +231,3 @@ def figures(study: Study, level: float) -> list[Figure]:
             )
         )
     return drawn
-
-
-def _share(carried: Sequence[Carried], attacker: str) -> float | None:
-    mine = [one.won for one in carried if one.attacker == attacker]
-    return sum(mine) / len(mine) if mine else None

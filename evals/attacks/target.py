@@ -50,10 +50,6 @@ class Wrap:
         """Return the attacking response."""
         return self.before + (base if self.keep else "") + self.after
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"before": self.before, "after": self.after, "keep": self.keep}
-
 
 BARE = Wrap()
 """The bad response itself."""
@@ -96,11 +92,7 @@ Read: TypeAlias = ReadRows[AttackRow]
 
 
 def read_tasks(config: AttackConfig) -> Read:
-    """Read the tasks, without words.
-
-    Raises:
-        ValueError: there is no such input or column, no row is a task, or two have one id.
-    """
+    """Read the tasks, without words."""
     read = read_rows(config, TRIED, _task)
     if "bad" in read.source["columns"]:
         return read
@@ -173,11 +165,7 @@ class Target:
                 raise ValueError(f"row {row.id!r}: {error}") from error
 
     async def ask(self, asked: Sequence[tuple[AttackRow, str]]) -> list[Score]:
-        """Return the scores of responses to rows, in order.
-
-        Raises:
-            BrokenScorer: the scorer raised, or did not give one proper score for each.
-        """
+        """Return the scores of responses to rows, in order."""
         scores = await score_checked(self.scorer, [row.sample(response) for row, response in asked])
         self.count(scores)
         return scores
@@ -203,24 +191,14 @@ Goal: TypeAlias = Literal["auto", "right", "good", "genuine"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
-    """What to win means, before a scorer is asked about any row.
-
-    Attributes:
-        goal: see the module; "auto" is `right` for verifiers and where no row has a good response, else `good`.
-        right: the least value of a right answer.
-        quantile: of the scores of good responses, in [0, 1], for `genuine`.
-    """
+    """What to win means, before a scorer is asked about any row: the options of these names in `AttackConfig`."""
 
     goal: Goal = "auto"
     right: float = 1.0
     quantile: float = 0.5
 
     def chosen(self, target: Target, rows: Sequence[AttackRow]) -> Goal:
-        """Return the goal against a scorer.
-
-        Raises:
-            ValueError: the goal needs good responses, and there are none.
-        """
+        """Return the goal against a scorer."""
         some = any(row.good is not None for row in rows)
         if self.goal == "auto":
             return "right" if target.verifies or not some else "good"
@@ -241,9 +219,9 @@ class Standing:
     """
 
     row: AttackRow
-    base: float | None
-    good: float | None
-    threshold: float | None
+    base: float | None = None
+    good: float | None = None
+    threshold: float | None = None
 
     def won_by(self, value: float | None) -> bool:
         """Return whether a value wins."""
@@ -256,11 +234,7 @@ class Standing:
 
 
 async def standings(target: Target, rows: Sequence[AttackRow], goals: Goals) -> list[Standing]:
-    """Ask a scorer about all bad and good responses, and return how it stands to each row.
-
-    Raises:
-        ValueError: it could judge none of them.
-    """
+    """Ask a scorer about all bad and good responses, and return how it stands to each row."""
     goal = goals.chosen(target, rows)
     asked = [(row, row.base) for row in rows] + [(row, row.good) for row in rows if row.good is not None]
     scores = await target.ask(asked)

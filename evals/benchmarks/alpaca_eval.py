@@ -38,11 +38,11 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import case_of, keyed_rows, shown, text_of
-from adjudge.evals.benchmarks.pair import EVEN, sides
+from adjudge.evals.benchmarks.fields import case_of, field, keyed_rows, shown, text_of
+from adjudge.evals.benchmarks.pairs import EVEN, sides
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.extras import install_hint
-from adjudge.statistics.arrays import Floats, Ints, np
+from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.logistic import sigmoid
@@ -154,65 +154,54 @@ def fit_length_control(annotations: Sequence[Annotation], gamed: Sequence[Annota
     design = np.array([[row.shorter, row.difficulty, float(not row.gamed)] for row in rows])
     shares = np.array([row.share for row in rows])
     weights = np.array([GAMED_WEIGHT if row.gamed else 1.0 for row in rows])
-    table = _Table(design=np.vstack([design, design]), chance=np.r_[shares, 1 - shares], weight=np.r_[weights, weights])
+    # Each row is there twice: as preferred with the chance `share`, and as not preferred with the rest.
+    design, weights, preferred = (
+        np.vstack([design, design]),
+        np.r_[weights, weights],
+        np.arange(2 * len(rows)) < len(rows),
+    )
+    shares = np.r_[shares, shares]
+    chances = np.where(preferred, shares, 1 - shares)
+
+    def fitted(some: Ints, strength: float, *, final: bool = False) -> Floats:
+        return _fitted(design[some], preferred[some], (chances * weights)[some], strength, final=final)
+
+    def loss(some: Ints, coefficients: Floats) -> float:
+        z = design[some] @ coefficients
+        return float(weights[some] @ (np.logaddexp(0, z) - shares[some] * z)) / len(some)
+
     groups = np.tile(np.arange(len(rows)), 2)  # the two copies of a row are never on both sides
-    folds = list(GroupKFold(n_splits=_FOLDS).split(table.design, groups=groups))
-    losses = [
-        sum(table.loss(held, table.fit(train, strength)) for train, held in folds) / _FOLDS for strength in _STRENGTHS
-    ]
+    folds = list(GroupKFold(n_splits=_FOLDS).split(design, groups=groups))
+    losses = [sum(loss(held, fitted(train, strength)) for train, held in folds) / _FOLDS for strength in _STRENGTHS]
     strength = _STRENGTHS[losses.index(min(losses))]
-    phi, gamma, theta = (float(value) for value in table.fit(np.arange(2 * len(rows)), strength, final=True))
+    phi, gamma, theta = fitted(np.arange(len(design)), strength, final=True).tolist()
     return LengthControl(theta=theta, phi=phi, gamma=gamma, strength=strength)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Table:
-    """Rows, each there twice: as preferred with the chance `share`, and as not preferred with the rest."""
+def _fitted(design: Floats, preferred: Bools, weights: Floats, strength: float, *, final: bool) -> Floats:
+    """Return the coefficients of an L1-penalised fit.
 
-    design: Floats
-    chance: Floats
-    weight: Floats
+    Of the fits that only choose a strength, one that does not settle is judged by its loss like the others.
+    """
+    from sklearn import __version__
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
 
-    def fit(self, rows: Ints, strength: float, *, final: bool = False) -> Floats:
-        """Return the coefficients of an L1-penalised fit to some of the rows.
-
-        Of the fits that only choose a strength, one that does not settle is judged by its loss like the others.
-
-        Raises:
-            ValueError: the final fit does not settle.
-        """
-        from sklearn import __version__
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-
-        # 1.8 has another name for an L1 penalty; before it, `l1_ratio` was ignored without a word.
-        renamed = tuple(int(part) for part in __version__.split(".")[:2]) >= (1, 8)
-        penalty: dict[str, Any] = {"l1_ratio": 1} if renamed else {"penalty": "l1"}
-        model: Any = LogisticRegression(
-            C=strength, solver="liblinear", fit_intercept=False, random_state=_SEED, **penalty
-        )
-        preferred = rows < len(self.chance) // 2
-        with warnings.catch_warnings():
-            warnings.simplefilter("error" if final else "ignore", ConvergenceWarning)
-            try:
-                model.fit(self.design[rows], preferred, sample_weight=self.chance[rows] * self.weight[rows])
-            except ConvergenceWarning as error:
-                raise ValueError(
-                    f"the fit does not settle at the strength {strength:g}: length or difficulty tells nearly all "
-                    "preferences apart, so there is no length-controlled win rate"
-                ) from error
-        coefficients: Floats = model.coef_[0]
-        return coefficients
-
-    def loss(self, rows: Ints, coefficients: Floats) -> float:
-        """Return the mean weighted log-loss of the rows against their shares."""
-        total = 0.0
-        for row in rows:
-            share = self.chance[row] if row < len(self.chance) // 2 else 1 - self.chance[row]
-            z = float(self.design[row] @ coefficients)
-            grown = math.log1p(math.exp(-abs(z))) + max(z, 0.0)  # log(1 + e^z)
-            total += float(self.weight[row]) * (grown - float(share) * z)
-        return total / len(rows)
+    # 1.8 has another name for an L1 penalty; before it, `l1_ratio` was ignored without a word.
+    renamed = tuple(int(part) for part in __version__.split(".")[:2]) >= (1, 8)
+    penalty: dict[str, Any] = {"l1_ratio": 1} if renamed else {"penalty": "l1"}
+    model: Any = LogisticRegression(C=strength, solver="liblinear", fit_intercept=False, random_state=_SEED, **penalty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if final else "ignore", ConvergenceWarning)
+        try:
+            model.fit(design, preferred, sample_weight=weights)
+        except ConvergenceWarning as error:
+            raise ValueError(
+                f"the fit does not settle at the strength {strength:g}: length or difficulty tells nearly all "
+                "preferences apart, so there is no length-controlled win rate"
+            ) from error
+    coefficients: Floats = model.coef_[0]
+    return coefficients
 
 
 _NAMES: Final = ("win rate", "standard error", "discrete win rate", "wins", "losses", "draws")
@@ -244,7 +233,11 @@ class AlpacaEval(Benchmark):
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row: the baseline's output, then the model's."""
         instruction = text_of(row, "instruction")
-        stored = _stored(row) if "preference" in row else ()
+        stored: tuple[Stored, ...] = ()
+        if "preference" in row:
+            share = _share(row)
+            shares = (None, None) if share is None else (1 - share, share)
+            stored = tuple(Stored(value=one, reason="no preference" if one is None else "") for one in shares)
         if "output" in row and "output_2" not in row:
             outputs = (self._baseline_of(instruction), text_of(row, "output"))
         else:
@@ -308,7 +301,10 @@ class AlpacaEval(Benchmark):
             return None
         if instruction not in self._difficulties:
             raise ValueError(f"there is no difficulty of the instruction {shown(instruction)}")
-        return _number(self._difficulties[instruction][0], "difficulty", "instruction_difficulty")
+        cell = field(self._difficulties[instruction][0], "difficulty", "instruction_difficulty")
+        if isinstance(cell, int | float | str) and not isinstance(cell, bool):  # text in a CSV
+            return float(cell)
+        raise ValueError(f"the difficulty of the instruction {shown(instruction)} is {shown(cell)}; give a number")
 
     @cached_property
     def _baseline(self) -> dict[str, list[dict[str, Any]]]:
@@ -352,21 +348,6 @@ def _share(row: Mapping[str, Any]) -> float | None:
     if isinstance(preference, bool) or not (preference is None or isinstance(preference, int | float)):
         raise ValueError(f"the column 'preference' holds {shown(preference)}; it must be a number from 1 to 2, or null")
     return share_of(preference)
-
-
-def _stored(row: Mapping[str, Any]) -> tuple[Stored, ...]:
-    share = _share(row)
-    if share is None:
-        return (Stored(value=None, reason="no preference"),) * 2
-    return Stored(value=1 - share), Stored(value=share)
-
-
-def _number(row: Mapping[str, Any], *names: str) -> float:
-    for name in names:
-        cell = row.get(name)
-        if isinstance(cell, int | float | str) and not isinstance(cell, bool):  # text in a CSV
-            return float(cell)
-    raise ValueError(f"the row has no number in {' or '.join(names)}")
 
 
 def _columns(shares: Sequence[float | None]) -> Floats:

@@ -242,6 +242,10 @@ class Benchmark(Options, ABC):
 class AnyFile(Benchmark):
     """A benchmark of any file, whose options name columns; a.b.c reaches into nested objects, a.0 into lists."""
 
+    prompt_column: str = ""
+    """Column of the prompt; "" tries the usual names. Of every column: a.b.c reaches
+    into nested objects, a.0 into lists."""
+
     part_column: str = ""
     """Column of the subset that a row counts in."""
 

@@ -79,6 +79,7 @@ class Given(NamedTuple):
         cut_off: whether the scorer saw only a part of the response, or was told that it ends at a limit.
         error: what went wrong, in words, where somebody said so.
         places: first character of each step in the response, and one past its last; () where nobody said.
+        answer: the final answer that the scorer found; "" if it says none.
     """
 
     value: float | None
@@ -89,6 +90,7 @@ class Given(NamedTuple):
     cost: Cost = NO_COST
     error: str = ""
     places: tuple[tuple[int, int], ...] = ()
+    answer: str = ""
 
     @property
     def said(self) -> str:
@@ -109,7 +111,14 @@ def of_score(verdict: Score) -> Given:
         cost=verdict.cost,
         error="" if verdict.value is not None else str(evidence.get("error") or evidence.get("fault") or ""),
         places=tuple((step.start, step.end) for step in verdict.steps),
+        answer=answer_in(evidence),
     )
+
+
+def answer_in(evidence: Mapping[str, Any]) -> str:
+    """Return the final answer that a scorer found in a response; "" if it says none."""
+    answer = evidence.get("answer")
+    return answer if isinstance(answer, str) else ""
 
 
 def is_cut(reason: str, evidence: Mapping[str, Any]) -> bool:

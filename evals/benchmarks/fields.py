@@ -216,15 +216,9 @@ def rows_of(row: Row, place: RowPlace, column: str) -> list[tuple[Row, RowPlace]
 def keyed_rows(
     path: str, key: Callable[[Row], Key | None], *, several: bool = False
 ) -> dict[Key, list[dict[str, Any]]]:
-    """Return the rows of a second file by a key, to be joined with those of the input.
+    """Return the rows of a second file ("" for none) by a key, to be joined with those of the input.
 
-    Args:
-        path: any file, folder or dataset that the input may be too; "" for none.
-        key: of a row; None leaves the row out.
-        several: whether a key may come more than once.
-
-    Raises:
-        ValueError: there is no such file, a row cannot be read or lacks the key's columns, or a key comes twice.
+    A row whose key is None is left out; only with `several` may a key come more than once.
     """
     keyed: dict[Key, list[dict[str, Any]]] = {}
     for row in open_source(path, limit=_LONGEST).rows(Cursor()) if path else ():

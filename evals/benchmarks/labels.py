@@ -59,11 +59,7 @@ NO_ANSWER: Final = frozenset({INVALID, "no_answer", "truncated", "unfinished_rea
 
 
 def truth_of(label: Any, words: Mapping[str, str] = USUAL) -> str:
-    """Return what a label means, by what the words mean that there are.
-
-    Raises:
-        ValueError: it is none of the words.
-    """
+    """Return what a label means, by what the words mean that there are."""
     meaning = words.get(_as_word(label))
     if meaning is None:
         raise ValueError(
@@ -303,10 +299,6 @@ class Labels(Labelled, AnyFile):
     title: ClassVar[str] = "Labelled responses"
     source: ClassVar[str] = "rates as scikit-learn defines them"
     columns: ClassVar[str] = "prompt, response, reference, label (1 or 0, true or false, ...); other names by option"
-
-    prompt_column: str = ""
-    """Column of the prompt; "" tries the usual names. Of every column: a.b.c reaches
-    into nested objects."""
 
     response_column: str = ""
     """Column of the response."""

@@ -42,7 +42,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_measures, verdict, wins
+from adjudge.evals.benchmarks.pairs import ChoiceBenchmark, pair_measures, verdict, wins
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.io.preferences import better_of
 from adjudge.options import Range
@@ -341,10 +341,7 @@ class Battle:
 def ranking_measures(battles: Sequence[Battle], draws: Draws, *, rounds: int) -> list[Measure]:
     """Return the numbers of the table above; none where fewer than three models met.
 
-    Args:
-        battles: of models; those of a model with itself say nothing.
-        draws: how the bounds of the first three are drawn; the last three have none.
-        rounds: resamples that the last three are made of.
+    The last three are made of so many `rounds`, and have no bounds.
     """
     ranking = _Ranking([battle for battle in battles if battle.first != battle.second])
     if len(ranking.models) < 3:
@@ -411,7 +408,7 @@ class _Ranking:
         apart = agree = squared = 0.0
         pairs = list(combinations(range(len(self.models)), 2))
         for one, other in pairs:
-            human, own = (_apart(bound[:, one], bound[:, other]) for bound in bounds)
+            human, own = (bool(low[one] > high[other] or low[other] > high[one]) for low, high in bounds)
             same = (people[one] > people[other]) == (scorer[one] > scorer[other])
             apart += own
             agree += human and own and (1.0 if same else -1.0)
@@ -443,7 +440,3 @@ class _Ranking:
             if len(one) > 1 and np.ptp(one) > 0 and np.ptp(other) > 0:
                 correlations.append(float(np.corrcoef(one, other)[0, 1]))
         return math.fsum(correlations) / len(correlations) if correlations else None
-
-
-def _apart(one: Floats, other: Floats) -> bool:
-    return bool(one[0] > other[1] or other[0] > one[1])

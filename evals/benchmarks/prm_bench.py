@@ -168,7 +168,7 @@ class PrmBench(Benchmark):
         return [
             *measures_of_sums(
                 (
-                    Sought(name, part, _better(name), published=True, n=counts.get(part))
+                    Sought(name, part, "none" if name == "similarity" else "high", published=True, n=counts.get(part))
                     for name, part in _names(categories)
                 ),
                 clusters,
@@ -241,10 +241,6 @@ def _names(categories: Sequence[str]) -> list[tuple[str, str]]:
     groups = [("mean PRMScore", group) for group in GROUPS]
     rates = [(name, "") for name in _RATES[1:]] + [(name, part) for part in categories for name in _RATES]
     return [*whole, *groups, *rates, ("similarity", "")]
-
-
-def _better(name: str) -> str:
-    return "none" if name.startswith("similarity") else "high"
 
 
 def _columns(outcomes: Sequence[Outcome], said: Sequence[list[bool] | None], categories: Sequence[str]) -> Floats:

@@ -94,10 +94,14 @@ def best_threshold(values: Sequence[Sequence[float] | None], labels: Sequence[in
     # A solution counts as a hit for thresholds above `low` and up to `high`: (low, high].
     changes: dict[float, list[tuple[bool, int]]] = {}
     for steps, label in zip(values, labels, strict=True):
-        bounds = None if not steps else _hit_range(steps, label)
-        if bounds is not None and bounds[0] < bounds[1]:
-            changes.setdefault(bounds[0], []).append((label != NO_ERROR, 1))
-            changes.setdefault(bounds[1], []).append((label != NO_ERROR, -1))
+        if not steps or label >= len(steps):
+            continue
+        low, high = (
+            (-math.inf, min(steps)) if label == NO_ERROR else (steps[label], min(steps[:label], default=math.inf))
+        )
+        if low < high:
+            changes.setdefault(low, []).append((label != NO_ERROR, 1))
+            changes.setdefault(high, []).append((label != NO_ERROR, -1))
     marks = sorted(changes)
     if not marks:
         raise ValueError("no threshold finds anything; the values are empty, or never fall at the labelled steps")
@@ -114,15 +118,6 @@ def best_threshold(values: Sequence[Sequence[float] | None], labels: Sequence[in
         best = max(best, (f1, high - low, middle if middle > low else high))
     threshold = best[2]
     return threshold, processbench_f1(first_errors(values, threshold), labels)
-
-
-def _hit_range(steps: Sequence[float], label: int) -> tuple[float, float] | None:
-    """The thresholds t, low < t <= high, for which the first step below t is the labelled one."""
-    if label == NO_ERROR:
-        return -math.inf, min(steps)
-    if label >= len(steps):
-        return None
-    return steps[label], min(steps[:label], default=math.inf)
 
 
 PARTS: Final = ("gsm8k", "math", "olympiadbench", "omnimath")

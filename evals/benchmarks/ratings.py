@@ -75,7 +75,8 @@ def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, pa
     rates += _pairs(rows, draws)
     if same_scale:
         rates += _distances(known, draws)
-        same = [float(row.value is not None and _whole(row.value) == _whole(row.rating)) for row in rows]
+        whole = [(math.floor(row.rating + 0.5), row.value) for row in rows]  # round() takes 2.5 for 2
+        same = [float(value is not None and math.floor(value + 0.5) == rating) for rating, value in whole]
         rates.append(("same rating", share_interval(same, clusters, draws), "high"))
     rates.append(("no verdict", share_interval([float(row.value is None) for row in rows], clusters, draws), "low"))
     return [Measure(name=name, part=part, interval=interval, better=better) for name, interval, better in rates]
@@ -166,10 +167,6 @@ def _counted(own: Sequence[Rated]) -> tuple[int, int, int]:
     return pairs, right, tied
 
 
-def _whole(number: float) -> int:
-    return math.floor(number + 0.5)  # round() takes 2.5 for 2
-
-
 def _columns(known: Sequence[Rated]) -> tuple[Floats, Floats, list[str]]:
     ratings = np.array([row.rating for row in known])
     values = np.array([row.value for row in known], dtype=float)
@@ -179,11 +176,7 @@ def _columns(known: Sequence[Rated]) -> tuple[Floats, Floats, list[str]]:
 def unread_ratings(
     outcomes: Sequence[Outcome], ratings: Sequence[float], low: float, high: float
 ) -> Mapping[str, Sequence[Outcome]]:
-    """Return the outcomes of scorers that do not read.
-
-    Returns:
-        "longer" is left out where the input holds no texts; it spreads lengths over the scale, the shortest lowest.
-    """
+    """Return the outcomes of scorers that do not read; "longer" spreads lengths, if there are texts, over the scale."""
     mean = math.fsum(ratings) / len(ratings)
     sizes = [outcome.sizes[0] for outcome in outcomes]
     shortest = min(sizes)
@@ -228,10 +221,10 @@ def taken_apart(text: str) -> PrometheusText | None:
     headings = [(match.group(1).strip().casefold(), match.start(), match.end()) for match in _SECTION.finditer(text)]
     opening = _first(headings, _INSTRUCTION)
     answered = _first(headings, _RESPONSE)
-    rubric = _last(headings, _RUBRIC)
+    rubric = _first(headings[::-1], _RUBRIC)
     if opening is None or answered is None or rubric is None or not opening[2] <= answered[1] < rubric[1]:
         return None
-    reference = _last([one for one in headings if answered[2] <= one[1] < rubric[1]], _REFERENCE)
+    reference = _first([one for one in headings[::-1] if answered[2] <= one[1] < rubric[1]], _REFERENCE)
     behind = [one for one in headings if one[1] > rubric[1]]
     end = behind[-1][1] if behind else len(text)
     return PrometheusText(
@@ -255,10 +248,6 @@ def as_rubric(given: Any) -> Any:
 
 def _first(headings: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
     return next((one for one in headings if one[0].startswith(name)), None)
-
-
-def _last(headings: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
-    return next((one for one in reversed(headings) if one[0].startswith(name)), None)
 
 
 _RATINGS: Final = ("rating", "human_score", "human_scores", "gpt4_score", "orig_score", "score")
@@ -285,10 +274,7 @@ class Ratings(AnyFile):
 
     rating_column: str = ""
     """Column of the rating; "" tries rating, human_score, gpt4_score, orig_score and
-    score. Of every column: a.b.c reaches into nested objects, a.0 into lists."""
-
-    prompt_column: str = ""
-    """Column of the prompt; "" tries the usual names."""
+    score."""
 
     response_column: str = ""
     """Column of the response."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig, RowPlace
-from adjudge.evals.benchmarks.case import Case, Given, Outcome, finite, is_cut, stored_of
+from adjudge.evals.benchmarks.case import Case, Given, Outcome, answer_in, finite, is_cut, stored_of
 from adjudge.evals.reports.config import input_facts
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
-from adjudge.protocol import NO_COST, STATUSES, Cost, Sample
+from adjudge.protocol import STATUSES, Cost
 
 _ROW_BYTES: Final = 256 << 20
 _BATCH_BYTES: Final = 4 << 20  # a batch of long cases closes early, so that memory does not follow their length
@@ -32,14 +32,7 @@ _HOSTILE: Final = (ValueError, LookupError, TypeError, AttributeError, Arithmeti
 
 @dataclass(slots=True)
 class Batch:
-    """Cases that are scored in one call.
-
-    Attributes:
-        after: the place behind the last row read.
-        cases: whole ones, at least one.
-        samples: how many samples they hold.
-        size: characters of these.
-    """
+    """Whole cases that are scored in one call, how many samples and characters they hold, and the place behind them."""
 
     after: Cursor
     cases: list[Case] = field(default_factory=list)
@@ -71,7 +64,8 @@ class CaseReader:
             for case in cases:
                 batch.cases.append(case)
                 batch.samples += len(case.samples)
-                batch.size += sum(_length(sample) for sample in case.samples)
+                texts = (text for sample in case.samples for text in (sample.prompt, sample.response))
+                batch.size += sum(len(text if isinstance(text, str) else str(text)) for text in texts)
             if batch.samples >= self._batch_size or batch.size >= _BATCH_BYTES:
                 yield [batch]
                 batch = Batch(after=batch.after)
@@ -187,11 +181,6 @@ def _check(case: Case) -> None:
                 raise ValueError(f"a stored score is {value!r:.80}; it must be a number, or null where there is none")
 
 
-def _length(sample: Sample) -> int:
-    texts = (sample.prompt, sample.response)
-    return sum(len(text) if isinstance(text, str) else len(str(text)) for text in texts)
-
-
 class Voice(ABC):
     """Whoever has a number for each sample of a case."""
 
@@ -232,11 +221,7 @@ class OtherInput(Voice):
         return {"name": self._path, "fingerprint": ""}
 
     async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
-        """Return what the other input stores of the same cases.
-
-        Raises:
-            ValueError: it does not have one of them, or has another prompt or another number of responses in it.
-        """
+        """Return what the other input stores of the same cases."""
         return [self._of(case) for case in cases]
 
     def _of(self, case: Case) -> list[Given]:
@@ -264,13 +249,7 @@ class OtherInput(Voice):
 
 
 class ScoreFile(Voice):
-    """The scores of a file, by sample id.
-
-    Args:
-        path: the file.
-        name: whose scores, where a line holds several by name; "" where it holds one.
-        compared: whether they are shares in two orders.
-    """
+    """The scores of a file, by sample id; of lines that hold several by name, those of one name."""
 
     def __init__(self, path: str, name: str = "", *, compared: bool = False) -> None:
         self.path = path
@@ -309,12 +288,7 @@ class ScoreFile(Voice):
         return self._ahead.pop(sample)
 
     def check_left(self, outcomes: Sequence[Outcome], *, partly: bool) -> list[str]:
-        """Return a sentence about the scores that nobody asked for, if there are any.
-
-        Args:
-            outcomes: of all cases that were read.
-            partly: whether the benchmark was read in part, so that scores of the rest are no mistake.
-        """
+        """Return a sentence about scores that nobody asked for; they are a mistake unless rows were read `partly`."""
         left = [*self._ahead, *(name for name, _ in self._rows)]
         if not left:
             return []
@@ -360,11 +334,7 @@ class ScoreFile(Voice):
 
 
 def given_in(score: Mapping[str, Any]) -> Given:
-    """Return a score that was written as JSON.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is not a score.
-    """
+    """Return a score that was written as JSON."""
     if "value" not in score:
         raise ValueError(f"it has no `value`; its fields are {', '.join(map(str, list(score)[:12]))}")
     value = score["value"]
@@ -377,31 +347,28 @@ def given_in(score: Mapping[str, Any]) -> Given:
     if status not in STATUSES or (status == "scored") != (value is not None):
         raise ValueError(f"`status` is {status!r} with the value {value!r}; a score is a number exactly when scored")
     reason = str(score.get("reason") or "")
-    evidence = evidence_in(score)
+    evidence = _evidence_in(score)
     cost = score.get("cost")
+    spent = cost if isinstance(cost, Mapping) else {}
     return Given(
         value=number,
         status=status,
         reason=reason,
         steps=tuple(step["value"] for step in score.get("steps") or ()),
         cut_off=is_cut(reason, evidence),
-        cost=_cost(cost) if isinstance(cost, Mapping) else NO_COST,
+        cost=Cost(
+            seconds=float(spent.get("seconds") or 0.0),
+            prompt_tokens=int(spent.get("prompt_tokens") or 0),
+            completion_tokens=int(spent.get("completion_tokens") or 0),
+        ),
         error=str(evidence.get("error") or ""),
         places=tuple((step.get("start") or 0, step.get("end") or 0) for step in score.get("steps") or ()),
+        answer=answer_in(evidence),
     )
 
 
-def evidence_in(score: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the evidence of a score that was written as JSON."""
+def _evidence_in(score: Mapping[str, Any]) -> Mapping[str, Any]:
     evidence = score.get("evidence") or {}
     if isinstance(evidence, str):  # text in Parquet, whose columns have one shape
         evidence = json.loads(evidence)
     return evidence if isinstance(evidence, Mapping) else {}
-
-
-def _cost(cost: Mapping[str, Any]) -> Cost:
-    return Cost(
-        seconds=float(cost.get("seconds") or 0.0),
-        prompt_tokens=int(cost.get("prompt_tokens") or 0),
-        completion_tokens=int(cost.get("completion_tokens") or 0),
-    )

@@ -37,7 +37,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_credit, pair_measures, ranked
+from adjudge.evals.benchmarks.pairs import ChoiceBenchmark, pair_credit, pair_measures, ranked
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
@@ -76,7 +76,9 @@ class RewardBench2(ChoiceBenchmark):
         bare = fields.has(row, "scores") and fields.first_of(row, ("prompt", "chosen", "rejected")) is None
         chosen, rejected = ((), ()) if bare else (fields.texts(row, "chosen"), fields.texts(row, "rejected"))
         count = len(fields.items(row, "scores")) if bare else len(chosen) + len(rejected)
-        right = _right(row, count) if bare else len(chosen)
+        right = fields.whole(row, "num_correct") if bare else len(chosen)
+        if bare and not 0 < right < count:
+            raise ValueError(f"num_correct is {right} of {count} scores; there must be right and wrong ones")
         ties = _ties_of(own, right) if subset == TIES else []
         return fields.case_of(
             id=fields.case_id(place, subset, own),
@@ -92,7 +94,12 @@ class RewardBench2(ChoiceBenchmark):
         """Return the score and that of each subset."""
         plain = [name for name in SUBSETS if name != TIES and any(outcome.part == name for outcome in outcomes)]
         ties = any(outcome.part == TIES for outcome in outcomes)
-        columns = np.hstack([_columns(outcomes, plain), ties_columns(outcomes)])
+        columns = np.zeros((len(outcomes), 2 * len(plain)))  # of each subset the credit and a count
+        for row, outcome in zip(columns, outcomes, strict=True):
+            if outcome.part != TIES:
+                at = 2 * plain.index(outcome.part)
+                row[at : at + 2] = ranked(outcome.values, outcome.gold["right"]).credit, 1.0
+        columns = np.hstack([columns, ties_columns(outcomes)])
         names = [*plain, *([TIES] if ties else [])]
 
         def combine(sums: Floats) -> Floats:
@@ -149,13 +156,8 @@ def _margins(tied: Outcome, ref: Outcome) -> list[float]:
     right, _ = _sides(tied)
     spread = max(right) - min(right)
     own, both = _gap(tied), min(_gap(tied), _gap(ref))
-    return [own > spread, 1, both > spread, 1, _excess(both, spread), 1]
-
-
-def _excess(gap: float, spread: float) -> float:
-    if spread == 0:
-        return float((gap > 0) - (gap < 0))
-    return math.tanh(gap / spread - 1)
+    excess = math.tanh(both / spread - 1) if spread else float((both > 0) - (both < 0))
+    return [own > spread, 1, both > spread, 1, excess, 1]
 
 
 def _accurate(outcome: Outcome) -> bool:
@@ -170,24 +172,6 @@ def _gap(outcome: Outcome) -> float:
 def _sides(outcome: Outcome) -> tuple[list[float], list[float]]:
     known, right = [value for value in outcome.values if value is not None], len(outcome.gold["right"])
     return known[:right], known[right:]
-
-
-def _columns(outcomes: Sequence[Outcome], plain: Sequence[str]) -> Floats:
-    """Of each subset the credit and a count, in the rows of its cases."""
-    table = np.zeros((len(outcomes), 2 * len(plain)))
-    for row, outcome in zip(table, outcomes, strict=True):
-        if outcome.part != TIES:
-            at = 2 * plain.index(outcome.part)
-            row[at : at + 2] = ranked(outcome.values, outcome.gold["right"]).credit, 1.0
-    return table
-
-
-def _right(row: Row, count: int) -> int:
-    """How many responses are right, in a row that holds scores alone."""
-    right = fields.whole(row, "num_correct")
-    if not 0 < right < count:
-        raise ValueError(f"num_correct is {right} of {count} scores; there must be right and wrong ones")
-    return right
 
 
 def _ties_of(own: str, right: int) -> list[str]:
@@ -275,7 +259,12 @@ class RewardBench(ChoiceBenchmark):
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the score, the sections, the subsets, and the rates of all pairs."""
         parts = [outcome.part for outcome in outcomes]
-        sections = _sections(set(parts))
+        known: Mapping[str, Recipe] = {**EXAMPLES, PRIOR: evenly(PRIOR_SETS)}
+        there = {
+            section: {subset: float(weight) for subset, weight in recipe.items() if subset in parts}
+            for section, recipe in known.items()
+        }
+        sections = {section: recipe for section, recipe in there.items() if recipe}
         whole: Recipe = {
             subset: (_PRIOR_WEIGHT if name == PRIOR else 1.0) * weight / sum(recipe.values())
             for name, recipe in sections.items()
@@ -303,13 +292,3 @@ class RewardBench(ChoiceBenchmark):
             ),
             *pair_measures(outcomes, draws),
         ]
-
-
-def _sections(subsets: set[str]) -> dict[str, Recipe]:
-    """The sections of which there are rows, each with the weights of its subsets."""
-    known: Mapping[str, Recipe] = {**EXAMPLES, PRIOR: evenly(PRIOR_SETS)}
-    there = {
-        section: {subset: float(weight) for subset, weight in recipe.items() if subset in subsets}
-        for section, recipe in known.items()
-    }
-    return {section: recipe for section, recipe in there.items() if recipe}

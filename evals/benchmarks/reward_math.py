@@ -26,7 +26,7 @@ from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace, trivial_choices
 from adjudge.evals.benchmarks.case import NO_VERDICT, NOTHING_SAID, Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
-from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_credit, pair_measures, ranked, verdict
+from adjudge.evals.benchmarks.pairs import ChoiceBenchmark, pair_credit, pair_measures, ranked, verdict
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
@@ -165,7 +165,9 @@ class RewardMath(ChoiceBenchmark):
                 prompt=fields.text(row, "problem"),
                 responses=2,
                 gold={"better": _position(right), "list": key},
-                stored=_shares(verdict_said),
+                stored=[NOTHING_SAID] * 2
+                if verdict_said is None
+                else [Stored(value=float(_position(verdict_said) == place)) for place in range(2)],
             )
 
     def _text_pair(self, row: Row, place: RowPlace) -> Case:
@@ -272,13 +274,6 @@ def _position(value: Any) -> int:
     if not isinstance(value, str) or value not in _PLACES:
         raise ValueError(f"a chosen_position is {shown(value)}; it must be A or B")
     return _PLACES[value]
-
-
-def _shares(said: Any) -> tuple[Stored, Stored]:
-    if said is None:
-        return NOTHING_SAID, NOTHING_SAID
-    won = _position(said)
-    return Stored(value=float(won == 0)), Stored(value=float(won == 1))
 
 
 def _written(row: Row, name: str) -> Text:

@@ -13,7 +13,6 @@ import dataclasses
 import heapq
 import json
 import os
-import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,14 +21,15 @@ from typing import Any, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker, fitted, measured
-from adjudge.evals.benchmarks.pair import verdict
+from adjudge.evals.benchmarks.pairs import verdict
 from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput, ScoreFile, Voice
 from adjudge.evals.benchmarks.versus import Sides, compared
 from adjudge.evals.benchmarks.voices import StoredVoice, beside, check_texts, voices
+from adjudge.evals.reports.config import tell_rows, timed
 from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, as_text, cut
 from adjudge.io.errors import JobStopped
 from adjudge.io.jobs.ordered import in_order, run_to_end
-from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace, Patience
+from adjudge.io.jobs.report import JobProgress, Pace, Patience
 from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost, Sample
 from adjudge.statistics.intervals import NO_DRAWS
@@ -42,10 +42,6 @@ def write_samples(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int
     """Write the samples of all cases, and return how many cases and samples there are.
 
     The file appears when it is complete.
-
-    Raises:
-        ValueError: the file is there or has another ending, two cases have one id, or there are none; or a case has no
-            texts.
     """
     if path.suffix != _ENDING:
         raise ValueError(f"samples are written as JSON Lines, and {path} does not end in {_ENDING}; change the name")
@@ -207,7 +203,8 @@ class Worst:
         entry = (weight, -self._seen)  # of two that are as bad, the earlier one
         if len(self._wrong) == self._most and entry <= self._wrong[0][:2]:
             return
-        read = self._read(case, outcome, given, _verdict(credit, outcome), weight)
+        said = "tied" if len(outcome.values) == 2 and _is_tied(outcome) else "wrong" if credit <= 0 else "partly right"
+        read = self._read(case, outcome, given, said, weight)
         push = heapq.heappush if len(self._wrong) < self._most else heapq.heappushpop
         push(self._wrong, (*entry, read))
 
@@ -239,12 +236,7 @@ class Worst:
         )
 
 
-def _verdict(credit: float, outcome: Outcome) -> str:
-    if len(outcome.values) == 2 and verdict(outcome) == 0:
-        return "tied"
-    return "wrong" if credit <= 0 else "partly right"
-
-
+@timed
 def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: JobProgress | None = None) -> Result:
     """Evaluate a scorer, or stored scores, on a benchmark.
 
@@ -256,14 +248,13 @@ def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: Jo
         JobError: the scorer stopped judging, or the input broke off.
         JobStopped: Ctrl-C; with an output folder, the same call goes on.
     """
-    began = time.monotonic()
     reader = CaseReader(config, benchmark)
     if config.samples:
-        return _only_samples(config, benchmark, reader, began)
-    with voices(config, benchmark) as (first, second):
-        run = _Run(config, benchmark, reader, first, second, progress)
+        return _only_samples(config, benchmark, reader)
+    with voices(config, benchmark) as asked:
+        run = _Run(config, benchmark, reader, asked, progress)
         run.gather()
-    return run.result(began)
+    return run.result()
 
 
 class _Side:
@@ -276,10 +267,14 @@ class _Side:
         self._maker = OutcomeMaker()
         self._asked = False
         self.asks = not isinstance(voice, StoredVoice | ScoreFile | OtherInput)
-        self._name = str(voice.facts()["name"])
         self._wants_steps = benchmark.wants == "steps"
         after = "goes on behind what was scored" if config.output else "begins anew"
-        self._patience = Patience(self._name, after=after) if self.asks else None
+        self._patience = Patience(self.name, after=after) if self.asks else None
+
+    @property
+    def name(self) -> str:
+        """Who it is, as far as is known by now."""
+        return str(self.voice.facts()["name"])
 
     async def asked(self, batch: Batch) -> list[list[Given]]:
         """Return what is given to a batch, unless it is time to stop."""
@@ -300,7 +295,7 @@ class _Side:
     def _check_steps(self, given: Sequence[Given]) -> None:
         if any(one.status != "failed" for one in given) and not any(one.steps for one in given):
             raise ValueError(
-                f"the benchmark judges steps, and the scorer {self._name!r} gave none to the first {len(given)} "
+                f"the benchmark judges steps, and the scorer {self.name!r} gave none to the first {len(given)} "
                 "samples; take a process reward model, or a critic whose scores have steps"
             )
 
@@ -320,15 +315,14 @@ class _Run:
         config: BenchmarkConfig,
         benchmark: Benchmark,
         reader: CaseReader,
-        first: Voice,
-        second: Voice | None,
+        asked: Sequence[Voice],
         progress: JobProgress | None,
     ) -> None:
         self._config = config
         self._benchmark = benchmark
         self._reader = reader
-        self._first = _Side(first, benchmark, config)
-        self._second = None if second is None else _Side(second, benchmark, config)
+        self._sides = [_Side(voice, benchmark, config) for voice in asked]
+        self._first = self._sides[0]
         self._progress = progress
         self._worst = Worst(benchmark, config.worst)
         self._pace = Pace(reader.source, config.limit or None, Cursor())
@@ -353,17 +347,27 @@ class _Run:
             raise JobStopped(f"stopped; {kept if self._config.output else 'nothing was kept'}") from None
         self._reader.check_any(len(self._first.outcomes))
         if not self._first.asks:
-            _check_scores(self._first, self._benchmark)
+            self._check_scores()
 
-    def result(self, began: float) -> Result:
+    def _check_scores(self) -> None:
+        side, benchmark = self._first, self._benchmark
+        if any(status != "failed" for outcome in side.outcomes for status in outcome.statuses):
+            return
+        if isinstance(side.voice, ScoreFile):
+            raise ValueError(f"{side.voice.path} holds no score that is a number; label the samples again")
+        raise ValueError(
+            f"the input stores no score, and {benchmark.name} was asked for stored ones; name a scorer with --scorer. "
+            f"Its rows hold {benchmark.columns}"
+        )
+
+    def result(self) -> Result:
         """Return what comes of the scores."""
         config, benchmark, outcomes = self._config, self._benchmark, self._first.outcomes
         measures = tuple(benchmark.measures(outcomes, config.draws))
         measures = with_baselines(benchmark, outcomes, measures)
         comparisons: tuple[Comparison, ...] = ()
-        if self._second is not None:
-            other = str(self._second.voice.facts()["name"])
-            sides = Sides(benchmark=benchmark, first=outcomes, second=self._second.outcomes, other=other)
+        for other in self._sides[1:]:
+            sides = Sides(benchmark=benchmark, first=outcomes, second=other.outcomes, other=other.name)
             comparisons = compared(sides, measures, config.draws)
         notes = [*self._reader.notes(), *self._notes_on_scores(), *baseline_notes(measures)]
         if len(comparisons) > 1:
@@ -380,18 +384,17 @@ class _Run:
             worst=self._worst.cases(),
             notes=tuple(notes),
             options=_options(config, benchmark),
-            seconds=time.monotonic() - began,
             cost=self._first.cost,
             asked=self._first.asks,
         )
 
     async def _given(self, batch: Batch) -> list[list[list[Given]]]:
-        return [await side.asked(batch) for side in self._sides()]
+        return [await side.asked(batch) for side in self._sides]
 
     def _keep(self, done: Sequence[tuple[Batch, list[list[list[Given]]]]]) -> None:
         for batch, given in done:
             sizes = [[measured(sample) for sample in case.samples] for case in batch.cases]
-            for side, some in zip(self._sides(), given, strict=True):
+            for side, some in zip(self._sides, given, strict=True):
                 side.take(batch, some, sizes)
             kept = self._first.outcomes[-len(batch.cases) :]
             for case, outcome, own in zip(batch.cases, kept, given[0], strict=True):
@@ -399,43 +402,26 @@ class _Run:
                 self._tally.update(outcome.statuses)
             self._after = batch.after
 
-    def _sides(self) -> list[_Side]:
-        return [self._first] if self._second is None else [self._first, self._second]
-
     def _tell(self) -> None:
-        if self._progress is None:
-            return
-        share = self._pace.share(self._after)
-        dropped = {status: self._tally[status] for status in ("failed", "abstained") if self._tally[status]}
-        if self._reader.unreadable:
-            dropped["unreadable"] = self._reader.unreadable
-        self._progress.update(
-            JobSnapshot(
-                rows=self._after.row,
-                made=self._tally["scored"],
-                dropped=dropped,
-                rows_per_second=self._pace.per_second(self._after.row),
-                fraction=share,
-                eta_seconds=self._pace.seconds_left(share),
-            )
-        )
+        dropped = {status: self._tally[status] for status in ("failed", "abstained")}
+        dropped["unreadable"] = self._reader.unreadable
+        tell_rows(self._progress, self._pace, self._after, made=self._tally["scored"], dropped=dropped)
 
     def _notes_on_scores(self) -> list[str]:
         """Return what must be said about the files of scores, and about the other scorer."""
         notes = []
         partly = bool(self._config.limit or self._reader.unreadable)
-        for side in self._sides():
+        for side in self._sides:
             if isinstance(side.voice, ScoreFile):
                 notes += side.voice.check_left(side.outcomes, partly=partly)
-        if self._second is not None:
-            counts = counted(self._second.outcomes, 0)
+        for other in self._sides[1:]:
+            counts = counted(other.outcomes, 0)
             if counts.failed or counts.abstained:
-                name = self._second.voice.facts()["name"]
-                notes.append(f"{name} failed on {counts.failed} samples and abstained from {counts.abstained}")
+                notes.append(f"{other.name} failed on {counts.failed} samples and abstained from {counts.abstained}")
         return notes
 
 
-def _only_samples(config: BenchmarkConfig, benchmark: Benchmark, reader: CaseReader, began: float) -> Result:
+def _only_samples(config: BenchmarkConfig, benchmark: Benchmark, reader: CaseReader) -> Result:
     cases, samples = write_samples(reader, Path(config.samples), compare=config.compare == "yes")
     return Result(
         kind=benchmark.name,
@@ -444,18 +430,6 @@ def _only_samples(config: BenchmarkConfig, benchmark: Benchmark, reader: CaseRea
         counts=Counts(cases=cases, samples=samples, unreadable=reader.unreadable),
         notes=(*reader.notes(), f"{samples} samples written to {config.samples}; bring their scores with --scores"),
         options=_options(config, benchmark),
-        seconds=time.monotonic() - began,
-    )
-
-
-def _check_scores(side: _Side, benchmark: Benchmark) -> None:
-    if any(status != "failed" for outcome in side.outcomes for status in outcome.statuses):
-        return
-    if isinstance(side.voice, ScoreFile):
-        raise ValueError(f"{side.voice.path} holds no score that is a number; label the samples again")
-    raise ValueError(
-        f"the input stores no score, and {benchmark.name} was asked for stored ones; name a scorer with --scorer. "
-        f"Its rows hold {benchmark.columns}"
     )
 
 

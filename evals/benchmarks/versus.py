@@ -39,11 +39,7 @@ _SAME: Final = 1e-9  # a headline number that is this near to the mean credit is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """The same cases, as two scorers judged them.
-
-    Attributes:
-        second: outcomes of the other one, of the same cases in the same order.
-    """
+    """The same cases, in the same order, as two scorers judged them."""
 
     benchmark: Benchmark
     first: Sequence[Outcome]
@@ -57,19 +53,21 @@ class Sides:
 
 
 def compared(sides: Sides, measures: Sequence[Measure], draws: Draws) -> tuple[Comparison, ...]:
-    """Return the tests of one scorer against another: of credits as a whole and in parts, and of the first measure.
-
-    Returns:
-        The whole first; p-values are corrected by Holm's method for all of them.
-    """
+    """Return the tests, corrected for all of them: of the first measure, and of credits as a whole and in parts."""
     of_credits = _of_credits(sides, draws)
     headline = _headline(sides, measures, draws, of_credits[0] if of_credits else None)
     return tuple(adjusted([*([] if headline is None else [headline]), *of_credits]))
 
 
 def _of_credits(sides: Sides, draws: Draws) -> list[Comparison]:
-    sides = _with_credit(sides)
-    first, second = _credits(sides.benchmark, sides.first), _credits(sides.benchmark, sides.second)
+    credit = sides.benchmark.credit
+    kept = [
+        pair
+        for pair in zip(sides.first, sides.second, strict=True)
+        if not all(one.judged and credit(one) is None for one in pair)  # where both gave all numbers, none is earned
+    ]
+    sides = replace(sides, first=[one for one, _ in kept], second=[other for _, other in kept])
+    first, second = ([sides.benchmark.credit(one) or 0.0 for one in side] for side in (sides.first, sides.second))
     if not first:
         return []
     places: dict[str, list[int]] = {}
@@ -109,21 +107,6 @@ def _test(
     )
 
 
-def _credits(benchmark: Benchmark, outcomes: Sequence[Outcome]) -> list[float]:
-    return [benchmark.credit(outcome) or 0.0 for outcome in outcomes]
-
-
-def _with_credit(sides: Sides) -> Sides:
-    """Leave out the cases that have no credit to earn: both scorers gave all their numbers, and neither has one."""
-    credit = sides.benchmark.credit
-    kept = [
-        pair
-        for pair in zip(sides.first, sides.second, strict=True)
-        if not all(one.judged and credit(one) is None for one in pair)
-    ]
-    return replace(sides, first=[one for one, _ in kept], second=[other for _, other in kept])
-
-
 def _headline(sides: Sides, measures: Sequence[Measure], draws: Draws, whole: Comparison | None) -> Comparison | None:
     """Return the test of the first measure; None where there is none, or where it is the mean credit."""
     if not measures:
@@ -131,7 +114,8 @@ def _headline(sides: Sides, measures: Sequence[Measure], draws: Draws, whole: Co
     first, second = (_value(sides.benchmark, outcomes) for outcomes in (sides.first, sides.second))
     if first is None or second is None:
         return None
-    if whole is not None and _near(first, whole.first) and _near(second, whole.second):
+    means = [] if whole is None or whole.first is None or whole.second is None else [whole.first, whole.second]
+    if means and all(abs(one - mean) <= _SAME for one, mean in zip((first, second), means, strict=True)):
         return None
     seen = first - second
     return Comparison(
@@ -144,10 +128,6 @@ def _headline(sides: Sides, measures: Sequence[Measure], draws: Draws, whole: Co
         p=_exchange(sides, seen, draws),
         other=sides.other,
     )
-
-
-def _near(one: float, other: float | None) -> bool:
-    return other is not None and abs(one - other) <= _SAME
 
 
 def _value(benchmark: Benchmark, outcomes: Sequence[Outcome]) -> float | None:

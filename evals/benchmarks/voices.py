@@ -106,7 +106,9 @@ class Comparing(ScorerVoice):
         once = [self._both_at_once and len(pair) == 2 for pair in pairs]
         asked_now = [pair[:1] if single else pair for pair, single in zip(pairs, once, strict=True)]
         answers = await self._answers(cases, asked_now)
-        again = [place for place, own in enumerate(answers) if once[place] and _without_games(own[0])]
+        games = [own[0].evidence.get("orders") or own[0].evidence.get("identical") for own in answers]
+        # A number came about without a game between two responses where one of them held nothing to judge.
+        again = [at for at, own in enumerate(answers) if once[at] and own[0].value is not None and not games[at]]
         seconds = await self._answers([cases[place] for place in again], [pairs[place][1:] for place in again])
         for place, second in zip(again, seconds, strict=True):
             answers[place] += second
@@ -142,13 +144,6 @@ class Comparing(ScorerVoice):
                 f"the scorer {self._bench.name!r} gave the case {case.id!r} the value {verdict.value!r}; whoever "
                 "compares two responses must give shares from 0 to 1. If it scores single responses, say --compare no"
             )
-
-
-def _without_games(verdict: Score) -> bool:
-    """Whether a number came about without a game between two responses: one of them held nothing to judge."""
-    if verdict.value is None:
-        return False
-    return not (verdict.evidence.get("orders") or verdict.evidence.get("identical"))
 
 
 def _free(given: Given) -> Given:
@@ -218,7 +213,7 @@ class StoredVoice(Voice):
 
 
 @contextmanager
-def voices(config: BenchmarkConfig, benchmark: Benchmark) -> Iterator[tuple[Voice, Voice | None]]:
+def voices(config: BenchmarkConfig, benchmark: Benchmark) -> Iterator[list[Voice]]:
     """Open who is evaluated, and whom it is tested against if there is one.
 
     With an output folder, scores are kept there, and a run that was stopped goes on.
@@ -230,15 +225,15 @@ def voices(config: BenchmarkConfig, benchmark: Benchmark) -> Iterator[tuple[Voic
             path = Path(config.output) / _CACHE
             cache = opened.enter_context(ScoreCache(path, max_bytes=_CACHE_BYTES))
         first = _of_file(config.scores, config) if config.scores else _of_spec(config.scorer, config, cache)
-        yield first, _second(config, benchmark, cache)
+        yield [first, *_others(config, benchmark, cache)]
 
 
-def _second(config: BenchmarkConfig, benchmark: Benchmark, cache: ScoreCache | None) -> Voice | None:
+def _others(config: BenchmarkConfig, benchmark: Benchmark, cache: ScoreCache | None) -> list[Voice]:
     if config.against_input:
-        return OtherInput(config, benchmark)
+        return [OtherInput(config, benchmark)]
     if not config.against:
-        return None
-    return _of_file(config.against, config) if _is_file(config.against) else _of_spec(config.against, config, cache)
+        return []
+    return [_of_file(config.against, config) if _is_file(config.against) else _of_spec(config.against, config, cache)]
 
 
 def _is_file(spec: str) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.evals.benchmarks.case import Given, of_score
-from adjudge.evals.benchmarks.reading import evidence_in, given_in
+from adjudge.evals.benchmarks.reading import given_in
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.reports.result import Counts
 from adjudge.io.columns import MISSING
@@ -22,7 +22,7 @@ from adjudge.io.jobs.engines import GONE
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
-from adjudge.protocol import NO_COST, Cost, Sample, Score, Status
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 from adjudge.responses.aggregate import Aggregate, aggregate, needs_probabilities
 from adjudge.statistics.arrays import Floats, np
 
@@ -34,57 +34,36 @@ _NO_SCORE = (ValueError, TypeError, KeyError, AttributeError)  # what `given_in`
 _FILES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One verdict on a response.
+NOTHING = Given(None, "failed", "no score")
+UNFIT = Given(None, "failed", "bad_sample")
 
-    Attributes:
-        value: a finite number; None where there is none, or only steps have numbers.
-        reason: why there is no number, or the response's own reason.
-        answer: the final answer that the scorer found; "" if it says none.
+
+def is_judged(said: Given) -> bool:
+    """Return whether there is a number, or there are numbers of steps from which one can be made."""
+    return said.value is not None or (said.status == "scored" and bool(said.steps))
+
+
+def said_by_steps(said: Given, how: str) -> Given:
+    """Return a verdict with the aggregate of its steps as its value; with its own value where `how` is "".
+
+    Steps without a value, or outside what the formula takes, leave no number.
     """
-
-    value: float | None
-    steps: tuple[float | None, ...] = ()
-    status: Status = "scored"
-    reason: str = ""
-    answer: str = ""
-
-    @property
-    def judged(self) -> bool:
-        """Whether there is a number, or there are numbers of steps from which one can be made."""
-        return self.value is not None or (self.status == "scored" and bool(self.steps))
-
-    def by(self, how: str) -> Said:
-        """Return the same with the aggregate of the steps as its value; with its own value where `how` is "".
-
-        Steps without a value, or outside what the formula takes, leave no number.
-        """
-        if self.status != "scored" or (not how and self.value is not None):
-            return self
-        if not how:
-            return replace(self, status="failed", reason="steps without an aggregate")
-        known = [value for value in self.steps if value is not None]
-        if not known or len(known) < len(self.steps):
-            return replace(self, value=None, status="failed", reason="no steps" if not self.steps else "unknown step")
-        named: Aggregate = how  # type: ignore[assignment]  # options are checked against the names
-        if needs_probabilities(named) and not all(0 <= value <= 1 for value in known):
-            return replace(self, value=None, status="failed", reason="no probability")
-        value = aggregate(known, named)
-        return replace(self, value=value if math.isfinite(value) else None)
-
-
-NOTHING = Said(value=None, status="failed", reason="no score")
-UNFIT = Said(value=None, status="failed", reason="bad_sample")
+    if said.status != "scored" or (not how and said.value is not None):
+        return said
+    if not how:
+        return said._replace(status="failed", reason="steps without an aggregate")
+    known = [value for value in said.steps if value is not None]
+    if not known or len(known) < len(said.steps):
+        return said._replace(value=None, status="failed", reason="unknown step" if said.steps else "no steps")
+    named: Aggregate = how  # type: ignore[assignment]  # options are checked against the names
+    if needs_probabilities(named) and not all(0 <= value <= 1 for value in known):
+        return said._replace(value=None, status="failed", reason="no probability")
+    value = aggregate(known, named)
+    return said._replace(value=value if math.isfinite(value) else None)
 
 
 async def asked_there(bench: LocalBench, samples: Sequence[Sample]) -> list[Score]:
-    """Return a scorer's answers, as `asked` does.
-
-    Raises:
-        JobError: the model behind the scorer is gone.
-        BrokenScorer: the scorer raised.
-    """
+    """Return a scorer's answers, as `asked` does."""
     scores = await asked(bench, samples)
     gone = next((one.reason for one in scores if one.status == "failed" and one.reason in GONE), None)
     if gone is not None:
@@ -92,41 +71,35 @@ async def asked_there(bench: LocalBench, samples: Sequence[Sample]) -> list[Scor
     return scores
 
 
-def said_by(score: Score) -> Said:
+def said_by(score: Score) -> Given:
     """Return what a scorer's score says."""
-    return _said(of_score(score), score.evidence)
+    return _said(of_score(score))
 
 
-def _said(given: Given, evidence: Mapping[str, Any]) -> Said:
+def _said(given: Given) -> Given:
+    """What is kept of a verdict: numbers that are not too large, and nothing that no evaluation reads."""
     if given.value is not None and abs(given.value) > LARGEST:
-        return replace(NOTHING, reason="too large")
-    answer = evidence.get("answer")
-    return Said(
-        value=given.value,
-        steps=tuple(map(_number, given.steps)),
-        status=given.status,
-        reason=given.reason,
-        answer=answer if isinstance(answer, str) else "",
-    )
+        return NOTHING._replace(reason="too large")
+    return Given(given.value, given.status, given.reason, tuple(map(_number, given.steps)), answer=given.answer)
 
 
-def said_in(cell: Any) -> Said:
+def said_in(cell: Any) -> Given:
     """Return what a cell says: a number, a truth value, text that spells one, a score, or a list of values of steps.
 
     A list of one number is that number.
     """
     if isinstance(cell, Mapping):
         try:
-            return _of_record(cell)
+            return _said(given_in(cell))
         except _NO_SCORE:
             return NOTHING
     if isinstance(cell, Sequence) and not isinstance(cell, str):
         steps = tuple(map(_number, cell))
         if not steps or None in steps:
             return NOTHING
-        return Said(value=steps[0] if len(steps) == 1 else None, steps=steps)
+        return Given(steps[0] if len(steps) == 1 else None, "scored", steps=steps)
     number = None if cell is MISSING else _number(cell)
-    return NOTHING if number is None else Said(value=number)
+    return NOTHING if number is None else Given(number, "scored")
 
 
 def is_file_of_scores(spec: str) -> bool:
@@ -134,9 +107,9 @@ def is_file_of_scores(spec: str) -> bool:
     return spec.endswith(_FILES)
 
 
-def read_scores(path: str) -> dict[tuple[str, str], Said]:
+def read_scores(path: str) -> dict[tuple[str, str], Given]:
     """Return the scores of a file that `adjudge label` wrote, by the sample's id and its response column."""
-    scores: dict[tuple[str, str], Said] = {}
+    scores: dict[tuple[str, str], Given] = {}
     for row in open_source(path, limit=LARGEST_ROW).rows(Cursor()):
         data = row.data
         if data is None or "id" not in data or "value" not in data:
@@ -148,7 +121,7 @@ def read_scores(path: str) -> dict[tuple[str, str], Said]:
         if key in scores:
             raise ValueError(f"{path} has two scores with the id {key[0]!r}; ids must be unique, see --id-column")
         try:
-            scores[key] = _of_record(data)
+            scores[key] = _said(given_in(data))
         except _NO_SCORE as error:
             raise ValueError(f"row {row.index} of {path} is not a score: {error}") from error
     return scores
@@ -157,10 +130,6 @@ def read_scores(path: str) -> dict[tuple[str, str], Said]:
 def _number(cell: Any) -> float | None:
     number = number_of(cell)
     return None if number is None or abs(number) > LARGEST else number
-
-
-def _of_record(data: Mapping[str, Any]) -> Said:
-    return _said(given_in(data), evidence_in(data))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,7 +147,7 @@ class Candidate:
     place: int
     size: int | None = None
     answer: str = ""
-    said: dict[str, Said] = field(default_factory=dict)
+    said: dict[str, Given] = field(default_factory=dict)
 
     def value(self, who: str) -> float | None:
         """Return the number that somebody gave it."""
@@ -238,11 +207,12 @@ class Candidates:
         reasons: dict[str, int] = {}
         for one in self.all():
             samples += 1
-            lacking = [(name, one.said.get(name, NOTHING)) for name in who if not one.said.get(name, NOTHING).judged]
+            said = {name: one.said.get(name, NOTHING) for name in who}
+            lacking = [(name, each) for name, each in said.items() if not is_judged(each)]
             scored += not lacking
-            abstained += bool(lacking) and all(said.status == "abstained" for _, said in lacking)
-            for name, said in lacking:
-                told = f"{name}: {said.reason or said.status}"
+            abstained += bool(lacking) and all(each.status == "abstained" for _, each in lacking)
+            for name, each in lacking:
+                told = f"{name}: {each.reason or each.status}"
                 reasons[told] = reasons.get(told, 0) + 1
         return Counts(
             cases=len(self.groups),

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from adjudge.data_pipelines.steps.growth import GrowthOptions
 from adjudge.evals.reports.config import EvalConfig
-from adjudge.io.columns import Wanted
+from adjudge.io.columns import ColumnOptions
 from adjudge.options import Range, named
 from adjudge.responses.aggregate import AGGREGATES
 
 
 @dataclass(frozen=True, kw_only=True)
-class CandidatesConfig(EvalConfig):
-    """Options that name the columns of prompts and responses."""
+class CandidatesConfig(ColumnOptions, EvalConfig):
+    """Options of an evaluation of several responses to each prompt."""
 
     gold: str = ""
     """What is true of a response: column:NAME, a file that adjudge label wrote, or a scorer.
     A column may hold a list for a list of responses; of several response columns, name as many with commas."""
 
-    prompt_column: str = ""
-    """Column of the prompt: text or chat turns."""
-
     response_column: tuple[str, ...] = ()
     """Column of the response: text, or a list of responses; give it several times for several columns of a row.
     Where all numbers are in columns, there may be none."""
-
-    reference_column: str = ""
-    """Column of what scorers check against."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
 
     group_column: str = ""
     """Column that responses to one prompt share; without one, those of one row, or of the same prompt."""
@@ -47,16 +38,6 @@ class CandidatesConfig(EvalConfig):
     @property
     def _needs_gold(self) -> bool:
         return True
-
-    def wanted_columns(self) -> Wanted:
-        """Return the column names that were given."""
-        return Wanted(
-            prompt=self.prompt_column,
-            responses=self.response_column,
-            reference=self.reference_column,
-            id=self.id_column,
-            group=self.group_column,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,15 +117,6 @@ class PassAtKConfig(AttemptsConfig):
 
     The expectations are over all ways to draw k of a prompt's responses.
     """
-
-
-def options_of(config: EvalConfig) -> dict[str, Any]:
-    """Return the options as plain data, without paths and those that are as they were."""
-    return {
-        item.name: value
-        for item in fields(config)
-        if item.name not in ("input", "output") and (value := getattr(config, item.name)) not in ("", (), None)
-    }
 
 
 def check_aggregate(name: str) -> None:

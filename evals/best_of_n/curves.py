@@ -62,10 +62,6 @@ class Fit:
                 peak, falls = np.exp(self.alpha / self.beta - 1), self.beta > 0
         return np.where(falls & np.isfinite(peak), peak, np.nan)
 
-    def curve(self, d: Floats) -> Floats:
-        """Return (b, m) the law at places d, (m,), all at least 0."""
-        return law_curve(self.law, d, self.alpha[:, None], self.beta[:, None], self.start[:, None])
-
 
 def law_curve(law: Law, d: Floats, alpha: Floats | float, beta: Floats | float, start: Floats | float = 0.0) -> Floats:
     """Return a law at places d, (m,), all at least 0."""
@@ -228,14 +224,9 @@ def distances(ns: Sequence[int]) -> Floats:
 
 
 def bounded(curves: PromptCurves, spreads: Floats, names: Sequence[str], draws: Draws) -> Bounded:
-    """Return the numbers of all prompts with their bounds.
+    """Return the numbers of all prompts, so named, with their bounds.
 
-    Args:
-        curves: of each prompt.
-        spreads: (prompts, 4) sum of squares of the proxy around the prompt's mean, as many responses, and the same of
-            gold.
-        names: of the prompts.
-        draws: how bounds are drawn.
+    `spreads` are (prompts, 4): the sum of squares of the proxy around the prompt's mean, how many, and both of gold.
     """
     ns, count = curves.ns, len(curves.ns)
     gain = (curves.gold - curves.gold[:, :1]) * curves.known

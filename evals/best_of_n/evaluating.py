@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
-from adjudge.evals.best_of_n.candidates import Candidates, Group
-from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
+from adjudge.evals.best_of_n.attempts import read_groups, typical_size
+from adjudge.evals.best_of_n.candidates import Candidates, Group, said_by_steps
+from adjudge.evals.best_of_n.config import BestOfNConfig
 from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, law_curve, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.report import worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
-from adjudge.evals.reports.result import Check, Measure, Result
+from adjudge.evals.reports.config import timed
+from adjudge.evals.reports.result import Check, Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress
 from adjudge.pages.figures import Curves, Figure, Series
 from adjudge.response_weights import KEEPING, explained, response_weights
@@ -20,7 +20,7 @@ from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.ranks import spearman
-from adjudge.statistics.subsets import kl_of_best_of_n, powers_of_two
+from adjudge.statistics.subsets import chances, kl_of_best_of_n, powers_of_two
 
 
 def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
@@ -28,10 +28,6 @@ def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
 
     R² is that of one slope with a level for each prompt.  A prompt whose golds or proxies are all the same has no rank
     correlation and no say in R² but by the spread it has.
-
-    Args:
-        groups: of responses that have both numbers, at least two in each.
-        draws: how bounds are drawn, over prompts.
     """
     if not groups:
         return []
@@ -110,6 +106,7 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
     )
 
 
+_ROUNDING = 1e-12  # of the largest gold: what chances that sum to 1 lose by being added up
 TITLE = "Best-of-n and over-optimisation"
 _UNITS = {
     "gold": ("gold of best-of-n", "high", True),
@@ -119,6 +116,7 @@ _UNITS = {
 }
 
 
+@timed
 def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure best-of-n under a proxy, or what an RL run gained.
 
@@ -129,12 +127,11 @@ def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None)
     """
     if config.run_log:
         return run_of_log(config)
-    started = time.monotonic()
     candidates = load_candidates(
         config, {"gold": config.gold, "proxy": config.proxy}, answers=config.answers, progress=progress
     )
     for one in candidates.all():
-        one.said["proxy"] = one.said["proxy"].by(config.aggregate)
+        one.said["proxy"] = said_by_steps(one.said["proxy"], config.aggregate)
     groups = [kept for group in candidates.groups if len(kept := group.keep(lambda one: one.value("gold") is not None))]
     if not groups:
         raise ValueError(f"no response of {config.input} has a gold; {_reasons(candidates)}")
@@ -158,18 +155,23 @@ def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None)
         counts=candidates.counts(("gold", "proxy")),
         checks=tuple(_checks(numbers)),
         figures=tuple(figures),
-        worst=worst_choices(config, groups),
+        worst=_worst_choices(config, groups),
         notes=tuple(_notes(candidates, groups, numbers)),
-        options=options_of(config),
-        seconds=time.monotonic() - started,
+        options=config.told(),
         cost=candidates.cost,
     )
 
 
-def typical_size(groups: Sequence[Group]) -> int:
-    """Return the largest number of responses that at least half of the prompts have."""
-    sizes = sorted(map(len, groups), reverse=True)
-    return sizes[(len(sizes) - 1) // 2]
+def _worst_choices(config: BestOfNConfig, groups: Sequence[Group]) -> tuple[ReadCase, ...]:
+    """Return the prompts whose chosen response has least of the gold that the best one has."""
+    lost = []
+    for at, group in enumerate(groups):
+        gold = group.values("gold")
+        loss = float(gold.max() - chances(group.values("proxy"), [len(group)])[0] @ gold)
+        if loss > _ROUNDING * float(abs(gold).max()):
+            lost.append((-loss, at))
+    chosen = [(groups[at], -loss, "a worse one chosen") for loss, at in sorted(lost)[: config.worst]]
+    return read_groups(config, chosen, "proxy")
 
 
 def _spreads(groups: Sequence[Group]) -> Floats:

@@ -13,24 +13,25 @@ from typing import Any
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.label.samples import Item, Sampler
+from adjudge.evals.benchmarks.case import Given
 from adjudge.evals.best_of_n.candidates import (
     NOTHING,
     UNFIT,
     Candidate,
     Candidates,
     Group,
-    Said,
     asked_there,
     is_file_of_scores,
     read_scores,
     said_by,
+    said_by_steps,
     said_in,
 )
 from adjudge.evals.best_of_n.config import CandidatesConfig
-from adjudge.evals.reports.config import input_facts
+from adjudge.evals.reports.config import input_facts, tell_rows
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.jobs.opening import Glance, glance
-from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace
+from adjudge.io.jobs.report import JobProgress, Pace
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
 from adjudge.io.values import is_chat
@@ -58,7 +59,8 @@ class Spot:
 
 def spots(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[Spot]:
     """Yield where the responses of a row stand, in the order in which samples are made of them."""
-    lists = [value if _is_list(value := column.of(row)) else None for column in columns]
+    cells = [column.of(row) for column in columns]
+    lists = [cell if isinstance(cell, list) and cell and not is_chat(cell) else None for cell in cells]
     count = sum(1 if each is None else len(each) for each in lists)
     place = 0
     for column, each in enumerate(lists):
@@ -68,11 +70,7 @@ def spots(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[Spot]:
 
 
 def columns_named(names: str, seen: Glance, flag: str, *, responses: int) -> tuple[Column, ...]:
-    """Return columns that say something of responses, named with commas: one for all of a row, or one for each column.
-
-    Raises:
-        ValueError: a column is not there, or there are neither one nor as many as response columns.
-    """
+    """Return columns that say something of responses, named with commas: one for a whole row, or one for each."""
     columns = tuple(Column(name.strip()) for name in names.split(",") if name.strip())
     if len(columns) not in (1, max(responses, 1)):
         raise ValueError(
@@ -99,11 +97,6 @@ def _item(value: Any, at: int) -> Any:
     return value[at] if isinstance(value, list) and at < len(value) else MISSING
 
 
-def _is_list(value: Any) -> bool:
-    """Whether a cell holds several responses; the turns of a chat are one."""
-    return isinstance(value, list) and bool(value) and not is_chat(value)
-
-
 COLUMN = "column:"
 _BATCH = 256  # samples in one call
 _ROLES = ("gold", "proxy", "scorer", "answers")  # options that may name columns
@@ -119,7 +112,7 @@ class ScoreSource:
     """
 
     cells: tuple[Column, ...] | None = None
-    stored: Mapping[tuple[str, str], Said] | None = None
+    stored: Mapping[tuple[str, str], Given] | None = None
     scorer: Scorer | None = None
 
     def facts(self, spec: str) -> dict[str, Any]:
@@ -134,17 +127,8 @@ def load_candidates(
 ) -> Candidates:
     """Read the responses of an input, and ask everybody named about them.
 
-    Args:
-        config: the input and its columns.
-        specs: whom to ask, by the name under which a candidate holds what they said: "column:NAME", a file of scores,
-            or a scorer's spec.
-        answers: column of final answers, "" for none.
-        progress: who is told how far it is.
-
-    Raises:
-        BrokenScorer: a scorer raised.
-        ValueError: a column or a file is not there, a scorer is unknown, or no row holds a response.
-        JobError: the model behind a scorer is gone.
+    `specs` says whom, by the name under which a candidate holds what they said: "column:NAME", a file of scores, or a
+    scorer's spec; `answers` names the column of final answers, "" for none.
     """
     source = config.opened()
     seen = glance(source)
@@ -154,9 +138,9 @@ def load_candidates(
     columns, notes = _columns(config, seen, texts=texts)
     count = len(columns.responses)
     reader = _Reader(
-        config,
-        source,
-        Sampler(columns=columns),
+        config=config,
+        source=source,
+        sampler=Sampler(columns=columns),
         who={name: _asked(spec, seen, f"--{name}", count) for name, spec in specs.items()},
         answers=columns_named(answers, seen, "--answers", responses=count) if answers else None,
         progress=progress,
@@ -208,35 +192,33 @@ def _asked(spec: str, seen: Glance, flag: str, responses: int) -> ScoreSource:
         raise ValueError(f"{flag}: {error}; a column of the input is named {COLUMN}NAME") from error
 
 
+@dataclass(kw_only=True)
 class _Reader:
-    def __init__(
-        self,
-        config: CandidatesConfig,
-        source: Source,
-        sampler: Sampler,
-        *,
-        who: Mapping[str, ScoreSource],
-        answers: tuple[Column, ...] | None,
-        progress: JobProgress | None,
-    ) -> None:
-        self._progress, self._pace = progress, Pace(source, config.limit or None, Cursor())
-        self._config, self._source, self._sampler = config, source, sampler
-        self.who, self._answers = who, answers
-        self._benches = {name: LocalBench(one.scorer) for name, one in who.items() if one.scorer is not None}
-        self._stored = any(one.stored is not None for one in who.values())
+    config: CandidatesConfig
+    source: Source
+    sampler: Sampler
+    who: Mapping[str, ScoreSource]
+    answers: tuple[Column, ...] | None
+    progress: JobProgress | None
+    rows: int = 0
+    unreadable: int = 0
+    first_error: str = ""
+    by_prompt: bool = False
+    cost: Cost = NO_COST
+
+    def __post_init__(self) -> None:
+        self._pace = Pace(self.source, self.config.limit or None, Cursor())
+        self._benches = {name: LocalBench(one.scorer) for name, one in self.who.items() if one.scorer is not None}
+        self._stored = any(one.stored is not None for one in self.who.values())
         self._ids: set[tuple[str, str]] = set()
-        self.rows = self.unreadable = 0
-        self.first_error = ""
-        self.by_prompt = False
-        self.cost: Cost = NO_COST
 
     def groups(self) -> list[Group]:
         """Return the groups of all rows, each scored."""
         groups: dict[str, Group] = {}
         waiting: list[tuple[Candidate, Sample]] = []
         whole = any(bench.groupwise for bench in self._benches.values())
-        for row in self._source.rows(Cursor()):
-            if self._config.limit and row.index >= self._config.limit:
+        for row in self.source.rows(Cursor()):
+            if self.config.limit and row.index >= self.config.limit:
                 break
             self.rows += 1
             for key, candidate, sample in self._of_row(row):
@@ -247,37 +229,23 @@ class _Reader:
                 self._score(waiting)
                 waiting = []
             if self.rows % _TOLD == 0:
-                self._tell(Cursor(row.index + 1, row.part, row.place))
+                after, made = Cursor(row.index + 1, row.part, row.place), self.rows - self.unreadable
+                tell_rows(self.progress, self._pace, after, made=made, dropped={"unreadable": self.unreadable})
         self._score(waiting)
         return list(groups.values())
-
-    def _tell(self, after: Cursor) -> None:
-        if self._progress is None:
-            return
-        share = self._pace.share(after)
-        self._progress.update(
-            JobSnapshot(
-                rows=self.rows,
-                made=self.rows - self.unreadable,
-                dropped={"unreadable": self.unreadable} if self.unreadable else {},
-                rows_per_second=self._pace.per_second(self.rows),
-                fraction=share,
-                eta_seconds=self._pace.seconds_left(share),
-            )
-        )
 
     def _of_row(self, row: Row) -> list[tuple[str, Candidate, Sample | None]]:
         data = row.cells()
         if data is None:
             return self._nothing(row, row.error)
-        group = self._sampler.group_of(row)
-        if not self._sampler.columns.responses:
+        group = self.sampler.group_of(row)
+        if not self.sampler.columns.responses:
             return self._without_text(row, data, group)
-        items = self._sampler.items(row, group)
+        items = self.sampler.items(row, group)
         if all(item.sample is None for item in items):
             return self._nothing(row, items[0].error)
         candidates = []
-        for item, spot in zip(items, spots(self._sampler.columns.responses, data), strict=True):
+        for item, spot in zip(items, spots(self.sampler.columns.responses, data), strict=True):
             candidate = Candidate(id=item.id, row=row.index, place=spot.place, size=_size(item.sample))
             self._fill(candidate, data, item.column, spot)
             if item.sample is None:
@@ -288,10 +256,10 @@ class _Reader:
     def _without_text(
         self, row: Row, data: Mapping[str, Any], group: str
     ) -> list[tuple[str, Candidate, Sample | None]]:
-        column = self._sampler.columns.id
+        column = self.sampler.columns.id
         name = column.of(data) if column is not None else MISSING
         if not group:
-            return self._nothing(row, f"it names no group in {self._config.group_column!r}")
+            return self._nothing(row, f"it names no group in {self.config.group_column!r}")
         candidate = Candidate(id=str(row.index if name in (None, MISSING, "") else name), row=row.index, place=0)
         self._fill(candidate, data, "", Spot())
         return [(group, candidate, None)]
@@ -304,27 +272,28 @@ class _Reader:
     def _prompt_of(self, item: Item) -> str:
         if item.sample is None or not item.sample.prompt:
             raise ValueError(
-                f"the response {item.id!r} of {self._config.input} has no group and no prompt, so nobody can say what "
+                f"the response {item.id!r} of {self.config.input} has no group and no prompt, so nobody can say what "
                 "it is to be compared with; name a column with --group-column or --prompt-column"
             )
         self.by_prompt = True
         return "prompt " + hashlib.sha256(wire.dumps(item.sample.prompt).encode("utf-8", "replace")).hexdigest()[:16]
 
     def _fill(self, candidate: Candidate, data: Mapping[str, Any], column: str, spot: Spot) -> None:
-        if self._answers is not None:
-            candidate.answer = _answer(cell_of(self._answers, data, spot))
+        if self.answers is not None:
+            cell = cell_of(self.answers, data, spot)
+            candidate.answer = str(cell).strip() if isinstance(cell, str | int | float) else ""
         if self._stored:
             key = (candidate.id, column)
             if key in self._ids:
                 raise ValueError(
-                    f"two responses of {self._config.input} have the id {candidate.id!r}, so that a file of scores "
+                    f"two responses of {self.config.input} have the id {candidate.id!r}, so that a file of scores "
                     "cannot tell them apart; name a column of unique ids with --id-column"
                 )
             self._ids.add(key)
         for name, one in self.who.items():
             if one.cells is not None:
                 said = said_in(cell_of(one.cells, data, spot))
-                candidate.said[name] = said.by("") if name == "gold" else said
+                candidate.said[name] = said_by_steps(said, "") if name == "gold" else said
             elif one.stored is not None:
                 stored = one.stored.get((candidate.id, column)) or one.stored.get((candidate.id, ""))
                 candidate.said[name] = stored or NOTHING
@@ -332,19 +301,14 @@ class _Reader:
     def _score(self, waiting: Sequence[tuple[Candidate, Sample]]) -> None:
         for name, bench in self._benches.items():
             samples = [sample for _, sample in waiting]
-            if samples and waiting[0][0].row == 0:
-                _check_first(name, bench, samples[0])
+            if samples and waiting[0][0].row == 0:  # what the first sample lacks, a column lacks
+                try:
+                    bench.check(samples[0])
+                except ValueError as error:
+                    raise ValueError(f"--{name}: {error}") from error
             for (candidate, _), score in zip(waiting, run_blocking(asked_there(bench, samples)), strict=True):
                 candidate.said[name] = said_by(score)
                 self.cost += score.cost
-
-
-def _check_first(name: str, bench: LocalBench, sample: Sample) -> None:
-    """Raise `ValueError` if the first sample lacks something: what it lacks, a column lacks."""
-    try:
-        bench.check(sample)
-    except ValueError as error:
-        raise ValueError(f"--{name}: {error}") from error
 
 
 def _size(sample: Sample | None) -> int | None:
@@ -353,11 +317,6 @@ def _size(sample: Sample | None) -> int | None:
     if isinstance(sample.response, str):
         return len(sample.response)
     return sum(len(content_text(turn.get("content"))) for turn in sample.response)
-
-
-def _answer(cell: Any) -> str:
-    """The answer in a cell; one that is not text, number or truth value is none."""
-    return str(cell).strip() if isinstance(cell, str | int | float) else ""
 
 
 def samples_again(config: CandidatesConfig, wanted: Set[tuple[int, int]]) -> dict[tuple[int, int], Sample]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
+from adjudge.evals.best_of_n.config import BestOfNConfig
 from adjudge.evals.best_of_n.curves import LAW, fit_law, law_curve, refusal
 from adjudge.evals.reports.config import input_facts
 from adjudge.evals.reports.result import Check, Counts, Measure, Result
@@ -55,12 +54,7 @@ class Point:
 
 
 def run_of_log(config: BestOfNConfig) -> Result:
-    """Measure what an RL run gained, and where it turned; see `evaluating.run_best_of_n`.
-
-    Raises:
-        ValueError: the input has no such columns, or no step has both a divergence and a gold.
-    """
-    started = time.monotonic()
+    """Measure what an RL run gained, and where it turned; see `evaluating.run_best_of_n`."""
     journal = Path(config.input) / JOURNAL
     source = config.opened(str(journal) if journal.is_file() else "")
     rows = [row for row in source.rows(Cursor()) if not config.limit or row.index < config.limit]
@@ -88,18 +82,12 @@ def run_of_log(config: BestOfNConfig) -> Result:
             f"{len(read) - len(points)} steps were not measured",
             "bounds are over measurements, as if these were independent; those of one run are not quite",
         ),
-        options=options_of(config),
-        seconds=time.monotonic() - started,
+        options=config.told(),
     )
 
 
 def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Point]:
-    """Return the measurements of steps that have a divergence and a gold, and the one before the first step.
-
-    Args:
-        rows: of the journal.
-        names: columns of "kl", "proxy", "gold" and "step".
-    """
+    """Return the measurements of steps that have a divergence and a gold, and the one before the first step."""
     points: list[Point] = []
     for place, row in enumerate(rows):
         step = number_of(Column(names["step"]).of(row))
@@ -175,14 +163,9 @@ def _named(config: BestOfNConfig, rows: Sequence[Mapping[str, Any]]) -> dict[str
     }
 
 
-def _start(points: Sequence[Point]) -> float | None:
-    """Gold of the policy that nothing was done to: the mean of measurements without divergence, None without any."""
-    golds = [point.gold for point in points if point.kl <= _NOUGHT]
-    return math.fsum(golds) / len(golds) if golds else None
-
-
 def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measure], Check | None]:
-    start = _start(points)
+    untouched = [point.gold for point in points if point.kl <= _NOUGHT]  # of the policy that nothing was done to
+    start = math.fsum(untouched) / len(untouched) if untouched else None
     used = [point for point in points if point.kl > _NOUGHT]
     d = np.sqrt([point.kl for point in used])
     gains = np.array([[point.gold - (start or 0.0) for point in used]])

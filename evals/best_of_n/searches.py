@@ -33,7 +33,8 @@ from adjudge.data_pipelines.steps.tree_search import (
     valued,
 )
 from adjudge.engines.interface import Engine, Sampling
-from adjudge.evals.best_of_n.candidates import Said, asked_there, said_by
+from adjudge.evals.benchmarks.case import Given
+from adjudge.evals.best_of_n.candidates import asked_there, said_by, said_by_steps
 from adjudge.evals.best_of_n.config import Method, SearchConfig
 from adjudge.protocol import NO_COST, Cost, Sample
 
@@ -93,7 +94,7 @@ class Tools:
     async def valued(self, samples: Sequence[Sample]) -> list[tuple[float | None, Cost]]:
         """Return the guide's values; see `Valuing`."""
         scores = await asked_there(self.guide, samples)
-        return [(said_by(score).by(self.config.aggregate).value, score.cost) for score in scores]
+        return [(said_by_steps(said_by(score), self.config.aggregate).value, score.cost) for score in scores]
 
     def writer(self, problem: Problem) -> Writer:
         """Return a writer with a budget of its own."""
@@ -120,7 +121,7 @@ class MethodRun:
 
     method: Method
     solutions: tuple[Finished, ...]
-    said: tuple[Said, ...]
+    said: tuple[Given, ...]
     account: Account
 
     def right(self, least: float) -> list[bool]:
@@ -151,7 +152,9 @@ async def search(problem: Problem, tools: Tools) -> Searched:
             found = await _compared(replace(problem, reference=None), found, tools.final, writer.account)
         runs.append((method, found, writer.account))
     texts = {(one.path.text, one.path.cut) for _, solutions, _ in runs for one in solutions}
-    said, cost = await _judged(problem, sorted(texts), tools.gold)
+    judged = [problem.sample(text, finish_reason="length" if cut else None) for text, cut in sorted(texts)]
+    scores = await asked_there(tools.gold, judged)
+    said = {text: said_by(score) for text, score in zip(sorted(texts), scores, strict=True)}
     return Searched(
         problem=problem.id,
         runs=tuple(
@@ -163,7 +166,7 @@ async def search(problem: Problem, tools: Tools) -> Searched:
             )
             for method, solutions, account in runs
         ),
-        cost=cost,
+        cost=sum((score.cost for score in scores), NO_COST),
     )
 
 
@@ -204,12 +207,3 @@ async def _compared(problem: Problem, found: list[Finished], final: LocalBench, 
     account.cost += sum((score.cost for score in scores), NO_COST)
     values = {text: said_by(score).value for text, score in zip(texts, scores, strict=True)}
     return [replace(one, value=values[one.path.text, one.path.cut]) for one in found]
-
-
-async def _judged(
-    problem: Problem, texts: Sequence[tuple[str, bool]], gold: LocalBench
-) -> tuple[dict[tuple[str, bool], Said], Cost]:
-    samples = [problem.sample(text, finish_reason="length" if cut else None) for text, cut in texts]
-    scores = await asked_there(gold, samples)
-    said = {text: said_by(score) for text, score in zip(texts, scores, strict=True)}
-    return said, sum((score.cost for score in scores), NO_COST)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,20 +16,20 @@ from typing import Any
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
-from adjudge.evals.best_of_n.config import SearchConfig, options_of
+from adjudge.evals.best_of_n.config import SearchConfig
 from adjudge.evals.best_of_n.searches import MethodRun, Searched, Tools, search
 from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_text, vote_worth
-from adjudge.evals.reports.config import input_facts
+from adjudge.evals.reports.config import PartsProgress, input_facts, timed
 from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, cut, paired
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.engines import engine_named
 from adjudge.io.jobs.opening import glance
-from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.io.jobs.report import JobProgress
 from adjudge.io.row import Cursor
 from adjudge.io.source import Source
 from adjudge.io.values import prompt_of, reference_of
 from adjudge.pages.figures import Bar, Bars, Curves, Series
-from adjudge.protocol import NO_COST, Cost
+from adjudge.protocol import NO_COST
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
 from adjudge.statistics.arrays import np
@@ -216,6 +215,7 @@ def _plain(numbers: Sequence[float]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
+@timed
 def run_search(
     config: SearchConfig,
     *,
@@ -227,20 +227,14 @@ def run_search(
 ) -> Result:
     """Measure searches under a guide.
 
-    Args:
-        config: the problems and options.
-        engine: in place of the one that the config names.
-        value: anything `adjudge.load` takes, in place of the config's.
-        gold: anything `adjudge.load` takes, in place of the config's.
-        final: anything `adjudge.load` takes, in place of the config's.
-        progress: who is told how far it is.
+    An engine may be given in place of the one that the config names, and anything that `adjudge.load` takes in place of
+    its scorers.
 
     Raises:
         ValueError: a mistake in the call; no work was done.
         JobError: the engine, or the model behind a scorer, is gone; nothing was written.
         BrokenScorer: a scorer raised.
     """
-    started = time.monotonic()
     source = config.opened()
     problems, unreadable, rows = _problems(config, source)
     tools = Tools(
@@ -252,7 +246,7 @@ def run_search(
     )
     _check(tools, problems[0])
     searched = run_blocking(_all(problems, tools, progress))
-    choices = choices_of(searched, config)
+    choices, judged = choices_of(searched, config), sum((each.cost for each in searched), NO_COST)
     return Result(
         kind="search",
         title="Searches under a guide",
@@ -264,36 +258,24 @@ def run_search(
         figures=tuple(figures_of(choices, config)),
         worst=tuple(worst_of(choices, searched, {one.id: one for one in problems}, config)),
         notes=tuple(_notes(choices, searched, config)),
-        options=options_of(config)
+        options=config.told(empty=("", (), None))
         | {"engine": tools.engine.fingerprint, "gold": tools.gold.fingerprint}
         | ({"final": tools.final.fingerprint} if tools.final is not None else {}),
-        seconds=time.monotonic() - started,
-        cost=sum((cost for each in searched for cost in _costs(each)), NO_COST),
+        cost=sum((one.account.cost for each in searched for one in _paid(each)), judged),
     )
 
 
 async def _all(problems: Sequence[Problem], tools: Tools, progress: JobProgress | None) -> list[Searched]:
     """Search all problems, some at the same time; the first fault stops all."""
     room = asyncio.Semaphore(tools.config.in_flight)
-    began, done = time.monotonic(), 0
+    progressed, done = PartsProgress(progress, ("problems",)), 0
 
     async def one(problem: Problem) -> Searched:
         nonlocal done
         async with room:
             searched = await search(problem, tools)
         done += 1
-        if progress is not None:
-            rate = done / max(time.monotonic() - began, 1e-9)
-            progress.update(
-                JobSnapshot(
-                    rows=done,
-                    made=done,
-                    dropped={},
-                    rows_per_second=rate,
-                    fraction=done / len(problems),
-                    eta_seconds=(len(problems) - done) / rate,
-                )
-            )
+        progressed("problems", done / len(problems), rows=done, made=done)
         return searched
 
     tasks = [asyncio.create_task(one(problem)) for problem in problems]
@@ -369,10 +351,6 @@ def _check(tools: Tools, problem: Problem) -> None:
         tools.gold.check(problem.sample("x"))
     except ValueError as error:
         raise ValueError(f"--gold: {error}") from error
-
-
-def _costs(searched: Searched) -> list[Cost]:
-    return [searched.cost, *(one.account.cost for one in _paid(searched))]
 
 
 def _paid(searched: Searched) -> list[MethodRun]:

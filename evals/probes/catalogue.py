@@ -6,7 +6,6 @@ score must stay.  Words with a digit, accepted answers, code and mathematics are
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from typing import Annotated, Final, Literal
 from adjudge.evals.probes.changes import CODE, GIVEN, LENGTH, POSITION, STEPS
 from adjudge.evals.probes.fixed_texts import INJECTIONS, PERSUASION, WORTHLESS
 from adjudge.evals.probes.form import FORM, TRUTH
-from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
-from adjudge.evals.probes.prose import some_words, with_words, words_of
+from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant, some_words, with_words, words_of
 from adjudge.evals.probes.row_file import RowsConfig
 from adjudge.options import Range, named
 
@@ -60,27 +58,11 @@ def _without_words(text: str, golds: list[str], rng: Random) -> str:
     return re.sub(r"(?<=\S) {2,}(?=\S)", " ", short)
 
 
-def _alike(text: str, golds: list[str], rng: Random) -> str:
-    return some_words(text, golds, rng, 0.3, lambda word: word.translate(_ALIKE))
-
-
 def _rotated(by: int) -> Change:
     """Return a change that moves the letters of free words along the alphabet."""
-
-    def turn(word: str) -> str:
-        if by == 13:
-            return codecs.encode(word, "rot13")
-        moved = _ALPHABET[by:] + _ALPHABET[:by]
-        return word.translate(str.maketrans(_ALPHABET + _ALPHABET.upper(), moved + moved.upper()))
-
-    def of_text(text: str, golds: list[str], rng: Random) -> str:
-        return with_words(text, words_of(text, golds), turn)
-
-    return of_text
-
-
-def _spaced(text: str, golds: list[str], rng: Random) -> str:
-    return _PUNCTUATION.sub(lambda match: f" {match[1] or match[2]}", text)
+    moved = _ALPHABET[by:] + _ALPHABET[:by]
+    turned = str.maketrans(_ALPHABET + _ALPHABET.upper(), moved + moved.upper())
+    return lambda text, golds, rng: with_words(text, words_of(text, golds), lambda word: word.translate(turned))
 
 
 def _both(how: str, change: Change, *, prompts: bool = False) -> Maker:
@@ -101,11 +83,10 @@ def _both(how: str, change: Change, *, prompts: bool = False) -> Maker:
 def _asked(how: str, change: Callable[[str, Random], str]) -> Maker:
     """Return a maker that changes the prompt alone."""
 
-    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
-        if row.asked.strip():
-            yield Variant(how=how, response=row.good, partner=row.bad, prompt=row.asking(change(row.asked, rng)))
+    def made(row: ProbeRow, rng: Random) -> Variant:
+        return Variant(how=how, response=row.good, partner=row.bad, prompt=row.asking(change(row.asked, rng)))
 
-    return make
+    return lambda row, rng: [made(row, rng)] if row.asked.strip() else []
 
 
 def _drawn(rng: Random, characters: str, count: int) -> str:
@@ -156,11 +137,23 @@ _FORMS: Final[tuple[tuple[str, str, Maker, str], ...]] = (
         _both("quoted", lambda text, golds, rng: f'"{text}"', prompts=True),
         "a response",
     ),
-    ("punct_spaces", "a space before punctuation", _both("spaced", _spaced, prompts=True), "punctuation"),
+    (
+        "punct_spaces",
+        "a space before punctuation",
+        _both("spaced", lambda text, *_: _PUNCTUATION.sub(lambda sign: f" {sign[1] or sign[2]}", text), prompts=True),
+        "punctuation",
+    ),
     *((name, says, _asked(name.replace("_", " "), change), _TEXT) for name, says, change in _PROMPTS),
     ("rot_13", "words moved along the alphabet by 13, and a prompt that says so", _rotation(13), _WORDS),
     ("rot_2", "the same by 2", _rotation(2), _WORDS),
-    ("homoglyphs", "Cyrillic letters that look like Latin ones", _both("look-alikes", _alike), _WORDS),
+    (
+        "homoglyphs",
+        "Cyrillic letters that look like Latin ones",
+        _both(
+            "look-alikes", lambda text, golds, rng: some_words(text, golds, rng, 0.3, lambda it: it.translate(_ALIKE))
+        ),
+        _WORDS,
+    ),
     *((name, says, _both(name.replace("_", " "), change), _WORDS) for name, says, change in _LETTERS),
     ("deleted_words", "a tenth of the words left out", _both("left out", _without_words), _WORDS),
 )

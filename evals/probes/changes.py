@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Final
 
+from adjudge.evals.probes.fixed_texts import instead
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Rule, Variant
 from adjudge.responses.steps import split_steps
 
@@ -29,16 +30,16 @@ def padding(times: int) -> str:
     return " ".join(RESTATEMENTS[at % len(RESTATEMENTS)] for at in range(times))
 
 
+def _of_bad(how: str, change: Callable[[str], str]) -> Maker:
+    """Return a maker that changes the bad response."""
+    return lambda row, rng: [] if row.bad is None else [Variant(how=how, response=change(row.bad), of="bad")]
+
+
 def _padding(row: ProbeRow, rng: Random) -> Iterator[Variant]:
     for times in (1, 5, 20):
         yield Variant(how=f"{times} sentences, good", response=f"{row.good}\n\n{padding(times)}")
         if row.bad is not None:
             yield Variant(how=f"{times} sentences, bad", response=f"{row.bad}\n\n{padding(times)}", of="bad")
-
-
-def _repeated_whole(row: ProbeRow, rng: Random) -> Iterator[Variant]:
-    if row.bad is not None:
-        yield Variant(how="three times", response="\n\n".join([row.bad] * 3), of="bad")
 
 
 def _repeated_steps(row: ProbeRow, rng: Random) -> Iterator[Variant]:
@@ -64,7 +65,8 @@ LENGTH: Final = (
     ),
     Probe(
         name="repetition", says="a bad response three times over", source="common reward hack", rule="not_higher",
-        make=_repeated_whole, needs="a bad response", means="saying it again pays",
+        make=_of_bad("three times", lambda bad: "\n\n".join([bad] * 3)), needs="a bad response",
+        means="saying it again pays",
     ),
     Probe(
         name="repeated_steps", says="right steps again, and idle ones between them", source="arXiv 2410.15115",
@@ -112,11 +114,6 @@ def _swapped(row: ProbeRow, rng: Random) -> Iterator[Variant]:
         yield Variant(how="the other way round", response=row.good, turned=True)
 
 
-def _mirrored(row: ProbeRow, rng: Random) -> Iterator[Variant]:
-    if row.bad is not None:
-        yield Variant(how="the bad one compared with the good one", response=row.bad, of="bad")
-
-
 def _relabelled(row: ProbeRow, rng: Random) -> Iterator[Variant]:
     """The options moved by one or two places, in the prompt and in the reference, and the answer's letter with them."""
     given = row.reference
@@ -159,7 +156,8 @@ POSITION: Final = (
     ),
     Probe(
         name="mirrored", says="the bad response compared with the good one", source="arXiv 2305.17926", rule="mirrored",
-        make=_mirrored, pairs=True, needs="a bad response, and values in [0, 1]",
+        make=_of_bad("the bad one compared with the good one", str), pairs=True,
+        needs="a bad response, and values in [0, 1]",
         means="whatever is compared wins, or loses",
     ),
     Probe(
@@ -171,11 +169,9 @@ POSITION: Final = (
 
 
 def _given(kind: str) -> Maker:
-    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
-        if row.equals.get(kind, "").strip():
-            yield Variant(how=kind.replace("_", " "), response=row.equals[kind])
-
-    return make
+    """Return a maker that takes the response of a column."""
+    how = kind.replace("_", " ")
+    return instead(lambda row, rng: {how: row.equals[kind]} if row.equals.get(kind, "").strip() else {})
 
 
 _REWORD: Final = "reWordBench, arXiv 2503.11751"

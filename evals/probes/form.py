@@ -12,13 +12,22 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Final
 
 from adjudge.evals.probes.planted import perturbed, spelling
-from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
-from adjudge.evals.probes.prose import free_lines, kept_regions, outside_of, some_words, with_words
+from adjudge.evals.probes.probe import (
+    Maker,
+    Probe,
+    ProbeRow,
+    Variant,
+    free_lines,
+    kept_regions,
+    outside_of,
+    some_words,
+    with_words,
+)
 
 Dress = Callable[[str, list[str], Random], str]
 
@@ -50,11 +59,8 @@ def _dressed(row: ProbeRow, rng: Random) -> Iterator[Variant]:
 
 def _plain(row: ProbeRow, rng: Random) -> Iterator[Variant]:
     outside = outside_of(kept_regions(row.good, row.golds))
-
-    def kept(mark: re.Match[str]) -> str:
-        return "" if outside(mark.span()) else mark[0]
-
-    yield Variant(how="no marks", response=_MARKS.sub(kept, row.good))
+    bare = _MARKS.sub(lambda mark: "" if outside(mark.span()) else mark[0], row.good)
+    yield Variant(how="no marks", response=bare)
 
 
 def _hard(row: ProbeRow, rng: Random) -> Iterator[Variant]:
@@ -132,15 +138,16 @@ def _sign(text: str) -> str:
 
 
 def _operator(text: str) -> str:
-    match = _OPERATOR.search(text)
-    if match is None:
-        return ""
-    return f"{text[: match.start(2)]}{_OTHER_SIGN[match[2]]}{text[match.end(2) :]}"
+    return _exchanged(_OPERATOR.search(text), _OTHER_SIGN)
 
 
 def _unit(text: str) -> str:
-    match = _UNIT.search(text)
-    return f"{text[: match.start(2)]}{_UNITS[match[2]]}{text[match.end(2) :]}" if match else ""
+    return _exchanged(_UNIT.search(text), _UNITS)
+
+
+def _exchanged(found: re.Match[str] | None, others: Mapping[str, str]) -> str:
+    """A text with another word in the place of the second group of a match; "" without a match."""
+    return f"{found.string[: found.start(2)]}{others[found[2]]}{found.string[found.end(2) :]}" if found else ""
 
 
 def last_place(text: str, gold: str) -> tuple[int, int] | None:

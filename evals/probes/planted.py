@@ -127,12 +127,9 @@ def perturbed(gold: str) -> str:
         before, after = gold[: number.start()], gold[number.end() :].lstrip("}")
         named = before.rstrip("{").endswith(("_", "^")) or before[-1:].isalnum()
         if not named and not after.startswith("^"):
-            return f"{gold[: number.start()]}{_changed(number[0])}{gold[number.end() :]}"
+            last = number.end() - 1
+            return f"{gold[:last]}{'8' if gold[last] == '9' else int(gold[last]) + 1}{gold[last + 1 :]}"
     return ""
-
-
-def _changed(digits: str) -> str:
-    return digits[:-1] + ("8" if digits[-1] == "9" else str(int(digits[-1]) + 1))
 
 
 def _wrap(scorer: str, text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -20,7 +19,7 @@ from adjudge.evals.probes.planted import gold_texts
 from adjudge.evals.probes.probe import DOMAINS, Broken, Probe, ProbeRow, Tally, Variant, domain_of, with_others
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.evals.probes.trying import FIRST, Asker, Base, Trials, Yardstick, plain, scored_bases, yardstick
-from adjudge.evals.reports.progress import PartsProgress
+from adjudge.evals.reports.config import PartsProgress, timed
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result, cut
 from adjudge.io.columns import GUESSES
 from adjudge.io.jobs.report import JobProgress
@@ -194,6 +193,7 @@ SCALE = Probe(
 )
 
 
+@timed
 def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, scorer: Scorer | None = None) -> Result:
     """Change responses on purpose, and see whether a scorer answers as it must.
 
@@ -204,7 +204,6 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
         ValueError: an option, the input or the scorer is no good, or no good response has a score.
         BrokenScorer: the scorer raised, or its answer breaks the protocol.
     """
-    begun = time.monotonic()
     read = read_probe_rows(config)
     scorer = _scorer(config.scorer, read.rows) if scorer is None else scorer
     progressed = PartsProgress(progress, [FIRST, *(probe.name for probe in config.probes), SCALE.name])
@@ -228,11 +227,6 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
     if other is not None:
         tallies.append(_scale_tally(other, bases, keep=config.worst))
     grid = grid_of(tallies)
-    options = {
-        name: value
-        for name, value in dataclasses.asdict(config).items()
-        if name not in ("input", "output", "scorer") and value not in ("", ())
-    }
     return Result(
         kind="probes",
         title=f"Probes of {scorer.name}",
@@ -253,8 +247,7 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
         figures=() if grid is None else (grid,),
         worst=worst_of(tallies, scale, config.worst),
         notes=(*read.notes, *refused[:3], *_notes(config, read, rows, bases, scale)),
-        options=options,
-        seconds=time.monotonic() - begun,
+        options=config.told("scorer"),
         cost=asker.cost if other is None else asker.cost + other.cost,
     )
 
@@ -273,11 +266,7 @@ def _compared(config: ProbesConfig, scorer: Scorer) -> bool:
 
 
 def _usable(asker: Asker, rows: Sequence[ProbeRow]) -> tuple[list[ProbeRow], list[str]]:
-    """Return the rows that the scorer can be asked about, and what it says of the others.
-
-    Raises:
-        ValueError: there are none.
-    """
+    """Return the rows that the scorer can be asked about, and what it says of the others."""
     usable, refused = [], []
     for row in rows:
         try:
@@ -308,20 +297,15 @@ def _scale_tally(other: Asker, bases: Sequence[Base], *, keep: int) -> Tally:
     ordered = [base for base in bases if base.bad is not None and base.values[0] != base.values[1]]
     again = {id(base.row): base for base in scored_bases(other, [base.row for base in ordered])}
     for base in ordered:
-        variant = Variant(how="on the other scale", response=base.row.good)
-        second = again.get(id(base.row))
-        good, bad = base.values
-        values = second.values if second is not None else (0.0, None)
+        second = again.get(id(base.row), replace(base, bad=None))
+        (good, bad), (good_then, bad_then) = base.values, second.values
         if bad is None:
             continue
-        if second is None or values[1] is None:
-            lost = base.good if second is None else second.good
-            case = Broken(row=base.row, variant=variant, score=lost, base=base.good, excess=0.0)
-            tally.count(variant, case, judged=False)
-            continue
-        turned = (good > bad) != (values[0] > values[1])
-        case = Broken(row=base.row, variant=variant, score=second.good, base=base.good, excess=1.0)
-        tally.count(variant, case if turned else None)
+        judged = bad_then is not None
+        turned = bad_then is None or (good > bad) != (good_then > bad_then)
+        variant = Variant(how="on the other scale", response=base.row.good)
+        case = Broken(row=base.row, variant=variant, score=second.good, base=base.good, excess=float(judged))
+        tally.count(variant, case if turned else None, judged=judged)
     return tally
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from adjudge.evals.reports.config import EvalConfig, input_facts
 from adjudge.io.columns import GUESSES, MISSING, Choice, Column
@@ -30,11 +30,7 @@ def shipped_names() -> list[str]:
 
 
 def place_of(name: str) -> str:
-    """Return where an input lies: the file behind "rows:NAME", or the name itself.
-
-    Raises:
-        ValueError: no rows of this name are shipped.
-    """
+    """Return where an input lies: the file behind "rows:NAME", or the name itself."""
     if not name.startswith(SHIPPED):
         return name
     if name.removeprefix(SHIPPED) not in shipped_names():
@@ -82,12 +78,7 @@ _PEEKED: Final = 100  # rows that show which columns there are
 _NAMED: Final = 5  # unreadable rows that are named one by one
 
 
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Named)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +105,6 @@ class FileRow:
         """Return the prompt, and the response of a role as text, None where there is none.
 
         A response of several turns is its last one; those before belong to the prompt.
-
-        Raises:
-            ValueError: a cell holds something else.
         """
         prompt, said = self.value("prompt"), self.value(role)
         asked = "" if prompt is None else prompt_of(prompt, self.columns["prompt"].name)
@@ -149,15 +137,9 @@ class ReadRows(Generic[T]):
 
 
 def read_rows(config: RowsConfig, tried: Mapping[str, tuple[str, ...]], make: Callable[[FileRow], T]) -> ReadRows[T]:
-    """Read an input.
+    """Read an input; of each role, the names in `tried` are tried where none is given.
 
-    Args:
-        config: names the input, and a column for each role where "ROLE_column" is not empty.
-        tried: names that are tried for each role where none is given.
-        make: what becomes of a row; it raises `ValueError` for one that is of no use.
-
-    Raises:
-        ValueError: there is no such input or column, no row is of use, or two have one id.
+    `make` says what becomes of a row, and raises `ValueError` for one that is of no use.
     """
     place = place_of(config.input)
     source = config.opened("" if place == config.input else place)
@@ -177,16 +159,20 @@ def read_rows(config: RowsConfig, tried: Mapping[str, tuple[str, ...]], make: Ca
     by_id: dict[str, T] = {}
     for number, row_data in data:
         more = {name: cell for name in config.extra_column if (cell := Column(name).of(row_data)) is not MISSING}
+        file_row = FileRow(data=row_data, number=number, columns=columns, extra=more)
         try:
-            made = make(FileRow(data=row_data, number=number, columns=columns, extra=more))
+            made = make(file_row)
         except ValueError as error:
             problems.append(f"row {number}: {error}")
             continue
-        if made.id in by_id:
-            raise ValueError(f"two rows have the id {made.id!r}, the second is row {number}; give each its own id")
-        by_id[made.id] = made
+        if file_row.id in by_id:
+            raise ValueError(f"two rows have the id {file_row.id!r}, the second is row {number}; give each its own id")
+        by_id[file_row.id] = made
     if not by_id:
         raise ValueError(f"{config.input} holds no row that can be used: {problems[0] if problems else 'it is empty'}")
+    if problems:
+        rest = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
+        notes.append(f"{len(problems)} rows cannot be read: {'; '.join(problems[:_NAMED])}{rest}")
     return ReadRows(
         rows=tuple(by_id.values()),
         source={
@@ -195,7 +181,7 @@ def read_rows(config: RowsConfig, tried: Mapping[str, tuple[str, ...]], make: Ca
             "columns": {role: one.name for role, one in columns.items()},
         },
         unreadable=len(problems),
-        notes=(*notes, _said(problems)) if problems else tuple(notes),
+        notes=tuple(notes),
     )
 
 
@@ -216,8 +202,3 @@ def _columns(
         if guess and not name and guess != role:
             notes.append(f"{role}: column {guess!r} (guessed)")
     return columns, notes
-
-
-def _said(problems: Sequence[str]) -> str:
-    more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
-    return f"{len(problems)} rows cannot be read: {'; '.join(problems[:_NAMED])}{more}"

@@ -51,10 +51,8 @@ class Asker:
     """Asks one scorer.
 
     Args:
-        scorer: the scorer.
         compare: whether its reference is the other response.
         tell: called with what is asked, samples done, and samples in all.
-        call: scores the samples of one call.
         size: most samples in one call; at least 2, which a pair needs.
 
     Attributes:
@@ -99,14 +97,7 @@ class Asker:
     def ask(self, what: str, asked: Sequence[Asked], *, before: float = 0.0, share: float = 1.0) -> list[Score]:
         """Return one score for each response, in order; responses that are asked about twice are scored once.
 
-        Args:
-            what: they are of, for whoever is told.
-            asked: the responses.
-            before: share of what they are of that was asked earlier.
-            share: their own share of it, above 0.
-
-        Raises:
-            BrokenScorer: the scorer raised, or its answer breaks the protocol.
+        Whoever is told hears what they are of; `before` is the share of it that was asked earlier, `share` their own.
         """
         places: dict[tuple[Any, ...], int] = {}
         owners: list[int] = []
@@ -243,13 +234,9 @@ class Yardstick:
 
 
 def yardstick(bases: Sequence[Base], *, epsilon: float | None = None, share: float = SHARE) -> Yardstick:
-    """Return what counts as no change for a scorer.
+    """Return what counts as no change for a scorer: `epsilon`, or a share of the spread of at least one row.
 
-    Args:
-        bases: rows with scores, at least one.
-        epsilon: the number itself; None takes a share of the spread, or, where no row has a good and a bad response
-            with scores, of the standard deviation of the good ones.
-        share: the share.
+    Where no row has a good and a bad response with scores, it is a share of the standard deviation of the good ones.
     """
     goods = [base.values[0] for base in bases]
     gaps = [abs(good - bad) for good, bad in (base.values for base in bases) if bad is not None]
@@ -295,11 +282,7 @@ class Trials:
     below_good: list[int] = field(default_factory=lambda: [0, 0])
 
     def try_probe(self, probe: Probe) -> Tally:
-        """Score the variants of all rows, and count which keep the rule.
-
-        Raises:
-            BrokenScorer: the scorer raised, or its answer breaks the protocol.
-        """
+        """Score the variants of all rows, and count which keep the rule."""
         tally = Tally(probe=probe, keep=self.keep)
         if probe.pairs and not self.asker.pairs:
             return tally
@@ -310,7 +293,11 @@ class Trials:
     def _try_rows(self, tally: Tally, bases: Sequence[Base], before: float) -> None:
         probe, share = tally.probe, len(bases) / len(self.bases)
         trials = [(base, variant) for base in bases for variant in self._variants(probe, base)]
-        asked = [Asked(base.row, one, _opponent(base.row, one, probe)) for base, one in trials]
+        against_good = [one.of == "bad" or probe.rule == "worthless" for _, one in trials]
+        asked = [
+            Asked(base.row, one, base.row.good if against else one.partner or base.row.bad or "")
+            for (base, one), against in zip(trials, against_good, strict=True)
+        ]
         scores = self.asker.ask(probe.name, asked, before=before, share=share)
         asked = [
             Asked(base.row, replace(one, response=one.partner), one.response)
@@ -359,8 +346,3 @@ class Trials:
         unit = self.scale.spread or 1.0
         case = Broken(row=base.row, variant=variant, score=score, base=origin, excess=by / unit)
         tally.count(variant, case if by > 0 else None)
-
-
-def _opponent(row: ProbeRow, variant: Variant, probe: Probe) -> str:
-    against_good = variant.of == "bad" or probe.rule == "worthless"
-    return row.good if against_good else variant.partner or row.bad or ""

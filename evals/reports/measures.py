@@ -1,4 +1,4 @@
-"""The measures: first the headline, with bounds and with what trivial scorers get; then bars of the parts and the rest.
+"""The measures: the headline with bounds and trivial scorers; bars of the parts; rules, tests and results side by side.
 
 Lengths of bars are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
 """
@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from adjudge.evals.reports.result import Measure, Result
+from adjudge.evals.reports.result import Check, Comparison, Measure, Result
 from adjudge.pages.figures import Bar, Bars
 from adjudge.pages.markup import (
     NOTHING,
@@ -24,7 +23,19 @@ from adjudge.pages.markup import (
     table,
     wide,
 )
-from adjudge.pages.scale import Scale, bar_scale, best_trivial, bounds, drawable, finite, number, trivial
+from adjudge.pages.scale import (
+    UNKNOWN,
+    Scale,
+    bar_scale,
+    best_trivial,
+    bounds,
+    chance,
+    drawable,
+    finite,
+    number,
+    trivial,
+)
+from adjudge.statistics.intervals import Interval
 
 _HEIGHT = 24  # pixels; the bar is its middle half
 _DIAMOND = "M0-5L5 0L0 5L-5 0Z"
@@ -115,17 +126,14 @@ _SHOWN = 40  # rows that are shown before a button shows the others
 def bars_table(
     bars: Bars, *, better: str = "none", level: str = "bounds", name: str = "name", drawn: bool = True
 ) -> Markup:
-    """Return bars as a table, sortable where there are several.
+    """Return bars as a table, sortable where there are several, with a heading for names and one for bounds (`level`).
 
-    Args:
-        bars: what is shown.
-        better: which end is good, as in `Measure.better`.
-        level: coverage of the bounds, in words.
-        name: heading of the column of names.
-        drawn: whether there are drawings beside the numbers; numbers of different units have no common axis.
+    Numbers of different units have no common axis, and are not `drawn`.
     """
     columns = _Columns(
-        scale=bar_scale(_numbers(bars.bars)) if drawn else None,
+        scale=bar_scale(one for bar in bars.bars for one in _drawn(bar.interval, *bar.baselines.values()))
+        if drawn
+        else None,
         better=better,
         bounded=any(bounds(bar.interval) for bar in bars.bars),
         counted=any(bar.interval.n for bar in bars.bars),
@@ -174,11 +182,10 @@ class _Columns:
             yield cell(trivial(bar.baselines, self.better), "trivial", sort=best[1] if best else None)
 
 
-def _numbers(bars: Sequence[Bar]) -> Iterator[float]:
-    for bar in bars:
-        for one in (bar.interval.value, bar.interval.low, bar.interval.high, *bar.baselines.values()):
-            if (value := drawable(one)) is not None:
-                yield value
+def _drawn(interval: Interval, *beside: float | None) -> list[float]:
+    """The numbers that a drawing holds."""
+    numbers = (interval.value, interval.low, interval.high, *beside)
+    return [value for one in numbers if (value := drawable(one)) is not None]
 
 
 _CARDS = 4  # more are a table
@@ -207,7 +214,9 @@ def headline(result: Result) -> Markup:
     measures, _ = whole_measures(result)
     cards = [_card(measure, coverage(result), first=not at) for at, measure in enumerate(measures)]
     said = element("div", {"class": "cards"}, *cards) if cards else NOTHING
-    return joined(said, _notes(result.notes))
+    notes = (element("li", None, str(note)) for note in result.notes)
+    listed = element("ul", {"class": "notes", "aria-label": "Notes"}, *notes) if result.notes else NOTHING
+    return joined(said, listed)
 
 
 def about(result: Result) -> Markup:
@@ -230,37 +239,26 @@ def about(result: Result) -> Markup:
 
 def _card(measure: Measure, level: str, *, first: bool) -> Markup:
     interval = measure.interval
-    value, reach = finite(interval.value), bounds(interval)
+    said = f"{bounds(interval)} ({level})" if bounds(interval) else "no bounds"
+    count = f" · n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{interval.n:,}" if interval.n else ""
+    why = "as the benchmark's authors define it; comparable with published numbers"
+    badge = element("span", {"class": "badge", "title": why}, "published metric")
     parts = [
-        element("p", {"class": "what"}, measure.name, _badge(measure)),
-        element("p", {"class": "large"}, number(value)),
+        element("p", {"class": "what"}, measure.name, badge if measure.published else NOTHING),
+        element("p", {"class": "large"}, number(finite(interval.value))),
         _strip(measure),
-        element("p", {"class": "aside"}, _said(reach, level, interval.n)),
+        element("p", {"class": "aside"}, said + count),
         _against(measure),
     ]
     return element("div", {"class": "card first" if first else "card"}, *parts)
 
 
-def _badge(measure: Measure) -> Markup:
-    if not measure.published:
-        return NOTHING
-    why = "as the benchmark's authors define it; comparable with published numbers"
-    return element("span", {"class": "badge", "title": why}, "published metric")
-
-
 def _strip(measure: Measure) -> Markup:
-    interval = measure.interval
-    known = [value for one in (interval.value, interval.low, interval.high) if (value := drawable(one)) is not None]
+    known = _drawn(measure.interval)
     if not known or min(known) < -1 or max(known) > 1:
         return NOTHING
-    known += [value for one in measure.baselines.values() if (value := drawable(one)) is not None]
-    bar = Bar(name=measure.name, interval=interval, baselines=measure.baselines)
-    return bar_drawing(bar, bar_scale(known), measure.better)
-
-
-def _said(reach: str, level: str, n: int) -> str:
-    said = f"{reach} ({level})" if reach else "no bounds"
-    return f"{said} · n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}" if n else said
+    bar = Bar(name=measure.name, interval=measure.interval, baselines=measure.baselines)
+    return bar_drawing(bar, bar_scale(_drawn(measure.interval, *measure.baselines.values())), measure.better)
 
 
 def _against(measure: Measure) -> Markup:
@@ -277,12 +275,6 @@ def _against(measure: Measure) -> Markup:
         return element("p", {"class": "aside"}, said)
     why = "That is better." if sign * best[1] > sign * far else "The bounds do not tell it apart."
     return element("p", {"class": "near"}, f"{said} {why}")
-
-
-def _notes(notes: Sequence[Any]) -> Markup:
-    if not notes:
-        return NOTHING
-    return element("ul", {"class": "notes", "aria-label": "Notes"}, *(element("li", None, str(note)) for note in notes))
 
 
 _ENDS = {"high": "higher is better", "low": "lower is better", "none": "neither end is better"}
@@ -321,12 +313,156 @@ def _titled(title: str, measures: Sequence[Measure], level: str, place: Place, *
         better=measures[0].better,
         level=level,
         name="measure" if by_name else "part",
-        drawn=not by_name or all(map(_unit_sized, measures)),
+        drawn=not by_name
+        or all(abs(value) <= 1 for one in measures for value in _drawn(one.interval, *one.baselines.values())),
     )
     return joined(element(f"h{place.level + 1}", None, title), table)
 
 
-def _unit_sized(measure: Measure) -> bool:
-    """Whether all its numbers lie where shares and correlations do."""
-    numbers = (measure.interval.value, measure.interval.low, measure.interval.high, *measure.baselines.values())
-    return all(abs(value) <= 1 for one in numbers if (value := drawable(one)) is not None)
+_WORDS = {False: ("broken", "✗"), None: ("not tried", "–"), True: ("holds", "✓")}
+_ORDER = (False, None, True)
+
+
+def checks_said(checks: Sequence[Check]) -> str:
+    """Return how many rules hold: "1 broken, 2 not tried, 30 hold"."""
+    counted = [(sum(check.passed is state for check in checks), word) for state, (word, _) in _WORDS.items()]
+    return ", ".join(
+        f"{count} {'hold' if word == 'holds' and count != 1 else word}" for count, word in counted if count
+    )
+
+
+def checks_table(checks: Sequence[Check]) -> Markup:
+    """Return the rules, broken ones first; nothing where none was tried."""
+    if not checks:
+        return NOTHING
+    rows = []
+    for check in sorted(checks, key=lambda one: _ORDER.index(one.passed)):
+        word, icon = _WORDS[check.passed]
+        mark = element("span", {"class": "icon", "aria-hidden": "true"}, icon)
+        state = element("td", {"class": "state", "data-sort": word}, mark, f" {word}")
+        name = element("th", {"scope": "row", "data-sort": check.name}, check.name)
+        rows.append(element("tr", {"class": word.replace(" ", "-")}, state, name, cell(check.detail, "detail")))
+    heads = [heading("state", sort="text"), heading("check", sort="text"), heading("what was seen")]
+    return _table("checks", heads, rows)
+
+
+def comparisons_table(comparisons: Sequence[Comparison], level: str) -> Markup:
+    """Return the tests; nothing where there are none."""
+    if not comparisons:
+        return NOTHING
+    heads = [
+        *(heading(name, sort="text") for name in ("measure", "against")),
+        *(heading(name, "number", sort="number") for name in ("this", "other", "difference")),
+        heading(level, "number"),
+        *(heading(name, "number", sort="number") for name in ("n", "p", "p, Holm")),
+        heading("test", sort="text"),
+    ]
+    return wide("Comparisons", _table("comparisons", heads, [_comparison(one) for one in comparisons]))
+
+
+def _comparison(one: Comparison) -> Markup:
+    name = f"{one.name}, {one.part}" if one.part else one.name
+    difference = finite(one.difference.value)
+    sign = "+" if difference is not None and difference > 0 else ""
+    adjusted = finite(one.p_adjusted)
+    return row(
+        name,
+        cell(one.other, sort=one.other),
+        *(cell(number(value), "number", sort=finite(value)) for value in (one.first, one.second)),
+        cell(sign + number(difference), "number value", sort=difference),
+        cell(bounds(one.difference), "number bounds"),
+        cell(f"{one.difference.n:,}", "number", sort=one.difference.n),
+        cell(chance(one.p), "number", sort=finite(one.p)),
+        cell(chance(adjusted), "number value", sort=adjusted),
+        cell(one.test, sort=one.test),
+        sort=name,
+    )
+
+
+def _table(name: str, heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
+    return table({"class": name, "data-sortable": len(rows) > 1, "data-limit": _SHOWN}, heads, rows)
+
+
+def links(results: Sequence[Result]) -> Markup:
+    """Return the navigation: a link to each result."""
+    items = [
+        element("li", None, element("a", {"href": f"#r{at}"}, titled(result))) for at, result in enumerate(results)
+    ]
+    return element("nav", {"aria-label": "Results"}, element("ol", None, *items))
+
+
+def titled(result: Result) -> str:
+    """Return a title that tells a result from others of its kind."""
+    name = str(result.scorer.get("name") or "")
+    return f"{result.title}: {name}" if name else result.title
+
+
+def comparing_table(results: Sequence[Result]) -> Markup:
+    """Return a row for each scorer and a column for each number; the best of a column is marked.
+
+    Columns are measures of the whole: all where every result is of one kind and input, else the first of each.
+    """
+    inputs = list(dict.fromkeys(_input(result) for result in results))
+    columns: dict[tuple[tuple[str, ...], str], tuple[str, str]] = {}
+    cells: dict[tuple[tuple[str, str], tuple[tuple[str, ...], str]], list[Measure]] = {}
+    for result in results:
+        cards, others = whole_measures(result)
+        for measure in (*cards, *others) if len(inputs) == 1 else cards[:1]:
+            column = (_input(result), measure.name)
+            of = [] if len(inputs) == 1 else [result.title, str(result.source.get("name", ""))]
+            columns.setdefault(column, (", ".join(filter(None, [*of, measure.name])), measure.better))
+            cells.setdefault((_scorer(result), column), []).append(measure)
+    best = {column: _best(cells, column, better) for column, (_, better) in columns.items()}
+    heads = [
+        heading("scorer", sort="text"),
+        *(heading(title, "number", sort="number") for title, _ in columns.values()),
+    ]
+    rows = []
+    for scorer in dict.fromkeys(_scorer(result) for result in results):
+        numbers = [_number_cell(cells.get((scorer, column), []), best[column]) for column in columns]
+        rows.append(row(scorer[0] or "no name", *numbers, sort=scorer[0], inside=_small(scorer[1])))
+    made = table({"class": "comparing", "data-sortable": len(rows) > 1}, heads, rows)
+    said = "◆ the best of a column. A paired test tells two scorers apart; their bounds do not."
+    return joined(wide("Side by side", made), element("p", {"class": "aside"}, said))
+
+
+def _input(result: Result) -> tuple[str, ...]:
+    source = result.source
+    return (result.kind, *(str(source.get(name, "")) for name in ("name", "subset", "split", "digest", "rows")))
+
+
+def _scorer(result: Result) -> tuple[str, str]:
+    return str(result.scorer.get("name", "")), str(result.scorer.get("fingerprint", ""))
+
+
+def _best(
+    cells: dict[tuple[tuple[str, str], tuple[tuple[str, ...], str]], list[Measure]],
+    column: tuple[tuple[str, ...], str],
+    better: str,
+) -> float | None:
+    """The best number of a column of at least two; None where no end is better."""
+    known = [
+        value
+        for (_, place), measures in cells.items()
+        if place == column
+        for measure in measures
+        if (value := finite(measure.interval.value)) is not None
+    ]
+    if len(known) < 2 or better == "none":
+        return None
+    return max(known) if better == "high" else min(known)
+
+
+def _number_cell(measures: Sequence[Measure], best: float | None) -> Markup:
+    """A number with its bounds; all of them where one scorer was evaluated more than once."""
+    values = [finite(measure.interval.value) for measure in measures]
+    shown = []
+    for measure, value in zip(measures, values, strict=True):
+        first = value is not None and value == best
+        text = f"◆ {number(value)}" if first else number(value)
+        shown.append(element("div", {"class": "best" if first else None}, text, _small(bounds(measure.interval))))
+    return cell(joined(*shown) or UNKNOWN, "number", sort=values[0] if values else None)
+
+
+def _small(text: str) -> Markup:
+    return element("small", None, text) if text else NOTHING

@@ -11,9 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
+from adjudge.evals.reports.measures import (
+    about,
+    bars_table,
+    checks_said,
+    checks_table,
+    comparing_table,
+    comparisons_table,
+    coverage,
+    headline,
+    links,
+    marks_legend,
+    measures_section,
+    titled,
+)
 from adjudge.evals.reports.result import SCHEMA, Counts, Result
-from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
 from adjudge.pages.curves import curves_drawing
 from adjudge.pages.document import document
 from adjudge.pages.figures import Bars, Curves, Figure, Grid
@@ -91,8 +103,10 @@ def counts_table(counts: Counts) -> Markup:
     keys = []
     for kind, count in kinds:
         share = f" ({percent(count / total)})" if total and count else ""
-        told = (_key(kind), f"{kind} ", element("b", None, f"{count:,}"), share)
-        keys.append(element("li", {"class": kind.replace(" ", "-")}, *told))
+        name = kind.replace(" ", "-")
+        square = element("rect", {"class": f"part {name}", "width": "100%", "height": "100%"})
+        key = element("svg", {"class": "key square", "aria-hidden": "true"}, square)
+        keys.append(element("li", {"class": name}, key, f"{kind} ", element("b", None, f"{count:,}"), share))
     return joined(
         _bar(kinds, total) if total else NOTHING,
         element("ul", {"class": "legend"}, *keys),
@@ -111,11 +125,6 @@ def _bar(kinds: Sequence[tuple[str, int]], total: int) -> Markup:
         start += width
     said = ", ".join(f"{count:,} {kind}" for kind, count in kinds)
     return element("svg", {"class": "stack", "role": "img", "aria-label": f"Samples: {said}"}, *parts)
-
-
-def _key(kind: str) -> Markup:
-    square = element("rect", {"class": f"part {kind.replace(' ', '-')}", "width": "100%", "height": "100%"})
-    return element("svg", {"class": "key square", "aria-hidden": "true"}, square)
 
 
 def _beside(counts: Counts) -> Iterator[Markup]:
@@ -150,14 +159,12 @@ def facts_tables(result: Result) -> Markup:
         "completion tokens": f"{cost.completion_tokens:,}",
     }
     kinds = (("Scorer", result.scorer), ("Input", result.source), ("Options", result.options), ("Effort", effort))
-    return element("div", {"class": "facts"}, *(table for title, facts in kinds for table in _table(title, facts)))
+    return element("div", {"class": "facts"}, *(_table(title, facts) for title, facts in kinds if facts))
 
 
-def _table(title: str, facts: Mapping[str, Any]) -> Iterator[Markup]:
-    if not facts:
-        return
+def _table(title: str, facts: Mapping[str, Any]) -> Markup:
     rows = [row(str(name).replace("_", " "), cell(_said(value))) for name, value in facts.items()]
-    yield element("table", None, element("caption", None, title), element("tbody", None, *rows))
+    return element("table", None, element("caption", None, title), element("tbody", None, *rows))
 
 
 def _said(value: Any) -> str:
@@ -275,16 +282,12 @@ def page(results: Sequence[Result], remarks: Sequence[Sequence[str]] = ()) -> st
         top = joined(element("h1", None, title), about(result))
         body = joined(*_sections(result, Place(prefix="r0"), said[0]))
     else:
-        title = _common_title(results)
+        titles = list(dict.fromkeys(result.title for result in results))
+        title = f"{titles[0]}: {len(results)} results" if len(titles) == 1 else f"{len(results)} evaluations"
         top = joined(element("h1", None, title), links(results))
         first = Place(prefix="all").section("several", "Side by side", comparing_table(results))
         body = joined(first, *(_article(result, at, said[at]) for at, result in enumerate(results)))
     return document(title, "adjudge eval", top, body, styles=(_STYLE,), scripts=_SCRIPTS)
-
-
-def _common_title(results: Sequence[Result]) -> str:
-    titles = list(dict.fromkeys(result.title for result in results))
-    return f"{titles[0]}: {len(results)} results" if len(titles) == 1 else f"{len(results)} evaluations"
 
 
 def _article(result: Result, at: int, remarks: Sequence[str]) -> Markup:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
+from adjudge.evals.reports.config import timed
+from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result, adjusted
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
-from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of
+from adjudge.evals.trust.verdicts import counts_of, read_case, texts_of
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Figure, Grid, confusion_grid
 from adjudge.statistics.arrays import Floats, Ints, np
@@ -30,7 +30,7 @@ from adjudge.statistics.bootstrap import (
 )
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
 from adjudge.statistics.ranks import kendall_of, spearman, spearman_of
-from adjudge.statistics.significance import NOTE, holm, mcnemar, permutation_test
+from adjudge.statistics.significance import NOTE, mcnemar, permutation_test
 
 KENDALL_ROWS = 20_000
 """Beyond so many items Kendall's tau has no bounds: each resample sorts once more."""
@@ -186,8 +186,7 @@ def _compared(right: dict[str, Floats], clusters: Sequence[str], draws: Draws) -
                 other=name,
             )
         )
-    adjusted = holm([one.p for one in comparisons])
-    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
+    return adjusted(comparisons)
 
 
 _PARADOX = (
@@ -196,13 +195,13 @@ _PARADOX = (
 )
 
 
+@timed
 def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure how far raters agree.
 
     Raises:
         ValueError: a file or column is missing, or there are no two raters of one item.
     """
-    begun = time.monotonic()
     panel = read_panel(config)
     for guess in panel.table.guesses:
         tell(progress, guess)
@@ -226,6 +225,11 @@ def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = Non
         )
         for name, said in panel.said.items()
     ]
+    by_pair = [
+        Measure(name=name, part=f"{one} / {other}", interval=interval, better="low" if name == "difference" else "high")
+        for (one, other), intervals in pairs.items()
+        for name, interval in intervals.items()
+    ]
     said = [one for verdicts in panel.said.values() for one in verdicts]
     counts = counts_of(said, len(panel.table.unreadable))
     notes = [f"the scale is {panel.scale}", *panel.notes]
@@ -239,14 +243,13 @@ def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = Non
         title=f"Agreement of {len(panel.raters)} raters on {len(panel.ids)} items",
         scorer={"name": ", ".join(panel.raters), "fingerprint": "", "raters": panel.who},
         source=panel.table.facts | ({"files": list(config.file)} if config.file else {}),
-        measures=(*_whole(panel, config), *right, *_by_pair(pairs), *given),
+        measures=(*_whole(panel, config), *right, *by_pair, *given),
         counts=replace(counts, cases=len(panel.ids), failed=sum(one.status == "failed" for one in said)),
         comparisons=tuple(compared),
         figures=_figures(panel, pairs),
         worst=_worst(panel, config),
         notes=tuple(notes),
         options=dataclasses.asdict(config),
-        seconds=time.monotonic() - begun,
     )
 
 
@@ -260,14 +263,6 @@ def _whole(panel: Panel, config: AgreementConfig) -> list[Measure]:
     raw = Measure(name="agreement", interval=intervals.pop("raw"), baselines={"by chance": chance})
     order = sorted(intervals, key=lambda name: "ordinal" not in name)
     return [*(Measure(name=name, interval=intervals[name]) for name in order), raw]
-
-
-def _by_pair(pairs: dict[tuple[str, str], dict[str, Interval]]) -> list[Measure]:
-    return [
-        Measure(name=name, part=f"{one} / {other}", interval=interval, better="low" if name == "difference" else "high")
-        for (one, other), intervals in pairs.items()
-        for name, interval in intervals.items()
-    ]
 
 
 def _figures(panel: Panel, pairs: dict[tuple[str, str], dict[str, Interval]]) -> tuple[Figure, ...]:
@@ -300,14 +295,9 @@ def _worst(panel: Panel, config: AgreementConfig) -> tuple[ReadCase, ...]:
     for at in chosen:
         gold = None if panel.gold is None else float(panel.gold[at])
         right = "" if gold is None or gold != gold else panel.labels[int(gold)] if panel.labels else f"{gold:g}"
-        case = CaseToRead(
-            panel.ids[at],
-            "disagree",
-            float(weights[at]),
-            "; ".join(f"{name}: {panel.said[name][at].shown}" for name in panel.raters),
-            gold=right,
-        )
-        cases.append(case.read(texts.get(places.get(panel.ids[at], -1))))
+        said = "; ".join(f"{name}: {panel.said[name][at].shown}" for name in panel.raters)
+        kept, weight = texts.get(places.get(panel.ids[at], -1)), float(weights[at])
+        cases.append(read_case(kept, said=said, id=panel.ids[at], verdict="disagree", weight=weight, gold=right))
     return tuple(cases)
 
 

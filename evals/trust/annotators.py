@@ -67,7 +67,7 @@ def bias(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> flo
     """
     _check(annotator, people)
     agreement = _mean(
-        _expected(_majority(own), _majority(theirs))
+        math.fsum(_agreement(one, _majority(theirs)) for one in _majority(own)) / len(_majority(own))
         for own, theirs in ((_shares(one), _shares(other)) for one, other in zip(annotator, people, strict=True))
         if own and theirs
     )
@@ -94,10 +94,6 @@ def _majority(shares: Sequence[float]) -> tuple[float, ...]:
 
 def _agreement(share: float, majority: Sequence[float]) -> float:
     return 1 - math.fsum(abs(share - one) for one in majority) / len(majority)
-
-
-def _expected(ones: Sequence[float], others: Sequence[float]) -> float:
-    return math.fsum(_agreement(one, others) for one in ones) / len(ones)
 
 
 def _mean(values: Iterable[float]) -> float | None:

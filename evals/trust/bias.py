@@ -148,7 +148,8 @@ def inconsistency(judgements: Sequence[Judgement], *, level: float = 0.95) -> In
         turned = [1 - one.share for one in members if one.first != first and one.share is not None]
         if straight and turned:
             seen += 1
-            changed += _winner(straight) != _winner(turned)
+            sides = (_sign(sum(shares) / len(shares) - 0.5) for shares in (straight, turned))
+            changed += len(set(sides)) > 1
     return wilson(changed, seen, level=level)
 
 
@@ -186,10 +187,6 @@ def _mean(judgements: Sequence[Judgement], of: Callable[[Judgement], float | Non
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
-
-
-def _winner(shares: Sequence[float]) -> int:
-    return _sign(sum(shares) / len(shares) - 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,14 +18,14 @@ number, and how many have none stands beside it.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Sequence
 
+from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Measure, ReadCase, Result
 from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
-from adjudge.evals.trust.verdicts import CaseToRead, counts_of, texts_of, unreadable_notes
+from adjudge.evals.trust.verdicts import counts_of, read_case, texts_of, unreadable_notes
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
 from adjudge.statistics.arrays import Bools, Floats, Ints, np
@@ -104,8 +104,12 @@ def binned_intervals(
     resamples = sum(size for size, _ in seen[1:])
     if resamples:
         totals = np.sum([total for _, total in seen[1:]], axis=0)
-        means = dict(zip(NAMES, totals / resamples, strict=True))
-        intervals |= {name: _centred(intervals[name], float(means[name])) for name in _ABOVE_ZERO}
+        for name, mean in zip(NAMES, (totals / resamples).tolist(), strict=True):
+            one = intervals[name]
+            if name in _ABOVE_ZERO and one.value is not None and one.low is not None and one.high is not None:
+                excess = max(0.0, mean - one.value)
+                low, high = max(0.0, one.low - 2 * excess), max(0.0, one.high - excess)
+                intervals[name] = dataclasses.replace(one, low=low, high=high)
     return intervals
 
 
@@ -135,20 +139,7 @@ def _numbers(sums: Floats, width: int) -> Floats:
     return np.stack([expected, gap.max(axis=1), reliability, resolution, uncertainty, inside], axis=1)
 
 
-def _centred(interval: Interval, mean: float) -> Interval:
-    if interval.value is None or interval.low is None or interval.high is None:
-        return interval
-    excess = max(0.0, mean - interval.value)
-    low, high = interval.low - 2 * excess, interval.high - excess
-    return dataclasses.replace(interval, low=max(0.0, low), high=max(0.0, high))
-
-
 _BINNINGS: tuple[tuple[Binning, str], ...] = (("equal_width", "equal width"), ("equal_mass", "equal mass"))
-
-
-def calibration_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
-    """Return the numbers, the most important ones first."""
-    return [*_probability_measures(rows, config), *_order_measures(rows, config), *_selective_measures(rows, config)]
 
 
 def right_calls(rows: ScoredRows, config: CalibrationConfig) -> Bools:
@@ -229,13 +220,13 @@ def _selective_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Mea
 _POINTS = 200  # of a risk-coverage curve that are drawn
 
 
+@timed
 def run_calibration(config: CalibrationConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure how well stored scores match outcomes.
 
     Raises:
         ValueError: a column is missing or holds something else, no row has a score and a gold, or no map fits.
     """
-    begun = time.monotonic()
     rows = read_rows(config)
     for guess in rows.table.guesses:
         tell(progress, guess)
@@ -246,13 +237,16 @@ def run_calibration(config: CalibrationConfig, *, progress: JobProgress | None =
         title=f"Calibration of {config.score_column} in {rows.table.name}",
         scorer={"name": who.get("name") or config.score_column, "fingerprint": who.get("fingerprint", "")},
         source=rows.table.facts | ({"gold": config.gold} if config.gold else {}),
-        measures=tuple(calibration_measures(rows, config)),
+        measures=(
+            *_probability_measures(rows, config),
+            *_order_measures(rows, config),
+            *_selective_measures(rows, config),
+        ),
         counts=counts_of(rows.said, len(rows.table.unreadable)),
         figures=_figures(rows, config),
         worst=_worst(rows, config),
         notes=_notes(rows, config),
         options=dataclasses.asdict(config),
-        seconds=time.monotonic() - begun,
     )
 
 
@@ -286,20 +280,17 @@ def _notes(rows: ScoredRows, config: CalibrationConfig) -> tuple[str, ...]:
 def _figures(rows: ScoredRows, config: CalibrationConfig) -> tuple[Figure, ...]:
     labels = [int(label) for label in rows.scored_labels]
     said = rows.probabilities.tolist()
-    lines = [_line(said, labels, config, "equal_mass"), _line(said, labels, config, "equal_width")]
+    binnings: tuple[Binning, ...] = ("equal_mass", "equal_width")
+    lines = []
+    for binning in binnings:
+        bins = calibration_error(said, labels, bins=config.bins, binning=binning).bins
+        bounds = [wilson(round(one.rate * one.count), one.count, level=config.level) for one in bins]
+        line = Series.of(f"bins of {binning.replace('_', ' ')}", [one.confidence for one in bins], bounds)
+        lines.append(dataclasses.replace(line, y=tuple(one.rate for one in bins)))
     reliability = Curves(
         title="Reliability", x_axis="probability", y_axis="share right", series=tuple(lines), diagonal=True
     )
     return reliability, _risk(rows, config), _histogram(said, labels, config), _confusion(rows, config)
-
-
-def _line(said: list[float], labels: list[int], config: CalibrationConfig, binning: Binning) -> Series:
-    bins = calibration_error(said, labels, bins=config.bins, binning=binning).bins
-    bounds = [wilson(round(one.rate * one.count), one.count, level=config.level) for one in bins]
-    name = f"bins of {binning.replace('_', ' ')}"
-    return dataclasses.replace(
-        Series.of(name, [one.confidence for one in bins], bounds), y=tuple(one.rate for one in bins)
-    )
 
 
 def _risk(rows: ScoredRows, config: CalibrationConfig) -> Curves:
@@ -355,6 +346,6 @@ def _worst(rows: ScoredRows, config: CalibrationConfig) -> tuple[ReadCase, ...]:
         probability = float(rows.probabilities[at])
         said = f"{rows.values[at]:.6g}" + (f", as a probability {probability:.3f}" if rows.notes else "")
         gold = "right" if labels[at] else "wrong"
-        case = CaseToRead(rows.table.ids[place], "wrong", gap, said, value=probability, gold=gold)
-        cases.append(case.read(texts.get(rows.table.places[place])))
+        kept, name = texts.get(rows.table.places[place]), rows.table.ids[place]
+        cases.append(read_case(kept, said=said, value=probability, id=name, verdict="wrong", weight=gap, gold=gold))
     return tuple(cases)

@@ -42,9 +42,8 @@ class ScorerComparison:
 
     Attributes:
         tolerance: largest difference of two values that is not a flip.
-        keep: flips kept; None keeps all.
+        keep: flips kept, in the order of the input; None keeps all.
         pairs: samples both gave a score for.
-        flips: the kept flips, in the order of the input.
         verdicts: pairs by what A said, what B said, and whether that is a flip.
         unusable: rows that hold no sample both can score, with the reason.
     """
@@ -88,11 +87,7 @@ def verdict(score: Score) -> str:
 
 
 def written_pairs(a: str, b: str) -> Iterator[ScorePair]:
-    """Yield the pairs in two outputs of `adjudge label`.
-
-    Raises:
-        ValueError: one of them is no such output, or they are not of the same input.
-    """
+    """Yield the pairs in two outputs of `adjudge label`."""
     for index, (one, other) in enumerate(itertools.zip_longest(_written(a), _written(b))):
         if one is None or other is None:
             raise ValueError(

@@ -6,14 +6,13 @@ Not covered: why something changed.  The policy, the prompts and the scorer all 
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections import Counter
 
+from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result
 from adjudge.evals.trust.config import LiveDriftConfig
-from adjudge.evals.trust.stream import SHARES
 from adjudge.evals.trust.verdicts import unreadable_notes
-from adjudge.evals.trust.windows import LiveDrift, look
+from adjudge.evals.trust.windows import SHARES, LiveDrift, look
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Curves, Figure, Grid, Series
 from adjudge.statistics.arrays import Floats, Ints, np
@@ -37,7 +36,11 @@ def live_figures(drift: LiveDrift, draws: Draws) -> tuple[Figure, ...]:
         _spread(drift, signal, title, times, draws) for signal, title in _CURVES.items() if signal in drift.reference
     ]
     shares = tuple(
-        Series(name=signal, x=times, y=tuple(_over(drift, signal, at) for at in windows))
+        Series(
+            name=signal,
+            x=times,
+            y=tuple(float(held.mean()) if len(held := drift.of_window(signal, at)) else None for at in windows),
+        )
         for signal in SHARES
         if signal in drift.reference
     )
@@ -77,11 +80,6 @@ def _spread(drift: LiveDrift, signal: str, title: str, times: tuple[float, ...],
     return Curves(title=title, x_axis=drift.stream.axis, y_axis=signal, series=tuple(series))
 
 
-def _over(drift: LiveDrift, signal: str, window: int) -> float | None:
-    numbers = drift.of_window(signal, window)
-    return float(numbers.mean()) if len(numbers) else None
-
-
 def _cumulative(drift: LiveDrift, signal: str) -> Curves:
     change = drift.changes[signal]
     ends = [min(drift.edges[0] + (at + 1) * drift.block, len(drift.stream)) - 1 for at in range(len(change.rises))]
@@ -97,13 +95,13 @@ def _cumulative(drift: LiveDrift, signal: str) -> Curves:
 _BINS = 10  # of the stability index
 
 
+@timed
 def run_live_drift(config: LiveDriftConfig, *, progress: JobProgress | None = None) -> Result:
     """Compare the windows of a log with its beginning.
 
     Raises:
         ValueError: a file or column is missing, or there are too few rows.
     """
-    begun = time.monotonic()
     drift = look(config)
     for note in drift.stream.notes:
         tell(progress, note)
@@ -116,12 +114,11 @@ def run_live_drift(config: LiveDriftConfig, *, progress: JobProgress | None = No
         source={"name": drift.stream.name, "rows": len(drift.stream), "reference": drift.reference_stream.name},
         measures=tuple(_measures(drift, config)),
         counts=_counts(drift),
-        checks=(*_checks(drift, config), _fingerprints(drift)),
+        checks=tuple(_checks(drift, config)),
         figures=live_figures(drift, config.draws),
         worst=_worst(drift, config),
         notes=_notes(drift, config),
         options=dataclasses.asdict(config),
-        seconds=time.monotonic() - begun,
     )
 
 
@@ -193,13 +190,9 @@ def _checks(drift: LiveDrift, config: LiveDriftConfig) -> list[Check]:
                 f"; it {'rose' if change.moved > 0 else 'fell'} by {abs(change.moved):.3g} ({unit}) from row {row} on"
             )
         checks.append(Check(name=f"{signal}: change point", passed=change.alarm is None, detail=said))
-    return checks
-
-
-def _fingerprints(drift: LiveDrift) -> Check:
     prints = tuple(dict.fromkeys((*drift.reference_stream.fingerprints, *drift.stream.fingerprints)))
     detail = f"{len(prints)} fingerprints: {', '.join(prints[:5])}" if prints else "the log names none"
-    return Check(name="one fingerprint", passed=len(prints) == 1 if prints else None, detail=detail)
+    return [*checks, Check(name="one fingerprint", passed=len(prints) == 1 if prints else None, detail=detail)]
 
 
 def _notes(drift: LiveDrift, config: LiveDriftConfig) -> tuple[str, ...]:

@@ -81,8 +81,13 @@ def read_panel(config: AgreementConfig) -> Panel:
     verdicts = [value for name in raters for one in said[name] if (value := one.value) is not None]
     golds = [value for value in truth or () if value is not None]
     scale, place = _scale(config, verdicts + golds)
-    if config.threshold is None:
-        _check_labels(place, verdicts, golds)
+    said_labels, gold_labels = ({_label(value) for value in values} for values in (verdicts, golds))
+    told_apart = config.threshold is None and place and min(len(said_labels), len(gold_labels)) > 1
+    if told_apart and not said_labels & gold_labels:
+        raise ValueError(
+            f"no verdict is a label of the gold: raters say {', '.join(sorted(said_labels)[:5])}, the gold is "
+            f"{', '.join(sorted(gold_labels)[:5])}; write them alike, or give a --threshold for numbers"
+        )
     numbers = [[_number(one.value, config, place) for one in said[name]] for name in raters]
     values = np.array(numbers, dtype=float).T
     if not (np.isfinite(values).sum(axis=1) > 1).any():
@@ -105,15 +110,6 @@ def read_panel(config: AgreementConfig) -> Panel:
             f"{name} has no verdict on {count} of {len(ids)} items" for name, count in missing.items() if count
         ),
     )
-
-
-def _check_labels(place: Mapping[str, int], verdicts: Sequence[Said], golds: Sequence[Said]) -> None:
-    said, true = ({_label(value) for value in values} for values in (verdicts, golds))
-    if place and min(len(said), len(true)) > 1 and not said & true:
-        raise ValueError(
-            f"no verdict is a label of the gold: raters say {', '.join(sorted(said)[:5])}, the gold is "
-            f"{', '.join(sorted(true)[:5])}; write them alike, or give a --threshold for numbers"
-        )
 
 
 def _raters(

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import random
 import reprlib
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +13,18 @@ from typing import Any, Final
 
 from adjudge import wire
 from adjudge.data_pipelines.label.samples import Item, Sampler
+from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Check, Comparison, Measure, ReadCase, Result, cut
 from adjudge.evals.trust.comparison import differ
 from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.verdicts import (
     MISSING,
     SHOWN,
-    CaseToRead,
     Verdict,
     VerdictTable,
     counts_of,
     kept_input,
+    read_case,
     read_verdicts,
     texts_of,
     unreadable_notes,
@@ -37,7 +37,7 @@ from adjudge.protocol import STATUSES, Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
-from adjudge.statistics.arrays import Floats, NDArray, np
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import (
     cluster_bootstrap,
     difference_interval,
@@ -55,12 +55,10 @@ _PEEKED: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorings:
-    """Two verdicts, an earlier and a later one, on each of the rows that both scorings have.
+    """Two verdicts, an earlier and a later one, on each row that both scorings have, in the order of the first file.
 
     Attributes:
-        ids: of the rows, in the order of the first file.
         places: number of each row in the first file.
-        only_first: ids that the later scoring does not have.
         only_second: ids that the earlier one does not have; none where only its first rows were read.
         who: "name" and "fingerprint" of both scorers, as far as they are known.
     """
@@ -161,9 +159,11 @@ def _read(config: DriftConfig, path: str) -> tuple[VerdictTable, str]:
 
 
 def _items(config: DriftConfig, validate: Callable[[Sample], None]) -> Iterator[Item]:
+    opening = itertools.islice(config.opened().rows(Cursor()), _PEEKED)
+    labelled = dict.fromkeys(row.data.get("column") for row in opening if row.data is not None)  # where of several
     wanted = Wanted(
         prompt=config.prompt_column,
-        responses=(config.response_column,) if config.response_column else _labelled_columns(config),
+        responses=(config.response_column,) if config.response_column else tuple(map(str, filter(None, labelled))),
         id=config.id_column,
         group="" if config.group_column == "-" else config.group_column,
     )
@@ -181,13 +181,6 @@ def _items(config: DriftConfig, validate: Callable[[Sample], None]) -> Iterator[
                 sample = item.sample and dataclasses.replace(item.sample, id=name, group=group)
                 yield dataclasses.replace(item, id=name, group=group, sample=sample)
                 break
-
-
-def _labelled_columns(config: DriftConfig) -> tuple[str, ...]:
-    """Return the columns of responses that `adjudge label` was given, where it was given several."""
-    rows = itertools.islice(config.opened().rows(Cursor()), _PEEKED)
-    named = dict.fromkeys(row.data.get("column") for row in rows if row.data is not None)
-    return tuple(name for name in named if isinstance(name, str) and name)
 
 
 def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]:
@@ -281,7 +274,8 @@ def order_measures(
         one, other = first[places], second[places]
         flips = changes = 0
         for at in range(len(places) - 1):  # row by row, so that a group of thousands needs no square in memory
-            before, after = (_signs(side[at + 1 :] - side[at], tolerance) for side in (one, other))
+            gaps = [side[at + 1 :] - side[at] for side in (one, other)]
+            before, after = (np.sign(np.where(np.abs(gap) > tolerance, gap, 0.0)) for gap in gaps)
             flips += int((before * after < 0).sum())
             changes += int((before != after).sum())
         best = [side >= side.max() - tolerance for side in (one, other)]
@@ -305,26 +299,27 @@ def order_measures(
     return [Measure(name=name, interval=one, better="low") for name, one in zip(names, intervals, strict=True)]
 
 
-def _signs(differences: Floats, tolerance: float) -> NDArray[np.int8]:
-    return (differences > tolerance).astype(np.int8) - (differences < -tolerance).astype(np.int8)
-
-
 _POINTS = 1_000  # that are drawn, of rows with two numbers
 _REASONS = 12  # that are told apart in the table of reasons
 _BARS = 20
 
 
+@timed
 def run_drift(config: DriftConfig, *, progress: JobProgress | None = None) -> Result:
     """Compare two scorings of the same rows.
 
     Raises:
         ValueError: a file, column or scorer is missing, or the scorings share no row.
     """
-    begun = time.monotonic()
     scorings = read_scorings(config)
     for guess in scorings.table.guesses:
         tell(progress, guess)
     first, second = scorings.who
+    alone = [
+        f"{len(ids)} rows are in the {which} scoring alone, the first one is {ids[0]!r}"
+        for ids, which in ((scorings.only_first, "earlier"), (scorings.only_second, "later"))
+        if ids
+    ]
     return Result(
         kind="drift",
         asked=bool(config.scorer),
@@ -343,9 +338,8 @@ def run_drift(config: DriftConfig, *, progress: JobProgress | None = None) -> Re
         comparisons=_comparisons(scorings, config),
         figures=_figures(scorings, config),
         worst=_worst(scorings, config),
-        notes=_notes(scorings),
+        notes=(*alone, *unreadable_notes(scorings.table.unreadable)),
         options=dataclasses.asdict(config),
-        seconds=time.monotonic() - begun,
     )
 
 
@@ -389,15 +383,6 @@ def _comparisons(scorings: Scorings, config: DriftConfig) -> tuple[Comparison, .
             other="before",
         ),
     )
-
-
-def _notes(scorings: Scorings) -> tuple[str, ...]:
-    notes = [
-        f"{len(ids)} rows are in the {which} scoring alone, the first one is {ids[0]!r}"
-        for ids, which in ((scorings.only_first, "earlier"), (scorings.only_second, "later"))
-        if ids
-    ]
-    return (*notes, *unreadable_notes(scorings.table.unreadable))
 
 
 def _figures(scorings: Scorings, config: DriftConfig) -> tuple[Figure, ...]:
@@ -463,12 +448,13 @@ def _worst(scorings: Scorings, config: DriftConfig) -> tuple[ReadCase, ...]:
     chosen = sorted(moved, key=lambda entry: (-entry[0], entry[1]))[: config.worst]
     texts = texts_of_rows(config, scorings, [at for _, at in chosen])
     return tuple(
-        CaseToRead(
-            scorings.ids[at],
-            "changed",
-            weight,
-            f"before: {scorings.first[at].shown}; after: {scorings.second[at].shown}",
+        read_case(
+            texts.get(at),
+            said=f"before: {scorings.first[at].shown}; after: {scorings.second[at].shown}",
             value=scorings.second[at].number,
-        ).read(texts.get(at))
+            id=scorings.ids[at],
+            verdict="changed",
+            weight=weight,
+        )
         for weight, at in chosen
     )

@@ -138,7 +138,7 @@ class ScoredRows:
         at: their places in the table.
         labels: 1 or 0 for each of them, made of their `grades`.
         scored: which of them have a number: places in the lists above.
-        without_gold: rows that have no outcome, and are in none of the numbers.
+        without_gold: rows without an outcome.
         gold_alone: outcomes in the other file of which there is no row, and which are in none of the numbers either;
             0 where only some of the rows were read.
     """

@@ -66,8 +66,6 @@ def verdict_of(cell: Any) -> Verdict:
 
     A number that is not finite is a failure to judge.  Text that is a number is one, as all cells of a .csv are text.
 
-    Raises:
-        ValueError: the cell holds something else, or a score that contradicts itself.
     """
     if isinstance(cell, Mapping):
         return _of_score(cell)
@@ -132,12 +130,10 @@ class VerdictTable:
 
     Attributes:
         ids: one for each row; no two are equal.
-        groups: one for each row: rows that depend on each other share it.
+        groups: rows that depend on each other share one.
         verdicts: by rater, one for each row.
         places: the number of each row in the file.
         who: by rater, what its first score says of its scorer: "name", "fingerprint"; empty where nothing is said.
-        unreadable: a sentence on each row that could not be read.
-        guesses: a sentence on each guess about its columns.
     """
 
     name: str
@@ -156,15 +152,9 @@ class VerdictTable:
 
 
 def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "") -> VerdictTable:
-    """Read what raters said.
+    """Read what raters said, by their columns, or NAME=COLUMN; without any, the scores that `adjudge label` wrote.
 
-    Args:
-        config: names the file and its columns.
-        raters: their columns, or NAME=COLUMN.  Without any: the scores that `adjudge label` wrote, by their names.
-        path: another file than `config.input`, with the same columns; all of it is read, whatever the limit.
-
-    Raises:
-        ValueError: there is no such file or column, two rows have one id, or a cell holds no verdict.
+    Of another file than `config.input`, at `path`, all is read, whatever the limit.
     """
     source = config.opened(path)
     peeked = [row.data for row in itertools.islice(source.rows(Cursor()), _PEEKED) if row.data is not None]
@@ -221,29 +211,20 @@ def texts_of(config: VerdictConfig, places: Sequence[int]) -> dict[int, tuple[st
     return texts
 
 
-class CaseToRead(NamedTuple):
-    """A row that a person is to read, as `ReadCase` has it, before its texts are fetched."""
-
-    id: str
-    verdict: str
-    weight: float
-    said: str
-    value: float | None = None
-    gold: str = ""
-
-    def read(self, texts: tuple[str, str] | None) -> ReadCase:
-        """Return it with prompt and response."""
-        prompt, response = texts or ("", "")
-        responses = (ReadResponse(text=response, said=self.said, value=self.value),)
-        return ReadCase(
-            id=self.id,
-            part="",
-            verdict=self.verdict,
-            weight=self.weight,
-            prompt=prompt,
-            responses=responses,
-            gold=self.gold,
-        )
+def read_case(
+    texts: tuple[str, str] | None,
+    *,
+    id: str,
+    verdict: str,
+    weight: float,
+    said: str,
+    value: float | None = None,
+    gold: str = "",
+) -> ReadCase:
+    """Return a row that a person is to read, with its prompt and response, as `ReadCase` has it."""
+    prompt, response = texts or ("", "")
+    responses = (ReadResponse(text=response, said=said, value=value),)
+    return ReadCase(id=id, part="", verdict=verdict, weight=weight, prompt=prompt, responses=responses, gold=gold)
 
 
 def counts_of(said: Sequence[Verdict], unreadable: int) -> Counts:

@@ -88,8 +88,8 @@ KINDS: Final[Mapping[str, Kind]] = {
             "best_of_n.evaluating",
             "the best of n by scorer, and regret",
         ),
-        ("pass_at_k", "best_of_n.config:PassAtKConfig", "best_of_n.pass_at_k", "whether one of k answers is right"),
-        ("voting", "best_of_n.config:VotingConfig", "best_of_n.voting", "majorities, plain and weighted"),
+        ("pass_at_k", "best_of_n.config:PassAtKConfig", "best_of_n.attempts", "whether one of k answers is right"),
+        ("voting", "best_of_n.config:VotingConfig", "best_of_n.attempts", "majorities, plain and weighted"),
         ("search", "best_of_n.config:SearchConfig", "best_of_n.searching", "search that a scorer guides"),
     ),
     **_group(

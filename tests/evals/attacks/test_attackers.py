@@ -216,7 +216,7 @@ def test_the_universal_suffix_is_found_on_the_mean_of_what_rises(rows: list[Atta
         found = await standings(target, rows, Goals(goal="right", right=1e9))
         every = [Queries("suffix", target, one, budget=400, verdicts=False) for one in found]
         await UniversalSuffix().search(every, random.Random(0))
-        return [best.wrap if (best := queries.attempt().best) else None for queries in every]
+        return [best.wrap if (best := queries.attempt.best) else None for queries in every]
 
     best = asyncio.run(all_())
     assert all(wrap is not None and "verified" in wrap.after for wrap in best)

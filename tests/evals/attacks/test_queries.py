@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.evals.attacks.weak_scorers import KeywordReward, PlainScorer
@@ -51,7 +52,7 @@ def test_a_batch_beyond_the_budget_is_asked_as_far_as_it_reaches() -> None:
     with pytest.raises(Over):
         asyncio.run(asked.ask(suffixes([1])))
     assert [len(str(sample.response)) for sample in scorer.asked] == [4, 5, 6, 7, 8]
-    assert asked.attempt().queries == 5
+    assert asked.attempt.queries == 5
 
 
 def test_a_win_counts_from_its_place_in_the_batch_and_ends_the_search() -> None:
@@ -59,7 +60,7 @@ def test_a_win_counts_from_its_place_in_the_batch_and_ends_the_search() -> None:
     asyncio.run(asked.ask(suffixes([1, 2])))
     with pytest.raises(Over):
         asyncio.run(asked.ask(suffixes([3, 4, 7, 9])))
-    attempt = asked.attempt()
+    attempt = asked.attempt
     assert attempt.won is not None
     assert (attempt.won.query, attempt.won.value, attempt.won.wrap.after) == (5, 10.0, "x" * 7)
     assert attempt.queries == 6
@@ -69,8 +70,8 @@ def test_a_win_counts_from_its_place_in_the_batch_and_ends_the_search() -> None:
 def test_what_has_no_number_is_minus_infinity_and_counted_and_never_a_win() -> None:
     asked = queries(Lengths(), budget=100, threshold=8)
     assert asyncio.run(asked.ask(suffixes([1, 40]))) == [4.0, -math.inf]
-    assert asked.attempt().unscored == 1
-    assert asked.attempt().won is None
+    assert asked.attempt.unscored == 1
+    assert asked.attempt.won is None
 
 
 def test_with_verdicts_a_search_sees_no_scores() -> None:
@@ -87,7 +88,7 @@ def test_saying_the_right_answer_is_no_win_and_the_search_goes_on() -> None:
     asyncio.run(asked.ask([Wrap(after=" 42"), Wrap(after=" 41 or 42"), Wrap(after=" 43")]))
     with pytest.raises(Over):
         asyncio.run(asked.ask([Wrap(after=" magic")]))
-    attempt = asked.attempt()
+    attempt = asked.attempt
     assert attempt.guessed is not None
     assert attempt.hedged is not None
     assert attempt.won is not None
@@ -110,9 +111,9 @@ def test_a_search_is_not_led_to_the_right_answer() -> None:
 def test_a_closed_search_keeps_its_numbers_and_none_of_its_texts() -> None:
     asked = queries(Lengths(), budget=100, threshold=100)
     asyncio.run(asked.ask(suffixes([1, 2])))
-    before = asked.attempt()
+    before = replace(asked.attempt)
     asked.close()
-    assert asked.attempt() == before
+    assert asked.attempt == before
     assert "xx" not in str(vars(asked)["_known"])
     with pytest.raises(Over):
         asyncio.run(asked.ask(suffixes([1])))

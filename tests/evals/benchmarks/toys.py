@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.pair import verdict
+from adjudge.evals.benchmarks.pairs import verdict
 from adjudge.evals.benchmarks.run import run_benchmark
 from adjudge.evals.reports.result import Measure, Result
 from adjudge.protocol import Cost, Sample, Score, StepScore

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from adjudge.evals.best_of_n.attempts import typical_size
 from adjudge.evals.best_of_n.config import BestOfNConfig
-from adjudge.evals.best_of_n.evaluating import run_best_of_n, typical_size
+from adjudge.evals.best_of_n.evaluating import run_best_of_n
 from adjudge.evals.reports.result import Result
 from adjudge.protocol import Sample, Score
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit, minimize_scalar
 
-from adjudge.evals.best_of_n.curves import PromptCurves, bounded, distances, fit_law, refusal
+from adjudge.evals.best_of_n.curves import PromptCurves, bounded, distances, fit_law, law_curve, refusal
 from adjudge.statistics.bootstrap import weighted_bootstrap
 from adjudge.statistics.intervals import Draws
 
@@ -49,7 +49,8 @@ def test_weighted_fits_with_a_level_are_those_of_scipy() -> None:
     (start, alpha, beta), _ = curve_fit(lambda x, s, a, b: s + rl(x, a, b), d[seen], gains[seen])
     assert [fit.start[0], fit.alpha[0], fit.beta[0]] == pytest.approx([start, alpha, beta], rel=1e-4)
     places = np.array([0.0, 1.0, 2.0])
-    assert fit.curve(places)[0] == pytest.approx([start, start + alpha, start + rl(2.0, alpha, beta)], rel=1e-4)
+    curve = law_curve("rl", places, fit.alpha[0], fit.beta[0], fit.start[0])
+    assert curve == pytest.approx([start, start + alpha, start + rl(2.0, alpha, beta)], rel=1e-4)
 
 
 def test_a_curve_that_never_falls_has_no_peak() -> None:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adjudge.evals.best_of_n.attempts import run_pass_at_k, run_voting
 from adjudge.evals.best_of_n.config import BestOfNConfig, PassAtKConfig, VotingConfig
 from adjudge.evals.best_of_n.evaluating import run_best_of_n
-from adjudge.evals.best_of_n.pass_at_k import run_pass_at_k
-from adjudge.evals.best_of_n.voting import run_voting
 from adjudge.evals.reports.result import Result
 from adjudge.statistics.intervals import wilson
 

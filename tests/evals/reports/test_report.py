@@ -15,10 +15,9 @@ import pytest
 from tests.evals.reports.conftest import CURVES, PROBES, RELIABILITY, case, full
 
 from adjudge.evals.reports import page as page_module
-from adjudge.evals.reports.measures import bars_table
+from adjudge.evals.reports.measures import bars_table, checks_said
 from adjudge.evals.reports.page import grid_table, page, write_report
 from adjudge.evals.reports.result import Counts, Measure, Result
-from adjudge.evals.reports.tables import checks_said
 from adjudge.pages.curves import curves_drawing
 from adjudge.pages.document import BASE
 from adjudge.pages.figures import Bar, Bars, Curves, Series

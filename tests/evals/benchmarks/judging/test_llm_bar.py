@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from tests.evals.benchmarks.judging.made import cases, numbers, outcomes, run, written
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.llm_bar import ADVERSARIAL, SUBSETS, LlmBar, subset_of
+from adjudge.evals.benchmarks.two_orders import ADVERSARIAL, SUBSETS, LlmBar, subset_of
 from adjudge.statistics.intervals import NO_DRAWS, Draws, wilson
 
 OFFICIAL = {

@@ -12,7 +12,7 @@ from tests.evals.benchmarks.judging.made import cases, numbers, outcomes, run, w
 from tests.evals.benchmarks.preferences.conftest import outcome_of
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.mt_bench import MtBench, judged, vote_of
+from adjudge.evals.benchmarks.people import MtBench, judged, vote_of
 from adjudge.statistics.intervals import NO_DRAWS
 
 MODELS = ("alpha", "beta", "gamma")

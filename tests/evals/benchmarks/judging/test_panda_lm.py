@@ -13,7 +13,7 @@ from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.preferences.conftest import outcome_of
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.panda_lm import PandaLm
+from adjudge.evals.benchmarks.people import PandaLm
 from adjudge.pages.figures import Grid
 from adjudge.statistics.intervals import NO_DRAWS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.statistics.plain_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 
-from adjudge.evals.benchmarks.pair import ranked
+from adjudge.evals.benchmarks.pairs import ranked
 from adjudge.evals.trust.bias import Judgement, preference
 from adjudge.statistics.intervals import Draws
 

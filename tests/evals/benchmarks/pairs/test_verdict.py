@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adjudge.evals.benchmarks.case import Outcome
-from adjudge.evals.benchmarks.pair import pair_measures, verdict
+from adjudge.evals.benchmarks.pairs import pair_measures, verdict
 from adjudge.statistics.intervals import NO_DRAWS
 
 

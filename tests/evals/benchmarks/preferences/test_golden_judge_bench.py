@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
-from adjudge.evals.benchmarks.judge_bench import JudgeBench
 from adjudge.evals.benchmarks.run import run_benchmark
+from adjudge.evals.benchmarks.two_orders import JudgeBench
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.pairs import Pairs
-from adjudge.evals.benchmarks.rm_bench import RmBench
-from adjudge.evals.benchmarks.rmb import Rmb
+from adjudge.evals.benchmarks.rm_bench import Rmb, RmBench
 from adjudge.evals.benchmarks.run import run_benchmark
 
 AUTO_J = Pairs(

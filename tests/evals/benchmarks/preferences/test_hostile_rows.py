@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.fields import as_text, cluster_of, score, shown, whole, word
-from adjudge.evals.benchmarks.judge_bench import JudgeBench
 from adjudge.evals.benchmarks.pairs import Lists, Pairs
 from adjudge.evals.benchmarks.ppe import Ppe
 from adjudge.evals.benchmarks.reward_bench import RewardBench, RewardBench2
 from adjudge.evals.benchmarks.reward_math import RewardMath
-from adjudge.evals.benchmarks.rm_bench import RmBench
-from adjudge.evals.benchmarks.rmb import Rmb
+from adjudge.evals.benchmarks.rm_bench import Rmb, RmBench
+from adjudge.evals.benchmarks.two_orders import JudgeBench
 
 BENCHMARKS: list[tuple[Benchmark, list[str]]] = [
     (RewardBench(), ["subset", "id", "prompt", "chosen", "rejected", "scores_chosen", "scores_rejected"]),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.judge_bench import JudgeBench, part_of
+from adjudge.evals.benchmarks.two_orders import JudgeBench, part_of
 from adjudge.statistics.intervals import NO_DRAWS
 
 Row = dict[str, Any]

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.pair import ranked
-from adjudge.evals.benchmarks.pairs import Lists
+from adjudge.evals.benchmarks.pairs import Lists, ranked
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 Row = dict[str, Any]

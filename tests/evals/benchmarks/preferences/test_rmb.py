@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.rmb import PARTS, Rmb
+from adjudge.evals.benchmarks.rm_bench import RMB_PARTS, Rmb
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ def test_the_score_is_the_mean_of_four_shares(outcomes: Any, numbers: Any, seed:
     measures = benchmark.measures(outcomes(benchmark, rows), Draws(rounds=30))
     found = numbers(measures)
     shares = {}
-    for part in PARTS:
+    for part in RMB_PARTS:
         goal, form = part.split(", ")
         own = [is_right(row) for row in rows if goal in row["category_path"] and ("chosen" in row) == (form == "pairs")]
         shares[part] = sum(own) / len(own)

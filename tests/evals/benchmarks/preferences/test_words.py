@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
-from adjudge.evals.benchmarks.judge_bench import JudgeBench
 from adjudge.evals.benchmarks.pairs import Lists, Pairs
 from adjudge.evals.benchmarks.ppe import Ppe
 from adjudge.evals.benchmarks.reward_bench import RewardBench, RewardBench2
 from adjudge.evals.benchmarks.reward_math import RewardMath
-from adjudge.evals.benchmarks.rm_bench import STYLES, RmBench
-from adjudge.evals.benchmarks.rmb import Rmb
+from adjudge.evals.benchmarks.rm_bench import STYLES, Rmb, RmBench
+from adjudge.evals.benchmarks.two_orders import JudgeBench
 
 Row = dict[str, Any]
 

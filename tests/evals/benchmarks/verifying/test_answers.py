@@ -11,9 +11,8 @@ from sklearn import metrics
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
+from adjudge.evals.benchmarks.answers import Gsm8k, Math, VerifierBench, VerifyBench, answer_of, boxed_of
 from adjudge.evals.benchmarks.labels import RIGHT, WRONG
-from adjudge.evals.benchmarks.math_solutions import Gsm8k, Math, answer_of, boxed_of
-from adjudge.evals.benchmarks.verify_bench import VerifierBench, VerifyBench
 from adjudge.statistics.intervals import NO_DRAWS
 
 PROBLEM = {"question": "48 / 2?", "ground_truth": "48/2 = <<48/2=24>>24\n#### 24"}

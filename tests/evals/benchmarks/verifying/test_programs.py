@@ -14,10 +14,9 @@ import pytest
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
-from adjudge.evals.benchmarks.bird import Bird, read_predictions
 from adjudge.evals.benchmarks.case import Outcome
 from adjudge.evals.benchmarks.labels import RIGHT, WRONG
-from adjudge.evals.benchmarks.programs import HumanEval, VerilogEval
+from adjudge.evals.benchmarks.programs import Bird, HumanEval, VerilogEval, read_predictions
 from adjudge.statistics.intervals import NO_DRAWS
 
 PROBLEM: dict[str, Any] = {

@@ -21,7 +21,7 @@ from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.data_pipelines.steps.tree_search import ROOT, Account, Finished, Guide, Valuing, Writer, tree
 from adjudge.engines.interface import Completion, Fault, Generation, Prompt, Sampling
-from adjudge.evals.best_of_n.candidates import Said
+from adjudge.evals.benchmarks.case import Given
 from adjudge.evals.best_of_n.config import SearchConfig
 from adjudge.evals.best_of_n.searches import MethodRun, Searched, beam, whole_solutions
 from adjudge.evals.best_of_n.searching import choices_of, run_search
@@ -418,7 +418,7 @@ def test_what_was_found_within_a_part_of_the_budget_counts_there() -> None:
         Finished(path=tree_search.Path(text=text, ended=True), value=value, spent=spent)
         for text, value, spent in (("wrong", 0.1, 10), ("right", 0.9, 50), ("late", 0.0, 100))
     )
-    said = tuple(Said(value=float(one.path.text == "right")) for one in solutions)
+    said = tuple(Given(float(one.path.text == "right"), "scored") for one in solutions)
     run = MethodRun(method="steps", solutions=solutions, said=said, account=Account(budget=100, most=9))
     config = SearchConfig(input="x", engine="e", value="v", method=("steps",), tokens=100)
     (choice,) = choices_of([Searched(problem="0", runs=(run,))], config)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adjudge.evals.best_of_n.attempts import run_voting
 from adjudge.evals.best_of_n.config import VotingConfig
-from adjudge.evals.best_of_n.voting import run_voting
 from adjudge.evals.reports.result import Result
 
 

@@ -1,4 +1,13 @@
-"""LLMBar (arXiv 2310.07641): pairs whose worse output looks better.
+"""JudgeBench (arXiv 2410.12784): hard pairs with a right and a wrong response, judged in both orders.
+
+    a pair is right   where a decision for the right response counts 1, one for the other -1, a tie or none 0, and the
+                      sum over the two orders is above 0
+    accuracy          share of right pairs, of all and of the parts knowledge, reasoning, math, coding
+
+Read from JudgeBench (`utils/metrics.py`).  A scorer of single responses says the same in both orders.  With
+`scorer: stored`, the decisions of the benchmark's own output files count.
+
+LLMBar (arXiv 2310.07641): pairs whose worse output looks better.
 
 A judge sees each pair in both orders.  The benchmark's number is the mean accuracy of the two orders; beside it stand
 the share of pairs that are right in both, and how often the two orders name the same output.  Means over its five
@@ -24,13 +33,88 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import case_of, field, shown, stem_of, text_of, whole
-from adjudge.evals.benchmarks.pair import sides
+from adjudge.evals.benchmarks.case import NOTHING_SAID, Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, case_of, field, has, items, shown, stem_of, text, text_of, whole, word
+from adjudge.evals.benchmarks.pairs import ChoiceBenchmark, pair_measures, sides
 from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.confusion import kappa, ratio
 from adjudge.statistics.intervals import Draws
+
+LABELS: Final = {"A>B": 0, "B>A": 1}
+SHARES: Final = {"A>B": 1.0, "A=B": 0.5, "B>A": 0.0}
+"""What a decision gives the response that was shown first; any other word is not a verdict."""
+
+_PARTS: Final = {
+    "mmlu-pro": "knowledge",
+    "livebench-reasoning": "reasoning",
+    "livebench-math": "math",
+    "livecodebench": "coding",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeBench(ChoiceBenchmark):
+    """JudgeBench."""
+
+    name: ClassVar[str] = "judge_bench"
+    title: ClassVar[str] = "JudgeBench"
+    source: ClassVar[str] = "arXiv 2410.12784; ScalerLab/JudgeBench, utils/metrics.py"
+    hub: ClassVar[str] = "ScalerLab/JudgeBench"
+    split: ClassVar[str] = "gpt"
+    columns: ClassVar[str] = (
+        "pair_id, source, question, response_A, response_B, label (A>B or B>A); or an output file: pair_id, source, "
+        "label, judgments (a decision for each order)"
+    )
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the pair of a row."""
+        label = word(row, "label")
+        if label not in LABELS:
+            raise ValueError(f"the label is {shown(label)}; it must be one of {', '.join(LABELS)}")
+        stored = _decisions(row) if has(row, "judgments") else ()
+        bare = bool(stored) and not has(row, "response_A")
+        yield case_of(
+            id=word(row, "pair_id"),
+            prompt="" if bare and not has(row, "question") else text(row, "question"),
+            responses=2 if bare else [text(row, "response_A"), text(row, "response_B")],
+            gold={"better": LABELS[label]},
+            part=part_of(word(row, "source")),
+            stored=stored,
+            compared=bool(stored),
+        )
+
+    def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
+        """Return the accuracy, of all pairs and of each part, and the rates of the two orders."""
+        return [
+            replace(measure, published=measure.name == "accuracy" and measure.part in ("", *_PARTS.values()))
+            for measure in pair_measures(outcomes, draws)
+        ]
+
+
+def part_of(source: str) -> str:
+    """Return the part of a source, "livebench-math" for one; the source itself where JudgeBench has no such."""
+    return next((part for start, part in _PARTS.items() if source.startswith(start)), source)
+
+
+def _decisions(row: Row) -> tuple[Stored, Stored]:
+    """Return each response's share, from the order that shows it first; decisions name what was shown first A."""
+    judgments = items(row, "judgments")
+    if len(judgments) > 2:
+        raise ValueError(
+            f"the column 'judgments' holds {len(judgments)} judgments; there is one for each of two orders"
+        )
+    shares = [NOTHING_SAID, NOTHING_SAID]
+    for at, judgment in enumerate(judgments):
+        if not isinstance(judgment, Mapping | None):
+            raise ValueError(f"a judgment is {shown(judgment)}; it must be an object with a decision")
+        said = None if judgment is None else judgment.get("decision")
+        if not isinstance(said, str | None):
+            raise ValueError(f"a decision is {shown(said)}; it must be one of {', '.join(SHARES)}, or null")
+        if said in SHARES:
+            shares[at] = Stored(value=SHARES[said])
+    return shares[0], shares[1]
+
 
 _ORDERS: Final = ("swap = False", "swap = True")
 _COLLECTION: Final = "LLMBar-"
@@ -182,7 +266,8 @@ class LlmBar(Benchmark):
         """The means over the adversarial subsets and over all five, of each judge whose verdicts are all there."""
         judges: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
-            judges.setdefault(_judge(outcome), []).append(outcome)
+            judge = " ".join(filter(None, (outcome.gold["judge"], outcome.gold["strategy"])))
+            judges.setdefault(judge, []).append(outcome)
         measures = []
         for judge, theirs in judges.items():
             rows = [outcome for outcome in theirs if outcome.gold["subset"] in SUBSETS]
@@ -197,7 +282,7 @@ class LlmBar(Benchmark):
                 [Sought(name, part, published=True, n=count) for name, count in counts.items()],
                 [outcome.cluster for outcome in rows],
                 self._cells(rows, len(SUBSETS), [SUBSETS.index(outcome.gold["subset"]) for outcome in rows]),
-                lambda sums: _means_of(sums.reshape(-1, len(SUBSETS), *_SHAPE)),
+                _means,
                 draws,
             )
         return measures
@@ -207,12 +292,9 @@ def _side(outcome: Outcome) -> int:
     return 1 if outcome.gold["label"] == 1 else -1
 
 
-def _judge(outcome: Outcome) -> str:
-    return " ".join(filter(None, (outcome.gold["judge"], outcome.gold["strategy"])))
-
-
-def _means_of(cells: Floats) -> Floats:
-    """The two means of blocks (b, subsets, verdict, verdict, gold)."""
+def _means(sums: Floats) -> Floats:
+    """The two means of sums of cells of each subset."""
+    cells = sums.reshape(-1, len(SUBSETS), *_SHAPE)
     accuracies = np.stack([_accuracies(cells[:, at])[0] for at in range(len(SUBSETS))], axis=1)
     return np.stack([accuracies.mean(axis=1), accuracies[:, 1:].mean(axis=1)], axis=1)
 
