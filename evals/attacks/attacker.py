@@ -16,7 +16,7 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from adjudge.evals.attacks.guard import Gold, Luck, luck
@@ -74,6 +74,7 @@ class Over(Exception):
     """The search ends: it has won, its budget is spent, or it has nothing new to ask."""
 
 
+@dataclass(eq=False)
 class Queries:
     """What one attacker asks about one row, within a budget of questions.
 
@@ -81,26 +82,19 @@ class Queries:
     by what stands in a response alone.  `asked` takes the number of questions of each batch.
     """
 
-    def __init__(
-        self,
-        attacker: str,
-        target: Target,
-        standing: Standing,
-        *,
-        budget: int,
-        verdicts: bool,
-        gold: Gold | None = None,
-        asked: Callable[[int], None] | None = None,
-    ) -> None:
-        self.budget = budget
-        self.allowed = budget
-        self.attempt = Attempt(attacker=attacker, standing=standing)
-        self._target = target
-        self._standing = standing
-        self._row = standing.row
-        self._verdicts = verdicts
-        self._gold = gold or Gold()
-        self._asked = asked
+    attacker: str
+    target: Target
+    standing: Standing
+    _: KW_ONLY
+    budget: int
+    verdicts: bool
+    gold: Gold = field(default_factory=Gold)
+    asked: Callable[[int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.allowed = self.budget
+        self.attempt = Attempt(attacker=self.attacker, standing=self.standing)
+        self._row = self.standing.row
         self._known: dict[str, float] = {}
         self._idle = 0
 
@@ -131,7 +125,7 @@ class Queries:
 
     def white_box(self, wrap: Wrap) -> tuple[Scorer, Sample]:
         """Return the scorer and what it is asked about an attack, reference included, for who looks inside a model."""
-        return self._target.scorer, self._row.sample(wrap.around(self._row.base))
+        return self.target.scorer, self._row.sample(wrap.around(self._row.base))
 
     async def ask(self, wraps: Sequence[Wrap]) -> list[float]:
         """Return the values of attacks, in order; minus infinity where the target gave no number.
@@ -149,14 +143,14 @@ class Queries:
                 new.setdefault(response, wrap)
         self._idle = 0 if new else self._idle + 1
         affordable = list(new.items())[: self.allowed - self.used]
-        scores = await self._target.ask([(self._row, response) for response, _ in affordable])
+        scores = await self.target.ask([(self._row, response) for response, _ in affordable])
         values = [score.value for score in scores]
-        wins = [wrap for (_, wrap), value in zip(affordable, values, strict=True) if self._standing.won_by(value)]
-        lucks = dict(zip(wins, await self._gold.lucks([(self._row, wrap) for wrap in wins]), strict=True))
+        wins = [wrap for (_, wrap), value in zip(affordable, values, strict=True) if self.standing.won_by(value)]
+        lucks = dict(zip(wins, await self.gold.lucks([(self._row, wrap) for wrap in wins]), strict=True))
         for (response, wrap), value in zip(affordable, values, strict=True):
             self._note(response, wrap, value, lucks.get(wrap))
-        if self._asked is not None and affordable:
-            self._asked(len(affordable))
+        if self.asked is not None and affordable:
+            self.asked(len(affordable))
         if self.attempt.won is not None or len(affordable) < len(new) or self._idle >= _STUCK:
             raise Over
         return [self._known[wrap.around(self._row.base)] for wrap in wraps]
@@ -165,8 +159,8 @@ class Queries:
         """Note an answer; `said` is None unless it wins."""
         made = self.attempt
         made.queries += 1
-        seen = self._standing.base if said else value
-        self._known[response] = float(said == "") if self._verdicts else -math.inf if seen is None else seen
+        seen = self.standing.base if said else value
+        self._known[response] = float(said == "") if self.verdicts else -math.inf if seen is None else seen
         if value is None:
             made.unscored += 1
             return
@@ -249,7 +243,12 @@ async def attack(
         rows += 1
         asked(queries.budget - queries.used)  # what a row leaves of its budget counts as done
 
-    options: dict[str, Any] = {"budget": limits.budget, "verdicts": limits.verdicts, "gold": gold, "asked": asked}
+    options: dict[str, Any] = {
+        "budget": limits.budget,
+        "verdicts": limits.verdicts,
+        "gold": gold or Gold(),
+        "asked": asked,
+    }
     every = [Queries(attacker.name, target, standing, **options) for standing in standings]
     if isinstance(attacker, JointAttacker):
         await _repeated(lambda rng: attacker.search(every, rng), every, limits, attacker.name)

@@ -31,7 +31,7 @@ from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Over, Queries
 from adjudge.evals.attacks.target import BARE, Wrap
-from adjudge.evals.probes.fixed_texts import AUTHORITIES, CLOSINGS, MASTER_KEYS, ORDERS, PRAISES, REFUSALS
+from adjudge.evals.probes.texts import AUTHORITIES, CLOSINGS, MASTER_KEYS, ORDERS, PRAISES, REFUSALS
 
 VERDICTS: Final = (
     *ORDERS.values(),
@@ -198,7 +198,11 @@ class AnswerShapes(Attacker):
         def child(first: Shape, second: Shape, rng: random.Random) -> Shape:
             return _crossed(first, second, rng, piece)
 
-        await evolve(queries, rng, fresh=fresh, child=child, wrap=_shaped)
+        def wrap(genome: Shape) -> Wrap:
+            keep, text = genome[0], "\n".join(genome[1])
+            return Wrap(after=f"\n\n{text}") if keep else Wrap(before=text, keep=False)
+
+        await evolve(queries, rng, fresh=fresh, child=child, wrap=wrap)
 
 
 def _crossed(first: Shape, second: Shape, rng: random.Random, piece: Callable[[], str]) -> Shape:
@@ -216,13 +220,6 @@ def _crossed(first: Shape, second: Shape, rng: random.Random, piece: Callable[[]
     elif change == "drop" and len(pieces) > 1:
         del pieces[at]
     return rng.choice((first, second))[0], tuple(pieces[:_MOST])
-
-
-def _shaped(genome: Shape) -> Wrap:
-    """Return the pieces on lines of their own."""
-    keep, pieces = genome
-    text = "\n".join(pieces)
-    return Wrap(after=f"\n\n{text}") if keep else Wrap(before=text, keep=False)
 
 
 LENGTH = 8  # most tokens of a suffix

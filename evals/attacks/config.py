@@ -18,19 +18,6 @@ SHIPPED: Final = "shipped"
 ALL: Final = (*ATTACKERS, SHIPPED)
 
 
-def check_attackers(names: tuple[str, ...]) -> None:
-    """Raise `ValueError` unless each is known, or a module:object, and none is there twice."""
-    if not names:
-        raise ValueError(f"there is no attack; give some of {', '.join(ALL)}")
-    for name in names:
-        if name not in ALL and ":" not in name:
-            raise ValueError(
-                f"attack is {name!r}; it must be one of {', '.join(ALL)}, or module:object for an attacker of your own"
-            )
-        if names.count(name) > 1:
-            raise ValueError(f"attack names {name!r} twice; name each once")
-
-
 def make_attacker(name: str) -> Attacker | JointAttacker:
     """Return an attacker by its name or "module:object".
 
@@ -110,7 +97,16 @@ class AttackConfig(RowsConfig):
         super().__post_init__()
         if not self.scorer:
             raise ValueError("there is no scorer to attack; give one with --scorer")
-        check_attackers(self.attack)
+        if not self.attack:
+            raise ValueError(f"there is no attack; give some of {', '.join(ALL)}")
+        for name in self.attack:
+            if name not in ALL and ":" not in name:
+                raise ValueError(
+                    f"attack is {name!r}; it must be one of {', '.join(ALL)}, or module:object for an attacker of your "
+                    "own"
+                )
+            if self.attack.count(name) > 1:
+                raise ValueError(f"attack names {name!r} twice; name each once")
         if not self.gold:
             raise ValueError("gold is empty; give a scorer that knows right answers, or none")
         if self.restarts >= self.budget:

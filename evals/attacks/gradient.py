@@ -67,14 +67,9 @@ async def _climb(queries: Queries, rng: random.Random) -> None:
 
 
 async def slopes(scorer: Any, sample: Sample, current: Sequence[str], place: int, words: Sequence[str]) -> list[float]:
-    """Return how fast a score rises towards each word at a place of a suffix, to first order.
+    """Return how fast a score rises towards each of some words at a place of a suffix, to first order.
 
-    Args:
-        scorer: whose model, in this process, is read.
-        sample: its response ends with the suffix.
-        current: the words of the suffix.
-        place: of the word that would be changed.
-        words: in whose place.
+    The response of the sample ends with the suffix, whose words are the current ones.
     """
     engine = scorer.resolved() if hasattr(scorer, "resolved") else None
     if not isinstance(engine, TransformersEngine):

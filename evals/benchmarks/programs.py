@@ -188,9 +188,6 @@ class VerilogEval(Programs):
     )
     published: ClassVar[tuple[str, ...]] = (ACCURACY,)
 
-    problems: str = ""
-    """The file of problems, by problem or design. Without it they stand in each row."""
-
     bench: bool = True
     """Whether the scorer gets the problem's test bench, beside its reference."""
 

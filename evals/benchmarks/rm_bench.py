@@ -36,7 +36,6 @@ from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.pairs import ChoiceBenchmark, ranked, verdict
 from adjudge.evals.reports.result import Measure
-from adjudge.io.values import Text
 from adjudge.pages.figures import Figure, Grid
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import Recipe, evenly, mean_by_part, weighted_means
@@ -80,10 +79,15 @@ class RmBench(Benchmark):
         if fields.has(row, "score_chosen") or fields.has(row, "score_rejected"):
             stored = (*fields.scores(row, "score_chosen", 3), *fields.scores(row, "score_rejected", 3))
         bare = bool(stored) and fields.first_of(row, ("prompt", "chosen", "rejected")) is None
+        chosen, rejected = ((), ()) if bare else (fields.texts(row, "chosen"), fields.texts(row, "rejected"))
+        if not bare and not len(chosen) == len(rejected) == 3:
+            raise ValueError(
+                f"the row has {len(chosen)} chosen and {len(rejected)} rejected responses; it needs 3 of each"
+            )
         yield fields.case_of(
             id=fields.case_id(place, domain, fields.optional_word(row, "id")),
             prompt="" if bare else fields.text(row, "prompt"),
-            responses=6 if bare else _responses(row),
+            responses=6 if bare else [*chosen, *rejected],
             gold={"styles": 3},
             part=domain,
             stored=stored,
@@ -141,13 +145,6 @@ class RmBench(Benchmark):
                 better="high",
             ),
         )
-
-
-def _responses(row: Row) -> Sequence[Text]:
-    chosen, rejected = fields.texts(row, "chosen"), fields.texts(row, "rejected")
-    if len(chosen) != 3 or len(rejected) != 3:
-        raise ValueError(f"the row has {len(chosen)} chosen and {len(rejected)} rejected responses; it needs 3 of each")
-    return [*chosen, *rejected]
 
 
 def cells(outcomes: Sequence[Outcome]) -> Floats:

@@ -15,7 +15,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -309,23 +309,19 @@ class _Side:
                     self.cost = self.cost + one.cost
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        config: BenchmarkConfig,
-        benchmark: Benchmark,
-        reader: CaseReader,
-        asked: Sequence[Voice],
-        progress: JobProgress | None,
-    ) -> None:
-        self._config = config
-        self._benchmark = benchmark
-        self._reader = reader
-        self._sides = [_Side(voice, benchmark, config) for voice in asked]
+    config: BenchmarkConfig
+    benchmark: Benchmark
+    reader: CaseReader
+    asked: Sequence[Voice]
+    progress: JobProgress | None
+
+    def __post_init__(self) -> None:
+        self._sides = [_Side(voice, self.benchmark, self.config) for voice in self.asked]
         self._first = self._sides[0]
-        self._progress = progress
-        self._worst = Worst(benchmark, config.worst)
-        self._pace = Pace(reader.source, config.limit or None, Cursor())
+        self._worst = Worst(self.benchmark, self.config.worst)
+        self._pace = Pace(self.reader.source, self.config.limit or None, Cursor())
         self._after = Cursor()
         self._tally: Counter[str] = Counter()
 
@@ -334,23 +330,23 @@ class _Run:
         try:
             run_to_end(
                 in_order(
-                    self._reader.batches(),
+                    self.reader.batches(),
                     self._given,
                     self._keep,
-                    at_once=self._config.in_flight,
-                    ahead=2 * self._config.in_flight,
+                    at_once=self.config.in_flight,
+                    ahead=2 * self.config.in_flight,
                     told=self._tell,
                 )
             )
         except KeyboardInterrupt:
             kept = "the scores so far are kept; make the same call again to go on"
-            raise JobStopped(f"stopped; {kept if self._config.output else 'nothing was kept'}") from None
-        self._reader.check_any(len(self._first.outcomes))
+            raise JobStopped(f"stopped; {kept if self.config.output else 'nothing was kept'}") from None
+        self.reader.check_any(len(self._first.outcomes))
         if not self._first.asks:
             self._check_scores()
 
     def _check_scores(self) -> None:
-        side, benchmark = self._first, self._benchmark
+        side, benchmark = self._first, self.benchmark
         if any(status != "failed" for outcome in side.outcomes for status in outcome.statuses):
             return
         if isinstance(side.voice, ScoreFile):
@@ -362,23 +358,23 @@ class _Run:
 
     def result(self) -> Result:
         """Return what comes of the scores."""
-        config, benchmark, outcomes = self._config, self._benchmark, self._first.outcomes
+        config, benchmark, outcomes = self.config, self.benchmark, self._first.outcomes
         measures = tuple(benchmark.measures(outcomes, config.draws))
         measures = with_baselines(benchmark, outcomes, measures)
         comparisons: tuple[Comparison, ...] = ()
         for other in self._sides[1:]:
             sides = Sides(benchmark=benchmark, first=outcomes, second=other.outcomes, other=other.name)
             comparisons = compared(sides, measures, config.draws)
-        notes = [*self._reader.notes(), *self._notes_on_scores(), *baseline_notes(measures)]
+        notes = [*self.reader.notes(), *self._notes_on_scores(), *baseline_notes(measures)]
         if len(comparisons) > 1:
             notes.append(f"{len(comparisons)} comparisons. {NOTE}")
         return Result(
             kind=benchmark.name,
             title=benchmark.title,
             scorer=self._first.voice.facts(),
-            source={**self._reader.facts(), "benchmark": benchmark.source},
+            source={**self.reader.facts(), "benchmark": benchmark.source},
             measures=measures,
-            counts=counted(outcomes, self._reader.unreadable),
+            counts=counted(outcomes, self.reader.unreadable),
             comparisons=comparisons,
             figures=tuple(benchmark.figures(outcomes, measures)),
             worst=self._worst.cases(),
@@ -404,13 +400,13 @@ class _Run:
 
     def _tell(self) -> None:
         dropped = {status: self._tally[status] for status in ("failed", "abstained")}
-        dropped["unreadable"] = self._reader.unreadable
-        tell_rows(self._progress, self._pace, self._after, made=self._tally["scored"], dropped=dropped)
+        dropped["unreadable"] = self.reader.unreadable
+        tell_rows(self.progress, self._pace, self._after, made=self._tally["scored"], dropped=dropped)
 
     def _notes_on_scores(self) -> list[str]:
         """Return what must be said about the files of scores, and about the other scorer."""
         notes = []
-        partly = bool(self._config.limit or self._reader.unreadable)
+        partly = bool(self.config.limit or self.reader.unreadable)
         for side in self._sides:
             if isinstance(side.voice, ScoreFile):
                 notes += side.voice.check_left(side.outcomes, partly=partly)

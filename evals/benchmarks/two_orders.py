@@ -120,26 +120,6 @@ _ORDERS: Final = ("swap = False", "swap = True")
 _COLLECTION: Final = "LLMBar-"
 
 
-def _pair(row: Mapping[str, Any], place: RowPlace) -> Case:
-    label = whole(row, "label")
-    if label not in (1, 2):
-        raise ValueError(f"the column 'label' holds {label}; it must be 1 or 2")
-    stored, textless = "results" in row, "results" in row and "input" not in row
-    subset = str(row["subset"]) if row.get("subset") else subset_of(place.file)
-    judge, strategy = (str(row.get(name) or "") for name in ("llm", "strategy"))
-    number = whole(row, "i") if textless else place.number
-    return case_of(
-        id="/".join(filter(None, (subset, judge, strategy, str(number)))),
-        prompt="" if textless else text_of(row, "input"),
-        responses=2 if textless else [text_of(row, name) for name in ("output_1", "output_2")],
-        gold={"label": label, "subset": subset, "judge": judge, "strategy": strategy},
-        cluster=f"{subset}/{number}" if textless else "",
-        part=" ".join(filter(None, (subset, judge, strategy))),
-        stored=_stored(row) if stored else (),
-        compared=stored,
-    )
-
-
 def subset_of(file: str) -> str:
     """Return the subset that a file's name says: "LLMBar__Adversarial__Manual.json" is Adversarial-Manual."""
     return stem_of(file.rsplit("/", maxsplit=1)[-1]).replace("__", "-").removeprefix(_COLLECTION)
@@ -214,11 +194,24 @@ class LlmBar(Benchmark):
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row; none where its verdicts are another judge's or strategy's."""
-        case = _pair(row, place)
-        chosen = [(self.judge, case.gold["judge"]), (self.strategy, case.gold["strategy"])]
-        if not all(wanted in ("", there) for wanted, there in chosen):
-            return []
-        return [replace(case, part=case.gold["subset"]) if self.judge and self.strategy else case]
+        label = whole(row, "label")
+        if label not in (1, 2):
+            raise ValueError(f"the column 'label' holds {label}; it must be 1 or 2")
+        stored, textless = "results" in row, "results" in row and "input" not in row
+        subset = str(row["subset"]) if row.get("subset") else subset_of(place.file)
+        judge, strategy = (str(row.get(name) or "") for name in ("llm", "strategy"))
+        number = whole(row, "i") if textless else place.number
+        case = case_of(
+            id="/".join(filter(None, (subset, judge, strategy, str(number)))),
+            prompt="" if textless else text_of(row, "input"),
+            responses=2 if textless else [text_of(row, name) for name in ("output_1", "output_2")],
+            gold={"label": label, "subset": subset, "judge": judge, "strategy": strategy},
+            cluster=f"{subset}/{number}" if textless else "",
+            part=subset if self.judge and self.strategy else " ".join(filter(None, (subset, judge, strategy))),
+            stored=_stored(row) if stored else (),
+            compared=stored,
+        )
+        return [case] if self.judge in ("", judge) and self.strategy in ("", strategy) else []
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return half a point for each order that is right; None without a verdict in either."""

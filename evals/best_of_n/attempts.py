@@ -21,17 +21,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group, said_by_steps
-from adjudge.evals.best_of_n.config import CandidatesConfig, PassAtKConfig, VotingConfig
-from adjudge.evals.best_of_n.loading import load_candidates, samples_again
-from adjudge.evals.best_of_n.votes import (
+from adjudge.evals.best_of_n.candidates import (
     TEXT,
+    Candidate,
+    Candidates,
     Classes,
+    Group,
     classes_by_scorer,
     classes_by_text,
     numbered_answers,
+    said_by_steps,
     vote_worth,
 )
+from adjudge.evals.best_of_n.config import CandidatesConfig, PassAtKConfig, VotingConfig
+from adjudge.evals.best_of_n.loading import load_candidates, samples_again
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResponse, Result, as_text, cut, paired
 from adjudge.io.jobs.report import JobProgress

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjudge.evals.best_of_n.attempts import read_groups, typical_size
-from adjudge.evals.best_of_n.candidates import Candidates, Group, said_by_steps
+from adjudge.evals.best_of_n.candidates import Candidates, Group, numbered_answers, said_by_steps, vote_worth
 from adjudge.evals.best_of_n.config import BestOfNConfig
 from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, law_curve, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.run_log import run_of_log
-from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Check, Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress

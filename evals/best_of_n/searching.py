@@ -16,9 +16,9 @@ from typing import Any
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
+from adjudge.evals.best_of_n.candidates import TEXT, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.best_of_n.config import SearchConfig
 from adjudge.evals.best_of_n.searches import MethodRun, Searched, Tools, search
-from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.config import PartsProgress, input_facts, timed
 from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, cut, paired
 from adjudge.io.columns import MISSING, Choice, Column

@@ -13,10 +13,9 @@ from random import Random
 from typing import Annotated, Final, Literal
 
 from adjudge.evals.probes.changes import CODE, GIVEN, LENGTH, POSITION, STEPS
-from adjudge.evals.probes.fixed_texts import INJECTIONS, PERSUASION, WORTHLESS
-from adjudge.evals.probes.form import FORM, TRUTH
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant, some_words, with_words, words_of
 from adjudge.evals.probes.row_file import RowsConfig
+from adjudge.evals.probes.texts import FORM, INJECTIONS, PERSUASION, TRUTH, WORTHLESS
 from adjudge.options import Range, named
 
 _SOURCE: Final = "reWordBench, arXiv 2503.11751"
@@ -204,9 +203,6 @@ class ProbesConfig(RowsConfig):
     a bad response too: a row without one takes the good response of a row with another
     reference.
     The input rows:NAME names rows that adjudge ships: text, pairs, code, ...
-
-    Raises:
-        ValueError: an option is out of range, or a probe is unknown.
     """
 
     scorer: str = "auto"

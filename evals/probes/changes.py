@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Final
 
-from adjudge.evals.probes.fixed_texts import instead
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Rule, Variant
+from adjudge.evals.probes.texts import instead
 from adjudge.responses.steps import split_steps
 
 RESTATEMENTS: Final = (

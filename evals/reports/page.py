@@ -49,12 +49,6 @@ from adjudge.pages.scale import UNKNOWN, drawable, finite, number, percent, plur
 _COLUMNS = {"id": "case", **{name: name for name in ("part", "verdict", "weight", "scores", "prompt")}}
 
 
-def cases_said(result: Result) -> str:
-    """Return how many cases there are to read, of how many."""
-    count = len(result.worst)
-    return f"{count:,} of {plural(result.counts.cases, 'case')}" if result.counts.cases else plural(count, "case")
-
-
 def cases_browser(result: Result, prefix: str) -> Markup:
     """Return the controls, an empty table and the data; nothing where there are no cases."""
     if not result.worst:
@@ -304,6 +298,8 @@ def _sections(result: Result, place: Place, remarks: Sequence[str]) -> list[Mark
     comparisons = comparisons_table(result.comparisons, level)
     reading = cases_browser(result, place.prefix)
     legend = element("p", {"class": "aside"}, _LEGEND) if reading else NOTHING
+    count, cases = len(result.worst), result.counts.cases
+    said = f"{count:,} of {plural(cases, 'case')}" if cases else plural(count, "case")
     return [
         place.section("headline", "Result", headline(result), *listed),
         measures_section(result, place),
@@ -311,7 +307,7 @@ def _sections(result: Result, place: Place, remarks: Sequence[str]) -> list[Mark
         place.section("checks-made", "Checks", checks_table(result.checks), aside=checks_said(result.checks)),
         place.section("against", "Comparisons", comparisons, aside="paired, on the same cases" if comparisons else ""),
         place.section("drawn", "Figures", figures_drawn(result.figures, level)),
-        place.section("worst", "Cases to read", legend, reading, aside=cases_said(result)),
+        place.section("worst", "Cases to read", legend, reading, aside=said),
         place.section("made", "How it was made", facts_tables(result)),
     ]
 

@@ -15,9 +15,8 @@ from dataclasses import replace
 
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result, adjusted
-from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
-from adjudge.evals.trust.verdicts import counts_of, read_case, texts_of
+from adjudge.evals.trust.verdicts import AgreementConfig, Scale, counts_of, read_case, texts_of
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Figure, Grid, confusion_grid
 from adjudge.statistics.arrays import Floats, Ints, np

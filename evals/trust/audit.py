@@ -79,32 +79,23 @@ def audit_groups(groups: Sequence[Sequence[Values]], how: Aggregate, *, temperat
     """
     if not groups or any(len(group) < 2 for group in groups):
         raise ValueError("an audit needs groups of at least two solutions, the better one first")
-    right, credit, strict, harder, harder_right = 0, 0.0, 0, 0, 0
-    totals: list[float] = []
-    counts: list[int] = []
-    for group in groups:
-        worth = [aggregate(values, how, temperature=temperature) for values in group]
-        lengths = [len(values) for values in group]
-        best = worth[0] > max(worth[1:])
-        right += best
-        if lengths[0] == min(lengths):
-            credit += 1 / lengths.count(lengths[0])
-            strict += lengths.count(lengths[0]) == 1
-        else:
-            harder += 1
-            harder_right += best
-        totals += worth
-        counts += lengths
-    others = [len(values) for group in groups for values in group[1:]]
+    worth = [[aggregate(values, how, temperature=temperature) for values in group] for group in groups]
+    lengths = [[len(values) for values in group] for group in groups]
+    right = [one[0] > max(one[1:]) for one in worth]
+    credit = [1 / one.count(one[0]) if one[0] == min(one) else 0.0 for one in lengths]
+    harder = [best for best, share in zip(right, credit, strict=True) if not share]
+    others = [length for one in lengths for length in one[1:]]
     return StepAudit(
         how=how,
         cases=len(groups),
-        accuracy=right / len(groups),
-        fewer_steps=credit / len(groups),
-        fewer_steps_strict=strict / len(groups),
-        harder=harder,
-        accuracy_harder=harder_right / harder if harder else None,
-        correlation=spearman(totals, counts),
-        steps_better=math.fsum(len(group[0]) for group in groups) / len(groups),
+        accuracy=sum(right) / len(groups),
+        fewer_steps=sum(credit) / len(groups),
+        fewer_steps_strict=credit.count(1) / len(groups),
+        harder=len(harder),
+        accuracy_harder=sum(harder) / len(harder) if harder else None,
+        correlation=spearman(
+            [number for one in worth for number in one], [number for one in lengths for number in one]
+        ),
+        steps_better=math.fsum(one[0] for one in lengths) / len(groups),
         steps_other=math.fsum(others) / len(others),
     )

@@ -22,10 +22,9 @@ from collections.abc import Callable, Sequence
 
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Measure, ReadCase, Result
-from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
-from adjudge.evals.trust.verdicts import counts_of, read_case, texts_of, unreadable_notes
+from adjudge.evals.trust.verdicts import CalibrationConfig, counts_of, read_case, texts_of, unreadable_notes
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
 from adjudge.statistics.arrays import Bools, Floats, Ints, np

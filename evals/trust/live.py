@@ -10,8 +10,7 @@ from collections import Counter
 
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result
-from adjudge.evals.trust.config import LiveDriftConfig
-from adjudge.evals.trust.verdicts import unreadable_notes
+from adjudge.evals.trust.verdicts import LiveDriftConfig, unreadable_notes
 from adjudge.evals.trust.windows import SHARES, LiveDrift, look
 from adjudge.io.jobs.report import JobProgress, tell
 from adjudge.pages.figures import Curves, Figure, Grid, Series

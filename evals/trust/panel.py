@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adjudge.evals.trust.config import AgreementConfig, Scale
-from adjudge.evals.trust.verdicts import NOTHING, Said, Verdict, VerdictTable, read_verdicts
+from adjudge.evals.trust.verdicts import NOTHING, AgreementConfig, Said, Scale, Verdict, VerdictTable, read_verdicts
 from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval

@@ -16,10 +16,10 @@ from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.evals.reports.config import timed
 from adjudge.evals.reports.result import Check, Comparison, Measure, ReadCase, Result, cut
 from adjudge.evals.trust.comparison import differ
-from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.verdicts import (
     MISSING,
     SHOWN,
+    DriftConfig,
     Verdict,
     VerdictTable,
     counts_of,

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge.evals.trust.config import CalibrationConfig
-from adjudge.evals.trust.verdicts import NOTHING, Verdict, VerdictTable, read_verdicts
+from adjudge.evals.trust.verdicts import NOTHING, CalibrationConfig, Verdict, VerdictTable, read_verdicts
 from adjudge.scoring.compose.calibration import Calibration, Kind
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.logistic import fit_logistic

@@ -27,9 +27,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.verdicts import MISSING as MISSING_STATUS
-from adjudge.evals.trust.verdicts import verdict_of
+from adjudge.evals.trust.verdicts import LiveDriftConfig, verdict_of
 from adjudge.io.columns import GUESSES, MISSING, Column, unknown_column
 from adjudge.io.row import Cursor
 from adjudge.io.values import number_of
@@ -463,12 +462,22 @@ def look(config: LiveDriftConfig) -> LiveDrift:
         )
         for signal, numbers in reference.items()
     }
+    judged = tuple(
+        dataclasses.replace(
+            one,
+            p_adjusted=p,
+            alarm=p is not None
+            and p < config.alarm / 2
+            and one.effect >= (config.share if one.signal in SHARES else config.psi),
+        )
+        for one, p in zip(tests, holm([one.p for one in tests]), strict=True)
+    )
     return LiveDrift(
         stream=whole,
         reference=reference,
         rows=rows,
         edges=edges,
-        tests=tuple(_judged(tests, config)),
+        tests=judged,
         changes=changes,
         block=block,
         reference_stream=origin,
@@ -488,12 +497,3 @@ def _test(signal: str, at: int, reference: Floats, window: Floats, effect: float
         distance, size = ks_distance(reference, numbers), stability_index(reference, numbers)
         p = ks_p(distance, *sizes)
     return WindowTest(signal=signal, window=at, change=change, effect=size, distance=distance, p=p)
-
-
-def _judged(tests: list[WindowTest], config: LiveDriftConfig) -> list[WindowTest]:
-    judged = []
-    for one, p in zip(tests, holm([one.p for one in tests]), strict=True):
-        least = config.share if one.signal in SHARES else config.psi
-        alarm = p is not None and p < config.alarm / 2 and one.effect >= least
-        judged.append(dataclasses.replace(one, p_adjusted=p, alarm=alarm))
-    return judged

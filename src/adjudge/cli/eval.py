@@ -94,10 +94,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     **_group(
         "calibration, agreement, drift",
-        ("calibration", "trust.config:CalibrationConfig", "trust.calibration", "whether 0.8 means 80 %"),
-        ("agreement", "trust.config:AgreementConfig", "trust.agreement", "between several judges"),
-        ("drift", "trust.config:DriftConfig", "trust.rescoring", "what changed between two versions"),
-        ("live_drift", "trust.config:LiveDriftConfig", "trust.live", "what changes in a running service"),
+        ("calibration", "trust.verdicts:CalibrationConfig", "trust.calibration", "whether 0.8 means 80 %"),
+        ("agreement", "trust.verdicts:AgreementConfig", "trust.agreement", "between several judges"),
+        ("drift", "trust.verdicts:DriftConfig", "trust.rescoring", "what changed between two versions"),
+        ("live_drift", "trust.verdicts:LiveDriftConfig", "trust.live", "what changes in a running service"),
     ),
 }
 """Each kind by its name."""

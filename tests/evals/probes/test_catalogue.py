@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from adjudge.evals.probes.catalogue import FAST, PROBES, WORDING, ProbesConfig, chosen
 from adjudge.evals.probes.changes import KINDS
-from adjudge.evals.probes.fixed_texts import MASTER_KEYS
 from adjudge.evals.probes.probe import KEPT, Probe, ProbeRow, Variant
 from adjudge.evals.probes.probing import read_probe_rows
 from adjudge.evals.probes.row_file import shipped_names
+from adjudge.evals.probes.texts import MASTER_KEYS
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 

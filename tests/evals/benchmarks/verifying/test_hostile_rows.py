@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
-from adjudge.evals.benchmarks.answers import Gsm8k, Math, VerifierBench, VerifyBench
+from adjudge.evals.benchmarks.answers import Gsm8k, IfEval, Math, VerifierBench, VerifyBench
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.help_steer import ATTRIBUTES, HelpSteer
-from adjudge.evals.benchmarks.instructions_followed import IfEval
 from adjudge.evals.benchmarks.labels import Labels
 from adjudge.evals.benchmarks.programs import Bird, HumanEval, VerilogEval
 from adjudge.evals.benchmarks.ratings import Ratings

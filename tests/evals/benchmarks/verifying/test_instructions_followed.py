@@ -10,7 +10,7 @@ import pytest
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
-from adjudge.evals.benchmarks.instructions_followed import IfBench, IfEval
+from adjudge.evals.benchmarks.answers import IfBench, IfEval
 from adjudge.statistics.intervals import NO_DRAWS
 
 KINDS = ["punctuation:no_comma", "length_constraints:number_words", "startend:quotation"]

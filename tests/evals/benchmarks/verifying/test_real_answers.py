@@ -13,8 +13,7 @@ import pytest
 from scipy import stats
 from tests.evals.benchmarks.judging.made import numbers, run
 
-from adjudge.evals.benchmarks.answers import Gsm8k, Math
-from adjudge.evals.benchmarks.instructions_followed import IfBench, IfEval
+from adjudge.evals.benchmarks.answers import Gsm8k, IfBench, IfEval, Math
 from adjudge.evals.benchmarks.labels import Labels
 from adjudge.evals.benchmarks.programs import Bird, HumanEval
 from adjudge.evals.benchmarks.ratings import Ratings

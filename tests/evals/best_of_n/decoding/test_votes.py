@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.evals.best_of_n.votes import classes_by_scorer, classes_by_text, numbered_answers, vote_worth
+from adjudge.evals.best_of_n.candidates import classes_by_scorer, classes_by_text, numbered_answers, vote_worth
 from adjudge.protocol import Sample, Score
 
 VOTERS = st.lists(

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 from tests.evals.results import measure, written
 
 from adjudge.evals.trust.agreement import majority, run_agreement
-from adjudge.evals.trust.config import AgreementConfig
+from adjudge.evals.trust.verdicts import AgreementConfig
 
 
 def judged(folder: Path, count: int = 60) -> str:

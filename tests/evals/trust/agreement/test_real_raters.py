@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adjudge.evals.trust.agreement import run_agreement
-from adjudge.evals.trust.config import AgreementConfig
+from adjudge.evals.trust.verdicts import AgreementConfig
 
 
 def test_pandalm_annotators_agree_as_published(corpora: Any) -> None:

@@ -15,8 +15,8 @@ from tests.evals.results import written
 
 from adjudge.evals.reports.result import Measure, Result
 from adjudge.evals.trust.calibration import areas_of, binned_intervals, error_by_chance, run_calibration
-from adjudge.evals.trust.config import CalibrationConfig, Map
 from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
+from adjudge.evals.trust.verdicts import CalibrationConfig, Map
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 

@@ -12,8 +12,8 @@ from tests.evals.results import written
 
 from adjudge.evals.reports.result import Result
 from adjudge.evals.trust import windows
-from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.live import run_live_drift
+from adjudge.evals.trust.verdicts import LiveDriftConfig
 from adjudge.evals.trust.windows import design_effect, find_change, ks_distance, ks_p, share_p, stability_index
 
 

@@ -16,8 +16,8 @@ from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.job import run_label
 from adjudge.evals.reports.result import Result
 from adjudge.evals.trust import rescoring
-from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.rescoring import order_measures, run_drift
+from adjudge.evals.trust.verdicts import DriftConfig
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 from adjudge.statistics.intervals import NO_DRAWS
