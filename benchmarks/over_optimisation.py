@@ -177,7 +177,8 @@ def choose(options: Options) -> None:
         print(f"best of n by {name}, {time.perf_counter() - began:.0f} s", flush=True)
         for one in result["measures"]:
             if one["name"].startswith(("gold of best-of-n", "gold of the best", "proxy of", "rank")):
-                print(f"    {one['name']} {one['part']}: {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]")
+                between = "" if one["low"] is None else f" [{one['low']:.3f}, {one['high']:.3f}]"
+                print(f"    {one['name']} {one['part']}: {one['value']:.3f}{between}")
 
 
 def lesson(options: Options, run: str) -> Lesson:
