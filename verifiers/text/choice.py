@@ -3,7 +3,7 @@ r"""Does the answer name the right option of a multiple-choice question?
 Where the answer is looked for: the last `<answer>`, the last box, else what follows the last marker ("answer is",
 "option is", "I choose", "故选", ...).  A place that names no option is passed over for the next.  A response without
 any of these counts when it is one line (which may conclude with "So C" or "is Rome"), or when its first line is
-nothing but an option or its last line ends in one; if both, they must agree.
+nothing but an option or its last line ends in one or concludes on it; if both, they must agree.
 
 Not covered: questions with several right options, and answers that paraphrase an option.
 """
@@ -25,6 +25,7 @@ from adjudge.verifiers.text.choice_letter import (
     SURELY,
     closing_label,
     concluded_label,
+    concluding_label,
     in_list,
     leading_label,
     offered_label,
@@ -34,7 +35,7 @@ from adjudge.verifiers.text.choice_letter import (
 
 _EDGE = 4_000  # characters looked at on either end of an answer of many lines
 _LABEL_FOLLOWS = (
-    rf"(?=[\s\"'“*(（\[]{{0,6}}(?:(?:{SURELY})\s)?[*(（\[]{{0,3}}(?:(?:option|choice|letter)\s)?"
+    rf"(?=[\s\"'“*(（\[]{{0,6}}(?:(?:{SURELY})\s)?[*(（\[]{{0,3}}(?:(?:option|choice|letter)\s[*(（\[]{{0,3}})?"
     r"[A-Za-z0-9](?![A-Za-z0-9]))"
 )
 _IS = r"(?:is|was|would\ be|should\ be|must\ be|will\ be|appears\ to\ be|seems\ to\ be)\b[:：]?"
@@ -72,7 +73,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS
@@ -118,14 +119,15 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
             # The option's own text behind its label may look like another's: "I and III only".
             others = (line for line in span.after.splitlines() if gold.by_text(line.strip(" .")) != label)
             return taken_back(replace(span, after="\n".join(others)), self.markers, agrees)
-        if span.where == "marker" or leading_label(span.texts[0], gold)[0] == label:
+        if span.where == "marker" or leading_label(span.texts[0].partition("\n")[0], gold)[0] == label:
             alone = sole_label(span.texts[0], gold)  # "B. non linearly" says nothing behind its label
-            behind = ("" if alone else "".join(SENTENCE_END.split(span.texts[0], maxsplit=1)[1:])) + span.after
+            first = SENTENCE_END.search(span.texts[0])
+            behind = (span.texts[0][first.start() :] if first and not alone else "") + span.after
             return "several_answers" if is_replaced(behind, self.markers, agrees) else ""
         return ""
 
     def _agrees(self, said: str, bare: bool, label: str, gold: ChoiceKey) -> bool | None:
-        named = sole_label(said, gold, ignore_case=self.ignore_case)
+        named = sole_label(said, gold, ignore_case=self.ignore_case) or concluding_label(said, gold)
         if not named and not bare:
             named, reason = leading_label(said, gold, ignore_case=self.ignore_case)
             if reason == "several_answers":

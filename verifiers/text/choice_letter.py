@@ -31,13 +31,16 @@ _STOP = re.compile(
     r"\s*(?:[.:,;!=|](?=\s|\Z)|[–—-]\s|-{1,2}>\s|[。、:.,;!](?=[^\x00-\x7f]|\Z)|\n|\Z|\s?\()"
     r"|\s*(?:です|である|だ(?!\w)|입니다|이다|예요|이에요)"
 )
+_IS_THE = (
+    r"is (?:clearly |therefore |thus |indeed |also |probably |most likely |likely )?(?:(?:the|my|an?) )?"
+    r"(?:only |single |one |most |best |final )*"
+)
 _REASON = re.compile(
     r"\s+it is\W*\Z|\s+(?:because|since|as|for|due|(?:(?:and|but) )?not|rather|instead|would be|must be|has to be|best"
     r"|correctly|fits|matches|works|satisfies|holds|agrees|follows|explains|describes|applies|stands out"
     r"|(?:seems|looks|appears)(?: to be)?(?: the)? (?:correct|right|best)(?!.*\b(?:but|wrong|not)\b)"
     r"|makes (?:the most )?sense"
-    r"|is (?:clearly |therefore |thus |indeed |also |probably |most likely |likely )?(?:(?:the|my|an?) )?"
-    r"(?:only |single |one |most |best |final )*(?:correct|right|best|true|answer|option|choice|one|statement|solution"
+    rf"|{_IS_THE}(?:correct|right|best|true|answer|option|choice|one|statement|solution"
     r"|appropriate|accurate|likely|consistent|valid|supported|plausible|suitable|reasonable))\b"
     r"|\s*(?:因为|是正确|正确|而不是|而非)",
     re.IGNORECASE,
@@ -48,6 +51,7 @@ _SAID = re.compile(
     r"|\s+(?:because|since|due to)\b",
     re.IGNORECASE,
 )
+_BRACKETED = re.compile(r"[\s.:]*\([^()]*(?:\)|\Z)")
 _DELIMITERS = " .:)]、。,"
 _AMOUNT = re.compile(r"[^\w\s]{0,3}\d[\d.,]*(?:\s?[^\W\d]+)?\W*")  # nothing but a number and its unit
 _DASHED = re.compile(r"\A[\s.:]*(?:[-–—]\s+)?")
@@ -85,6 +89,7 @@ _REJECTED = re.compile(
 _TRUTH = re.compile(r"\W*\s(?<![:–—-]\s)(?:no|false|impossible)\b", re.IGNORECASE)  # of an option: "(B) False, False"
 _JUDGED = re.compile(r"\b(?:is|are|was|were)\b.{0,40}\b(?:wrong|incorrect|false|not)\b|\b(?:isn|aren|wasn)['’]t\b")
 _SENTENCE_START = re.compile(r"[.;!?]\s|[\n。；！？]")
+_BEHIND_LABEL = re.compile(r"(?<!\W[A-Z])[.;!?]\s|[\n。；！？]")  # not between "B." and its text
 _OPENED = re.compile(r"[.:]\s|\s?(?:[–—-]|-{1,2}>)\s|\s+is\b")
 _REFUTED = re.compile(
     r"\b(?:is|are|was|were|looks?|seems?)\b.{0,20}\b(?:wrong|incorrect|false|not (?:the )?(?:correct|right|answer))\b"
@@ -98,16 +103,23 @@ _APPOSED = re.compile(
     re.IGNORECASE,
 )
 _VERBS = ("is", "are", "was", "were", "it's", "it’s")
+_FOUND_RIGHT = (
+    rf"\s(?:remains|is left|fits|works|it is|{_IS_THE}(?:correct|right|best|answer|one|appropriate)"
+    r"(?:\s(?:answer|option|choice|one))?)"
+)
 _CONCLUSION = re.compile(
-    r"(?:.*[,;]\s)?(?:and\s)?(?i:by elimination|only|so|thus|hence|therefore|then"
+    r"(?P<before>(?:.*[,;]\s)?)(?:and\s)?(?P<led>(?i:by elimination|only|so|thus|hence|therefore|then"
     r"|(?:this|that|which)(?: only)? leaves(?: us)?(?: with)?(?: only)?|leaving(?: us)?(?: with)?(?: only)?"
     r"|(?:we (?:are|were)|we['’]re|I['’]m|I am|one is)(?: only)? left with"
     r"|(?:so |thus |hence |therefore )?"
     r"(?:it is|it['’]s|it must be|it has to be|it can only be|the answer is|that makes it))[,:]?\s"
-    r"(?i:(?:it|the answer)(?: is|['’]s| must be)\s|only\s|we have\s|I (?:choose|pick|say)\s)?"
-    r"(?i:option\s)?[(\[]?(?P<label>[A-Za-z0-9])[)\]]?(?:\s(?i:remains|is left|is correct|fits|works))?"
+    r"(?i:(?:it|the answer)(?: is|['’]s| must be)\s|only\s|we have\s|I (?:choose|pick|say)\s)?)?"
+    r"(?i:(?:option|choice)\s)?[(\[]?(?P<label>[A-Za-z0-9])[)\]]?"
+    rf"(?:(?:\s?[:.(–—-]\s?(?P<named>[^()]{{1,99}}?)\)?)?{_FOUND_RIGHT}|(?(led)|(?!)))"
     r"|(?P<chain>.*(?:→|⇒|⟶|⟹|->|=>|\w[:：]))\s?(?:option\s)?[(\[]?(?P<last>[A-Za-z0-9])[)\]]?",
 )
+_RIGHT = re.compile(rf"\w\W?{_FOUND_RIGHT}\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:if|when|unless|had)\b", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
 _GOES_ON = (
     r"\W{0,6}(?:(?i:or|and|also|maybe|perhaps|possibly|alternatively|option|either"
@@ -219,7 +231,12 @@ def sole_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
     if not alone or not _is_label(alone, line[alone.end() :], key, ignore_case):
         return ""
     rest = line[alone.end() :]
-    return _committed(alone, rest, key)[0] if not rest.strip(_DELIMITERS) or _named(rest, key) else ""
+    more = rest
+    if bracketed := _BRACKETED.match(rest):
+        more = rest[bracketed.end() :] if not key.texts or _named(bracketed[0], key) else more
+    elif _named(rest, key):
+        more = ""
+    return "" if more.strip(_DELIMITERS + "!") else _committed(alone, rest, key)[0]
 
 
 def opening_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
@@ -234,15 +251,17 @@ def opening_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
     if not opening or (opening["label"].isdigit() and not opening["open"]) or _REFUTED.search(line):
         return ""  # "1. First, ..." begins a list
     rest = line[opening.end() :]
-    said = opening["close"] or opening["word"] or _OPENED.match(rest)
+    said = opening["close"] or opening["word"] or _OPENED.match(rest) or _named(rest, key)
     return _committed(opening, rest, key)[0] if said and _is_label(opening, rest, key, ignore_case) else ""
 
 
 def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
-    """Return the label of a line that says nothing else or ends in "is C" or ": C" and names no other, or ""."""
+    """Return the label of a line that says nothing else, concludes on it or ends in "is C" or ": C", or ""."""
     if label := sole_label(line, key, ignore_case=ignore_case):
         return label
     line, _ = _read(line[-MAX_CHARACTERS:], key)
+    if concluding := concluding_label(line, key):
+        return concluding
     closing = _patterns(key.labels).closing.search(line)
     if not closing or _DENIED_BEFORE.search(line) or _labels(line, key) != {closing["label"]}:
         return ""
@@ -252,14 +271,9 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
 def concluded_label(text: str, key: ChoiceKey) -> str:
     """Return the label that the last sentence of a text concludes on ("So C."), or whose option it states, or ""."""
     whole = plain(text[-MAX_CHARACTERS:]).rstrip(" .")
+    if (concluding := concluding_label(whole, key)) is not None:
+        return concluding
     sentence = _SENTENCE_START.split(whole)[-1]
-    if conclusion := _CONCLUSION.fullmatch(sentence.rstrip(" !")):
-        label = conclusion["label"] or conclusion["last"]
-        chain = conclusion["chain"] or ""
-        others = _labels(chain, key) - {label}
-        another = others or (chain and _is_of_another(whole[: -len(label)], label, key))
-        alone = not (another or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
-        return (label if label in key.labels else _short_option(label, key)) if alone else ""
     words = f" {' '.join(re.findall(_WORDS, whole.casefold()))} "
     stated = {
         label: option
@@ -274,12 +288,29 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
     return label if any(tail.endswith(f"{verb} {option}") for verb in _VERBS) else ""
 
 
+def concluding_label(text: str, key: ChoiceKey) -> str | None:
+    """Return the label that the last sentence concludes on ("So C.", "C is right."), "" for a bad one, or None."""
+    whole = " ".join(text.split()).rstrip(" .!")
+    ends = (split.split(f" {whole}")[-1].strip() for split in (_SENTENCE_START, _BEHIND_LABEL))
+    conclusion = next(filter(None, map(_CONCLUSION.fullmatch, ends)), None)
+    if conclusion is None:
+        return None
+    before, named, chain = (conclusion[group] or "" for group in ("before", "named", "chain"))
+    label = conclusion["label"] or conclusion["last"]
+    another = _labels(chain + named, key) - {label} or (named and key.by_text(named) not in ("", label))
+    if another or (chain and _is_of_another(whole[: -len(label)], label, key)):
+        return ""
+    if _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain) or _CONDITION.search(before) or _RIGHT.search(before):
+        return ""
+    return label if label in key.labels else _short_option(label, key)
+
+
 def in_list(line: str, neighbour: str, key: ChoiceKey) -> bool:
     """Tell whether a line and the one beside it are entries of a list of the options ("A. Paris", "B. London").
 
-    One that says of its option that it is wrong is none: so begins an explanation.
+    One that says of its option that it is wrong, or alone that it is right, is none: so begins an explanation.
     """
-    if _JUDGED.search(neighbour):
+    if _JUDGED.search(neighbour) or (_RIGHT.search(line) and not _RIGHT.search(neighbour)):
         return False
     (one, word), (other, its_word) = (_entry(text, key) for text in (line, neighbour))
     return bool(one and other) and one != other and word == its_word and len(plain(line).strip(_DELIMITERS + "([{")) > 1
