@@ -6,6 +6,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from adjudge.responses.number_words import NUMBER_WORD as NUMBER_WORD
+from adjudge.responses.number_words import NUMBER_WORDS
 from adjudge.verifiers.math.nodes import Constant, Node, Number, Words
 
 FUNCTIONS: Final[dict[str, str]] = {
@@ -107,18 +109,6 @@ _MEANING: Final[dict[str, Node]] = {
     "infinity": Constant("oo"),
 }
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_NUMBERS: Final[dict[str, int]] = {word: value for value, word in enumerate(_ONES)} | {
-    f"{ten}-{_ONES[one]}" if one else ten: (at + 2) * 10 + one for at, ten in enumerate(_TENS) for one in range(10)
-}
-
-NUMBER_WORD: Final = rf"(?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}"
-"""A whole number below a hundred in English, as a pattern."""
-
 
 def words(text: str) -> Words | None:
     """Return a text of a few words in a comparable form, or None when it is not one.
@@ -142,6 +132,6 @@ def words(text: str) -> Words | None:
 
 def meaning(text: Words) -> Node:
     """Return the mathematical object that a phrase names, or the words themselves."""
-    if text.text in _NUMBERS:
-        return Number(Fraction(_NUMBERS[text.text]))
+    if text.text in NUMBER_WORDS:
+        return Number(Fraction(NUMBER_WORDS[text.text]))
     return _MEANING.get(text.text, text)

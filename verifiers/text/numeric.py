@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -30,6 +30,7 @@ from adjudge.responses.number_text import (
     read_quantity,
     shared_currency,
 )
+from adjudge.responses.number_words import in_digits
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
@@ -72,7 +73,10 @@ _HEDGED = re.compile(r"\s*(?:or|nor|not|but not|either|if)\b", re.IGNORECASE)
 _REMAINING = re.compile(
     r"(?:therefore|thus|so|hence|finally|then)\b(?P<rest>.*?)(?:\s[^\W\d]+){0,3}[.!\s]*", re.IGNORECASE | re.DOTALL
 )
-_BARE = re.compile(r"[^\w\s]{0,4}\d[\d.,/%^-]*(?:\s[^\W\d]+){0,2}\W*")
+_BARE = re.compile(r"[^\w\s]{0,4}\d[\d.,/%^-]*(?:[ \t][^\W\d]+){0,2}[^\w\n]*")
+_OPENING = re.compile(  # a number that is explained below, and no first entry of a list
+    rf"\A(?!\d{{1,2}}[.)]\s)({_BARE.pattern})(?:\n[ \t]*\n|(?<=\*)\n)(?!\s*{_BARE.pattern}(?:\n|\Z))"
+)
 _PARTS = frozenset({"cent", "penny"})
 _OTHER_MEANING = frozenset({"bc", "bce", "below"})
 _GOES_ON = re.compile(r"\s*(?:or|and|also|alternatively|maybe|或|和)\b", re.IGNORECASE)
@@ -96,7 +100,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
     abs_tol: Annotated[float, Range(ge=0)] = 0.0
@@ -127,6 +131,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
 
     def judge(self, spans: Sequence[Span], gold: tuple[Quantity, ...]) -> Score:
         """Return 1 when the one number offered equals one of the accepted ones."""
+        spans = [replace(span, texts=tuple(map(in_digits, span.texts))) for span in spans]
         span = next(filter(_has_digit, spans), spans[0])
         evidence = {"answer": shorten(" | ".join(span.texts)), "where": span.where}
         clauses = [self._clause(span, text) for text in span.texts]
@@ -152,12 +157,24 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         except NumberError as error:
             if error.reason != "several_answers" or span.where not in ("response", "last_line"):
                 raise
-            for part in _conclusions(text):
-                try:
-                    return read_quantity(part, decimal=self.decimal)
-                except NumberError:
-                    pass
+            first, last = self._first(_opening(text)), self._first(_conclusions(text))
+            sentence = _last_sentence(text)
+            if first and (last := last or self._first([sentence])):
+                agree = first.number == last.number
+            else:
+                agree = first is None or not _CONCLUDES.search(sentence) or first.number in self._numbers(sentence)
+            if agree and (said := first or last):
+                return said
             raise
+
+    def _first(self, texts: Iterable[str]) -> Quantity | None:
+        """Return the number of the first text that states one."""
+        for text in texts:
+            try:
+                return read_quantity(text, decimal=self.decimal)
+            except NumberError:
+                pass
+        return None
 
     def _clause(self, span: Span, text: str) -> str:
         """Return the first clause with a digit of an answer in running text, unless the next one adds to it."""
@@ -217,10 +234,15 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         return abs(value - wanted) <= slack
 
 
+def _opening(text: str) -> list[str]:
+    """Return the first line of a text where it is a number that all below only explains."""
+    opening = None if _WITHDRAWN.search(text) else _OPENING.match(text)
+    return [opening[1]] if opening else []
+
+
 def _conclusions(text: str) -> Iterator[str]:
     """Yield what the last sentence of a text may state as its result, best first."""
-    above, _, line = text.rstrip().rpartition("\n")
-    sentence = SENTENCE_END.split(line[-_LAST:].strip())[-1].strip()
+    above, sentence = text.rstrip().rpartition("\n")[0], _last_sentence(text)
     if sentence.endswith(("?", "？")):
         return
     listed = _BARE.fullmatch(above.rstrip().rpartition("\n")[2][-_LAST:])  # "3 apples", "4 pears"
@@ -237,6 +259,10 @@ def _conclusions(text: str) -> Iterator[str]:
     stated = _STATED.search(sentence) if "=" not in sentence else None
     if stated and not denies_next(sentence[: stated.start("rest")]):
         yield stated["rest"]
+
+
+def _last_sentence(text: str) -> str:
+    return SENTENCE_END.split(text.rstrip().rpartition("\n")[2][-_LAST:].strip())[-1].strip()
 
 
 def _has_digit(span: Span) -> bool:

@@ -18,8 +18,8 @@ What stands beside a number: sign word, currency, percent, scale word, unit; and
 A number is believed only when everything beside it is harmless: plain words, brackets and sentence punctuation.
 Operators, commands, negations ("not 5"), inequalities ("at least 5"), fractions in words ("half of 5") are refused.
 
-Not covered: arithmetic alone ("2+3"), number words ("five"), unit conversion ("5 km" is not "5000 m"), repeating
-decimals.  The math verifier reads expressions.
+Not covered: arithmetic alone ("2+3"), number words ("five": `number_words`), unit conversion ("5 km" is not
+"5000 m"), repeating decimals.  The math verifier reads expressions.
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ def _without_latex(text: str) -> str:
 
 
 _MOST = 100  # numbers and signs of one sum
-_TERM = re.compile(r"\s*(?:(\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?)|([-+*/()]|[xX](?=[ \d(])))")
-_MEASURE = re.compile(r"(?<=\d) ?/?(?: ?[^\W\d_]{2,}){1,3}(?:/[^\W\d_]+)?(?= ?[-+*/)]| [xX] |\Z)")
+_TERM = re.compile(r"\s*(?:(\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?)|([-+*/÷()]|[xX](?=[ \d(])))")
+_OPERATORS = str.maketrans("xX÷", "**/")
+_MEASURE = re.compile(r"(?<=\d) ?/?(?: ?[^\W\d_]{2,}){1,3}(?:/[^\W\d_]+)?(?= ?[-+*/÷)]| [xX] |\Z)")
 _LEAD = re.compile(r"(?:[A-Za-z,:]+ )*(?=[\d(-])")
 
 
@@ -153,7 +154,7 @@ def sum_of(text: str) -> Fraction:
     for term in islice(_TERM.finditer(rest), _MOST + 1):
         if term.start() != at:
             break
-        parts.append(term[1] or term[2].replace("x", "*").replace("X", "*"))
+        parts.append(term[1] or term[2].translate(_OPERATORS))
         at = term.end()
     if denies_next(text[: len(text) - len(rest)]):
         raise NumberError("unparsable_answer", "arithmetic that is denied")
@@ -161,7 +162,8 @@ def sum_of(text: str) -> Fraction:
         raise NumberError("several_answers", "several different numbers")
     value, end = _sum(parts, 0)
     if end != len(parts):
-        raise NumberError("unparsable_answer", "a bracket that nothing opens")
+        reason = "unparsable_answer" if parts[end] == ")" else "several_answers"
+        raise NumberError(reason, "a bracket that nothing opens, or two numbers side by side")
     return value
 
 
@@ -377,6 +379,11 @@ _TOKEN = re.compile(
     rf")"
 )
 _PERCENT = re.compile(r" ?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+_ARITHMETIC = r"[-+*/÷x] ?\$?\d"
+_WORKED_OUT = re.compile(
+    rf"(?P<value>[^()=]*\d[^()=]*) \((?P<sum>[^()=]*\d[^()=]*{_ARITHMETIC}[^()=]*)\)[ .]*"
+)  # 42 (6 * 7)
+_COMES_TO = re.compile(rf"(\d ?{_ARITHMETIC}[\d,.]*) (?:gives|makes|yields|equals|is) (?=\W?\d)")
 _FRACTION_OF = re.compile(
     r"\b(?:half|twice|double|triple|third|quarter|minus|negative|square|cube|root|reciprocal|inverse|opposite)"
     r"(?: of| the| that| this| it| my| [a-z])\b|\b[a-z]{1,2}[²³]",
@@ -397,7 +404,10 @@ def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
         raise NumberError("too_complex", f"{len(text)} characters; one number may take {MAX_CHARACTERS}")
     if _SIMPLE.fullmatch(text):
         return Quantity(Fraction(text))
-    sides = re.split(r" ?[=≈] ?", plain_notation(undecorated(text), decimal))
+    text = plain_notation(undecorated(text), decimal)
+    if worked := _WORKED_OUT.fullmatch(text):
+        text = f"{worked['sum']} = {worked['value']}"
+    sides = re.split(r" ?[=≈] ?", _COMES_TO.sub(r"\1 = ", text))
     if not any(map(_has_digit, sides)):
         raise NumberError("no_answer", "there is no number")
     if not _has_digit(sides[-1]):
