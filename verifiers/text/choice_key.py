@@ -22,6 +22,7 @@ from adjudge.scoring.reference_fields import shown, wrong_form
 LABELS = "ABCDEFGHIJ"
 
 _DISPLAYED = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_ARTICLE = re.compile(r"\A(?:[Tt]he|[Aa]n|a)\s+(?=\w)")  # "A" may be a label
 _NOISE = re.compile(r"\\[()\[\]]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
 
 
@@ -35,9 +36,12 @@ class ChoiceKey:
 
     def by_text(self, text: str) -> str:
         """Return the label of the one option with this text, or "" when there is none or more than one."""
-        wanted = comparable(text) if self.texts else ""
-        fitting = [label for label, option in zip(self.labels, self.texts, strict=False) if option == wanted]
-        return fitting[0] if len(fitting) == 1 else ""
+        for read in (str, without_article):  # "The" only where no option says so
+            wanted = comparable(read(plain(text))) if self.texts else ""
+            options = zip(self.labels, map(read, self.texts), strict=False)
+            if fitting := [label for label, option in options if option == wanted]:
+                return fitting[0] if len(fitting) == 1 else ""
+        return ""
 
     def by_number(self, text: str) -> str:
         """Return the label of the one option that is the number a text states ("5,200" for "5200 feet"), or ""."""
@@ -81,7 +85,7 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
 def plain(text: str) -> str:
     """Return a text in NFKC without markup: LaTeX text commands, dollars, asterisks, underscores, backticks."""
     if not text.isascii():
-        text = undecorated(unicodedata.normalize("NFKC", text))
+        text = undecorated(unicodedata.normalize("NFKC", text)).replace("−", "-")
     if not text.isprintable():
         text = invisible(text)
     return unwrap(_NOISE.sub(" ", without_tex(text)).replace("i.e.", "that is").strip())
@@ -91,6 +95,11 @@ def comparable(text: str) -> str:
     """Return the form in which option texts are compared: plain, no stop at the end, one case, single spaces."""
     text = _DISPLAYED.sub(r"\\frac", plain(text))
     return " ".join((text.rstrip(" .;,。；，") or text).casefold().split())
+
+
+def without_article(text: str) -> str:
+    """Return a text without the article that it begins with."""
+    return _ARTICLE.sub("", text)
 
 
 def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:

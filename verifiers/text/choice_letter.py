@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adjudge.responses.number_text import NumberError, read_quantity
-from adjudge.verifiers.text.choice_key import ChoiceKey, comparable, plain
+from adjudge.verifiers.text.choice_key import ChoiceKey, comparable, plain, without_article
 
 MAX_CHARACTERS = 2_000
 NOTHING = ("", "no_answer")
@@ -102,7 +102,7 @@ _APPOSED = re.compile(
     r"|marked|matches|given (?:in|by|as)|the|answer|option|choice|letter)\b[\s,;:(\[.–—=→⇒>-]*)*\Z",
     re.IGNORECASE,
 )
-_VERBS = ("is", "are", "was", "were", "it's", "it’s")
+_IS = re.compile(r"\b(?:is|are|was|were|it['’]s) (?:(?:the|an) )?\Z")
 _FOUND_RIGHT = (
     rf"\s(?:remains|is left|fits|works|it is|{_IS_THE}(?:correct|right|best|answer|one|appropriate)"
     r"(?:\s(?:answer|option|choice|one))?)"
@@ -120,7 +120,7 @@ _CONCLUSION = re.compile(
 )
 _RIGHT = re.compile(rf"\w\W?{_FOUND_RIGHT}\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|had)\b", re.IGNORECASE)
-_WORDS = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
+_WORDS = re.compile(r"(?:(?<![\w)])-(?=\d))?[^\W_]+(?:[.,'’-][^\W_]+)*")
 _GOES_ON = (
     r"\W{0,6}(?:(?i:or|and|also|maybe|perhaps|possibly|alternatively|option|either"
     r"|no|wait|actually|sorry|rather)\b|或者|或|和)\W{0,4}"
@@ -144,7 +144,7 @@ def _patterns(labels: str) -> _Patterns:
     label = rf"(?P<open>[(\[{{<\"'“‘【]\s?)?(?P<label>[{both}])(?P<close>\s?[)\]}}>\"'”’】])?(?![A-Za-z0-9])"
     mention = (
         rf"(?P<strong>(?<!\w)[(\[]\s?|(?i:\b(?:option|choice|letter))\s{{1,3}}|选项|選項)(?P<named>[{both}])(?![A-Za-z0-9'’])"
-        rf"|(?<![A-Za-z0-9])(?P<bare>[{upper}])(?![A-Za-z0-9'’])"
+        rf"|(?<![A-Za-z0-9])(?<!\d\s)(?P<bare>[{upper}])(?![A-Za-z0-9'’])"  # "2 A" is a current
     )
     one = rf"[(\[]?[{upper}][)\]]?"
     several = rf"{one}(?:,\s{one}){{0,3}},?\s(?:and|or|nor)\s{one}(?!\w)"
@@ -192,6 +192,7 @@ def _leading(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
 def _leading_text(text: str, key: ChoiceKey) -> tuple[str, str]:
     """Return the label of the option whose text comes first, with a stop or a reason behind it: "Yes, it is."."""
     text = " ".join(text.split())
+    text = text if text.casefold().startswith(key.texts) else without_article(text)
     said = [
         (option, label)
         for label, option in zip(key.labels, key.texts, strict=False)
@@ -285,7 +286,8 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
     ((label, option),) = stated.items()
     tail = comparable(sentence)
     tail = tail if tail.endswith(option) or not option[-1:].isalpha() else tail.rstrip("!")
-    return label if any(tail.endswith(f"{verb} {option}") for verb in _VERBS) else ""
+    before = tail.removesuffix(option)
+    return label if before != tail and _IS.search(before) else ""
 
 
 def concluding_label(text: str, key: ChoiceKey) -> str | None:
@@ -447,4 +449,4 @@ def _is_changed(rest: str, label: str, key: ChoiceKey) -> bool:
         return True
     if re.findall(r"\w+", said) != re.findall(r"\w+", own):
         return False
-    return sorted(_SIGN.findall(said.replace("−", "-"))) != sorted(_SIGN.findall(own.replace("−", "-")))
+    return sorted(_SIGN.findall(said)) != sorted(_SIGN.findall(own))
