@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Score
@@ -23,6 +23,11 @@ from adjudge.scoring.reference_fields import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _NAME = re.compile(r"__(?:[a-z][a-z0-9_]*|[A-Z][A-Z0-9_]+)__")  # of a program: __init__, __FILE__
+_EXPLAINED = re.compile(
+    r"(?P<mark>\*\*|__|[*_`])(?P<said>[^\n]{1,200})(?P=mark)[.:!]?(?=[ \t]*\n[ \t]*\n)"
+    r"|(?P<reasoned>[^\n.,;]{1,200}),?\s(?:because|since)\s(?=[^\n]*\w)"
+)
+_SENTENCE = 5  # words; a last line of fewer may be another answer
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
 
 # Capital and small letters of Cyrillic and Greek that most fonts draw like a Latin letter.
@@ -53,7 +58,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True
@@ -88,7 +93,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
 
     def judge(self, spans: Sequence[Span], gold: frozenset[str]) -> Score:
         """Return 1 when the one answer offered is among the accepted texts."""
-        span = spans[0]
+        span = self._explained(spans[0], gold)
         offered = {self._offered(text, gold) for text in span.texts}
         evidence = {"answer": shorten(" | ".join(span.texts)), "where": span.where}
         if len(offered) > 1:
@@ -98,6 +103,17 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
                 return Score.scored(0.0, fault, **evidence)
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "wrong" if any(offered) else "no_answer", **evidence)
+
+    def _explained(self, span: Span, gold: frozenset[str]) -> Span:
+        """Return an accepted text alone that is in bold above its explanation, or has the reason behind it."""
+        text = span.texts[0]
+        answer = _EXPLAINED.match(text) if len(span.texts) == 1 and self._offered(text, gold) not in gold else None
+        if answer is None or self._offered(answer["said"] or answer["reasoned"], gold) not in gold:
+            return span
+        behind = f"{text[answer.end() :]}\n{span.after}"
+        *above, last = behind.rstrip().split("\n")
+        other = above and len(last.split()) < _SENTENCE and self._offered(last, gold) not in gold
+        return span if other else replace(span, texts=(answer["said"] or answer["reasoned"],), after=behind)
 
     def _offered(self, text: str, gold: frozenset[str]) -> str:
         """Return the form of an answer that is compared: a name between underscores only where one is accepted."""
