@@ -98,7 +98,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     """
 
     name: ClassVar[str] = "code_prediction"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     seconds: Annotated[float, Range(ge=1e-3, le=600)] = 5.0
@@ -129,9 +129,9 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         return prediction
 
     def shown(self, text: str, gold: Prediction) -> str:
-        """Return the text as it is: an answer may be made of the signs that elsewhere hide or strike out."""
+        """Return the text with CRUXEval's marks as elements, else as it is: an answer may be made of what hides."""
         del gold
-        return text
+        return text if "<answer>" in text else text.replace("[ANSWER]", "<answer>").replace("[/ANSWER]", "</answer>")
 
     def judge_text(self, answer: str, gold: Prediction) -> Score:
         """Return 1 for a right prediction."""

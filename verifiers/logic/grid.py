@@ -28,6 +28,7 @@ Grid: TypeAlias = tuple[tuple[str, ...], ...]
 
 MAX_CELLS: Final = 10_000
 _BETWEEN: Final = re.compile(r"[\s,|]+")
+_NUMBERED: Final = re.compile(r"\A\s*row\s?\d{1,3}:", re.IGNORECASE)
 _RULE: Final = re.compile(r"[\s|+]*[-=:+─━┼]{2,}[-=:+|─━┼\s]*")
 _MATRIX: Final = re.compile(
     r"\\begin\{(?P<kind>[a-zA-Z]{0,8}matrix|array)\}(?:\{[clr|]{0,200}\})?(?P<rows>.*)\\end\{(?P=kind)\}",
@@ -46,7 +47,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     """
 
     name: ClassVar[str] = "grid"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     credit: Literal["all", "fraction"] = "all"
 
@@ -85,7 +86,7 @@ def read_grid(text: str) -> Grid:
     for line in text.splitlines():
         if _RULE.fullmatch(line):
             continue
-        cells = [cell for cell in _BETWEEN.split(line.strip()) if cell]
+        cells = [cell for cell in _BETWEEN.split(_NUMBERED.sub("", line).strip()) if cell]
         if len(cells) == 1 and cells[0].isdecimal():
             cells = list(cells[0])
         if cells:

@@ -21,6 +21,7 @@ import importlib
 import importlib.metadata
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ def _factory() -> Any:
         ) from error
 
 
+_STOP: Final = re.compile(r"[\w)\]}%]\.\Z")  # of a sentence; a row of a board may end in two
 _CLOSE: Final = Fraction(1, 1_000_000)
 
 
@@ -211,7 +213,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     """
 
     name: ClassVar[str] = "reasoning_gym"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     limits: ClassVar[Limits] = Limits(seconds=10.0)
 
     credit: Literal["all", "library"] = "all"
@@ -247,9 +249,10 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
         return text
 
     def bare(self, answer: str, gold: GymEntry) -> str:
-        """Return an answer without the marks around it, unless they are the gold's; with the gold's white space."""
-        forms = (answer, super().bare(answer, gold))
-        return gold.gold if gold.gold is not None and gold.gold.strip() in forms else forms[1]
+        """Return an answer without marks around it and a full stop, unless the gold has them; with its white space."""
+        bare = super().bare(answer, gold)
+        sentence = bare[:-1] if _STOP.search(bare) else bare
+        return gold.gold if gold.gold is not None and gold.gold.strip() in (answer, bare, sentence) else bare
 
     def judge_text(self, answer: str, gold: GymEntry) -> Score:
         """Return what the answer is worth."""

@@ -28,7 +28,7 @@ from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
 MAX_ITEMS: Final = 1_000
 
-BULLET: Final = re.compile(r"\A\s{0,8}(?:\d{1,4}[.)]|[-*•])\s+")
+BULLET: Final = re.compile(r"\A\s{0,8}(?:\d{1,4}[.)]|\d{1,3}(?:st|nd|rd|th):|[-*•])\s+")
 # An arrow begins where its dashes begin: tried from each of them, a line of dashes took seconds.
 _SEPARATORS: Final = tuple(map(re.compile, (r"[\r\n]+", r"(?<![-=])[-=]*>|[→⇒⟶]", r"\|", r";", r",")))
 _AND: Final = re.compile(r"\s(?:(?:and\s)?then|and|&)\s")
@@ -44,7 +44,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     """
 
     name: ClassVar[str] = "ordering"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
         """Return the accepted orders."""

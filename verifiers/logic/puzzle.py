@@ -304,8 +304,9 @@ class Zebra:
         return ""
 
     def _cells(self, answer: str) -> Table:
-        """The table of an answer; rows without a header are told by their values ("1, Ann, cat")."""
-        rows = [[cell.strip() for cell in line.split(",")] for line in answer.splitlines() if line.strip()]
+        """The table of an answer; rows without a header are told by their values ("House 1: Ann, cat")."""
+        listed = _HOUSE.sub(r"\1, ", answer)
+        rows = [[cell.strip() for cell in line.split(",")] for line in listed.splitlines() if line.strip()]
         if len(rows) != self._size or any(len(row) != len(self._values) + 1 for row in rows):
             return read_table(answer)
         names = []
@@ -337,6 +338,9 @@ class Zebra:
         raise BadReferenceError(f"the clue {shown} names something that is not there")
 
 
+_HOUSE: Final = re.compile(
+    r"^[^\w\n]*(?:house|position)?[ ]?(\d{1,2})[*_]{0,2}:[*_]{0,2}\s", re.IGNORECASE | re.MULTILINE
+)
 _NAMED: Final = re.compile(
     r"\A(?:(?:the|a|my|one|final|correct|possible)\s)*(?:expression|equation|answer|solution)\s?(?:is|:)\s",
     re.IGNORECASE,
@@ -355,7 +359,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
         """Return the puzzle's kind, and what tells whether an answer solves it."""
