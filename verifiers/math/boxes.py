@@ -14,7 +14,9 @@ MAX_GAP: Final = 100  # characters between two boxes that are one answer
 
 _BRACE = re.compile(r"[{}]")
 _BARE = re.compile(r"\s*([^\s$]+)")  # `\boxed 5`
-_JOIN = re.compile(r"(?:\s|[,;&$]|\\[,;:!() ]|\\\[|\\\]|\\q?quad|\\text\{\s*(?:and|or)\s*\}|and\b|or\b)*")
+_JOIN = re.compile(
+    r"(?:\s|[,;&$]|\\[,;:!() ]|\\\[|\\\]|\\q?quad|\\text\{\s*(?:and|or)\s*\}|and\b|or\b|\*{0,2}\(?[b-h]\)\*{0,2}:?)*"
+)
 _GAP = re.compile(
     r"(?![^\d]{0,40}\b(?:not|no|wait|wrong|instead|rather|actually)\b)[^\n.!?]{0,40}?\b(?:and|or)\b[^\n.!?]{0,40}",
     re.IGNORECASE,

@@ -143,6 +143,8 @@ _JUDGED: Final = re.compile(  # "so the answer is correct" speaks of an answer t
     r"[^.!\n\d]{0,60}(?:[.!\n]|\Z)",
     re.IGNORECASE,
 )
+_HEADING: Final = re.compile(r"[\W_]*(?:final\s+)?answer[\W_]*", re.IGNORECASE)
+_EXCLAIMED: Final = re.compile(r"(\A(?:.*\s)?\d[\d.,]*)!\Z")
 _COPULA: Final = re.compile(r"\s*(?:입니다|이다|です|である|だ|(?:と|に)な(?:る|ります))\Z")
 
 
@@ -169,7 +171,8 @@ def after_hashes(text: str) -> Marked:
         return _NOTHING_MARKED
     end = text.find("\n", at)
     end = end if end >= 0 else len(text)
-    return Marked(clean(text[at + 4 : end]), end)
+    line = clean(text[at + 4 : end])
+    return _NOTHING_MARKED if _HEADING.fullmatch(line) else Marked(said(line), end)
 
 
 def after_answer(text: str) -> Marked:
@@ -187,13 +190,13 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
     text = text[:start] + without_hope(text[start:])
     rest = text[start:].lstrip(" \t*:：")
     if rest[:1] == "\n" or not rest:
-        rest = rest.lstrip()
+        rest = _BULLET.sub("", rest.lstrip(), count=1)
     start = len(text) - len(rest)
     display = FORMULA.match(rest)
     if display and (display.lastgroup in ("a", "b") or not _same_sentence(rest, display.end())):
         return Marked(clean(display[display.lastgroup or 0]), start + display.end())
     end = sentence_end(rest)
-    sentence = clean(rest[:end])
+    sentence = _EXCLAIMED.sub(r"\1 !", clean(rest[:end]))
     return Marked(said(sentence if sentence.isascii() else _COPULA.sub("", sentence)), start + end)
 
 
@@ -229,6 +232,7 @@ _BOLD = re.compile(
     re.IGNORECASE,
 )
 _BOLD_VALUE = re.compile(r"(?<=[A-Za-z,] )\*\*([^*\n]{0,60}\d[^*\n]{0,60})\*\*")  # the only one of its line
+_BULLET = re.compile(r"\A(?:[-*+>]\s++)++(?!.*\n[-*+>]\s)", re.DOTALL)
 _LEAD = re.compile(
     r"(?:#{1,6}\s+|>\s+(?=[-\d$]))+|(?:(?:so|thus|hence|therefore),?\s+)?(?:it|that)(?:'s|\s+is)\s+"
     r"|(?:so|thus|hence|therefore),?\s+(?=\$?[a-z]\s*=)",
@@ -246,6 +250,7 @@ class Extraction(NamedTuple):
         others: answers of the same marker that this one replaced.
         parts: what each of several joined boxes holds, repeats included.
         later: what is stated behind the answer; each statement must have a reading that is the same value.
+        closing: the value in which the text behind the answer ends; where it is the same, only firm statements count.
     """
 
     text: str
@@ -253,6 +258,7 @@ class Extraction(NamedTuple):
     others: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     later: tuple[Statement, ...] = ()
+    closing: str = ""
 
 
 def extract(text: str, *, boxes: Policy = "last", question: str = "") -> Extraction | None:
@@ -290,7 +296,13 @@ def extract(text: str, *, boxes: Policy = "last", question: str = "") -> Extract
 def _judged(answer: Extraction, after: str, question: str, before: str = "") -> Extraction | None:
     """Return an answer with what is stated behind it, or None where that takes it back."""
     later = later_statements(after, answer.text, question, before)
-    return None if later is None else answer._replace(later=later) if later else answer
+    if not later:
+        return None if later is None else answer
+    closing = None if all(one.firm for one in later) else _unmarked(after[-TAIL:])
+    if closing is None or wordy(closing.text):
+        return answer._replace(later=tuple(one for one in later if one.readings))
+    later = tuple(one if one.readings else one._replace(readings=(closing.text,)) for one in later)
+    return answer._replace(later=later, closing=closing.text)
 
 
 def _tagged(text: str, policy: Policy, question: str) -> Extraction | None:
@@ -304,11 +316,7 @@ def _tagged(text: str, policy: Policy, question: str) -> Extraction | None:
     if standing(text, text.rfind("<answer>"), len(text), marked=True) == "denied":
         return None
     inner = extract(bodies[0].replace("</answer>", " "), boxes=policy)
-    answer = (
-        Extraction(inner.text, "tag", inner.others, later=inner.later)
-        if inner
-        else Extraction(said(clean(bodies[0])), "tag")
-    )
+    answer = inner._replace(marker="tag", parts=()) if inner else Extraction(said(clean(bodies[0])), "tag")
     return _judged(answer, text.rpartition("</answer>")[2], question)
 
 
@@ -334,7 +342,7 @@ def _from_boxes(text: str, boxes: list[Box], policy: Policy, question: str) -> E
 def _unmarked(text: str) -> Extraction | None:
     """Return a text that is nothing but an answer, or the last number or formula of the last line."""
     text = without_hope(text)
-    whole = _LEAD.sub("", clean(text), count=1) if _LEAD.match(clean(text)) else clean(text)
+    whole = clean(_LEAD.sub("", clean(text), count=1)) if _LEAD.match(clean(text)) else clean(text)
     if whole and "\n" not in whole and len(whole) <= 200 and not (wordy(whole) or foreign(whole)):
         return Extraction(whole, "whole")
     line = max(text.rstrip().rfind("\n"), 0)
@@ -345,7 +353,7 @@ def _unmarked(text: str) -> Extraction | None:
         return Extraction(clean(bold[1]), "bold")
     formulas = last_formulas(text)
     line = text.rstrip().rfind("\n") + 1
-    after = max(formulas[-1].end() if formulas else 0, line)
+    after = max([line, *[formula.end() for formula in FORMULA.finditer(text)][-1:]])
     numbers = list(NUMBER.finditer(text, after))
     if numbers:
         if explained := explained_number(text[after:]):

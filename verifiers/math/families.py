@@ -55,9 +55,9 @@ _BUILT: Final = re.compile(
 
 
 _INDEXED: Final = re.compile(
-    r"([A-Za-z]+(?:_\{?([a-z])\}?|\(([a-z])\))\s*=[^=<>]+?)(?:[\s,;($]|\\[,;:! ]|\\q?quad(?![A-Za-z])"
-    rf"|\\text\{{(?:{_QUANTIFIERS}|[\s,(])*\}}|\b{_QUANTIFIERS}\b)+([a-z])\s*"
-    r"(?:(?:\\in|∈)\s*(?:\\math(?:bb|bf|rm)\s*\{?\s*)?[NZℕℤ]\s*\}?\s*(?:[\^_]?\s*\{?\s*(?:\*|\+|\\ast|\\star|0)\s*\}?)?"
+    r"([A-Za-z]+(?:_\{?([a-z])\}?|\(([a-z])\))\s*=[^=<>]+?|[^<>]*[+-]\s*([CcK]))(?:[\s,;($]|\\[,;:! ]"
+    rf"|\\q?quad(?![A-Za-z])|\\text\{{(?:{_QUANTIFIERS}|[\s,(])*\}}|\b{_QUANTIFIERS}\b)+([a-zCK])\s*"
+    r"(?:(?:\\in|∈)\s*(?:\\math(?:bb|bf|rm)\s*\{?\s*)?[NZRCℕℤℝℂ]\s*\}?\s*(?:[\^_]?\s*\{?\s*(?:\*|\+|\\ast|\\star|0)\s*\}?)?"
     r"|(?:\\ge(?:q|qslant)?|≥|>=)\s*[01]|=\s*[01]\s*,\s*[12]\s*,[\s\d,]*(?:\\[lc]?dots|\.\.\.|…))[\s).}$]*",
 )
 
@@ -65,10 +65,10 @@ _INDEXED: Final = re.compile(
 def declared(text: str) -> tuple[str, str]:
     r"""Return an answer without the words that make a letter an integer, and the letter; "" where none is declared.
 
-    The index of a sequence is no parameter: `a_n = 2n-1, n \\in \\mathbb{N}^*` names one.
+    The index of a sequence is no parameter: `a_n = 2n-1, n \\in \\mathbb{N}^*` names one, nor is an added constant.
     """
-    index = _INDEXED.fullmatch(text) if len(text) <= 300 and "=" in text else None
-    if index and index[4] == (index[2] or index[3]):
+    index = _INDEXED.fullmatch(text) if len(text) <= 300 and ("=" in text or "in" in text or "∈" in text) else None
+    if index and index[5] == (index[2] or index[3] or index[4]):
         return index[1].rstrip(" ,;("), ""
     if len(text) > 300 or not ("Z" in text or "ℤ" in text or "integer" in text):
         return text, ""

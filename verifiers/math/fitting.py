@@ -21,6 +21,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, TypeAlias
 
+from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Marker
 from adjudge.verifiers.math.intervals import MIRROR
 from adjudge.verifiers.math.nodes import (
@@ -41,6 +42,7 @@ from adjudge.verifiers.math.nodes import (
 from adjudge.verifiers.math.parser import parse
 from adjudge.verifiers.math.reading import Reading
 from adjudge.verifiers.math.relations import is_label, letters_of
+from adjudge.verifiers.math.scalars import Rules
 from adjudge.verifiers.math.sentences import FORMULA
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.values import exact, free_names
@@ -223,7 +225,14 @@ def _is_given(gold: Reading, answer: Reading, prompt: str) -> bool:
     if final and (_numbers(given) == _numbers(wanted) or not _TRANSFORM.search(prompt)):
         return False
     shape = _shape(given)
-    places = [at for at, others in _formulas(prompt) if shape in others]
+    sides = given.sides if isinstance(given, Relation) else (given,)
+    same = Equality(Rules(), gold.text)
+
+    def holds(side: Node, others: frozenset[_Shape]) -> bool:
+        parts = (part for part in walk(side) if children(part) and not _is_final(part) and _shape(part) in others)
+        return any(same.equal(wanted, part) for part in parts)
+
+    places = [at for at, others in _formulas(prompt) if shape in others or all(holds(side, others) for side in sides)]
     return any(not final or _TO_CHANGE.search(prompt, 0, at) for at in (*places, *_repeats(answer.text, prompt)))
 
 

@@ -27,7 +27,10 @@ def in_gold_letters(extraction: Extraction, golds: Sequence[Reading]) -> Extract
     """Return what was found with the labels of options that it names written as the gold has them."""
     for gold in golds:
         if (text := named_as(extraction.text, gold.text)) != extraction.text:
-            later = tuple(tuple(named_as(said, gold.text) for said in stated) for stated in extraction.later)
+            later = tuple(
+                stated._replace(readings=tuple(named_as(said, gold.text) for said in stated.readings))
+                for stated in extraction.later
+            )
             return extraction._replace(text=text, later=later)
     return extraction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -23,7 +24,7 @@ from adjudge.verifiers.math.nodes import (
 )
 from adjudge.verifiers.math.numerals import rational
 from adjudge.verifiers.math.parser import parse
-from adjudge.verifiers.math.sentences import without_remark
+from adjudge.verifiers.math.sentences import ROUGHLY, without_remark
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.vocabulary import PHRASES, meaning, words
 
@@ -52,14 +53,15 @@ _UNITS: Final = tuple(  # as they are set, and as the parser knows them
         (rf"{_SET}([kMm])(?:\s*(?:\\Omega|Ω)\s*\}}|\}}\s*(?:\\Omega(?![A-Za-z])|Ω))", r"\\text{ \1Omega}"),
         (r"(?<=\d)((?:\s|~|\\[,;: ])*)(?:\\mu\s*|[μµ])([mgsFCALVW])\s*\Z", r"\1\\mu\\text{\2}"),
         (rf"(?:{_SET}([MLR])\s*\}}|([MLR]))\s*_\s*\{{?\s*(?:\\odot|☉|⊙)\s*\}}?", r"\\text{ \1\2sun}"),
+        (r"\\\\\[\d+(?:\.\d+)?(?:pt|em|ex|mm)\]", r"\\\\\\\\"),
         (r"\A(-?[\d.,]+)\s*(?:''|″|\^\s*\{\s*\\prime\s*\\prime\s*\})\s*\Z", r"\1\\text{ ''}"),
     )
 )
 _POWER: Final = re.compile(rf"{_SET}([A-Za-z]+(?:[\s~/·]+[A-Za-z]+)+)\s*\}}\s*\^\s*\{{?\s*(-?\d)\s*\}}?")
+_TIMES: Final = re.compile(r"(?<=\d)(\s?)[xX]\1(?=10\s?(?:\^|\*\*|[⁻⁰¹²³⁴-⁹]))")
 _LONG: Final = 300  # characters of an answer beside which its approximation may stand
-_ROUGHLY: Final = re.compile(
-    r"(.+?)[\s,]*\(?\s*\\text\s*\{[\s,(]*(?:or|which\s+is)?\s*(?:approximately|approx\.?|about|roughly)\s*\}\s*([^()]+?)\)?",
-    re.DOTALL,
+_SHARE: Final = re.compile(
+    r"([^()%]*\d[^()%]*?)\s*\(\s*=?\s*(\d+(?:\.\d+)?)\s*\\?%\s*\)|(\d+(?:\.\d+)?)\s*\\?%\s*\((\d+/\d+)\)"
 )
 _MODULUS: Final = re.compile(
     r"\\mod(?![A-Za-z])\s*(?:\{(\w+)\}|(\w+))|\(?\s*\\(?:text|mathrm)\s*\{\s*\(?mod[\s~]*\}?\s*(\w+)\s*\}?\)?(?:\s*\})?"
@@ -93,12 +95,16 @@ def respelled(text: str) -> tuple[str, bool]:
     ends = _OPEN_ENDS.fullmatch(text) if text.startswith(("]", "\\left]")) or text[-1:] == "[" else None
     if ends and (ends[1] == "]" or ends[3] == "["):
         text = f"{'(' if ends[1] == ']' else '['}{ends[2]}{')' if ends[3] == '[' else ']'}"
+    text = _TIMES.sub(r"\\times ", text) if "10" in text else text
     if "\\" in text or "'" in text or not text.isascii():
         for written, known_as in _UNITS:
             text = written.sub(known_as, text)
         text = _POWER.sub(_last_power, text)
-    if "\\text" in text and len(text) <= _LONG and (roughly := _ROUGHLY.fullmatch(text)):
-        text = f"{roughly[1]} \\approx {roughly[2]}"
+    if len(text) <= _LONG and ("%" in text or "a" in text or "roughly" in text):
+        if roughly := ROUGHLY.fullmatch(text):
+            text = f"{roughly[1]} \\approx {roughly[2]}"
+        elif share := _SHARE.fullmatch(text):
+            text = f"{share[1] or share[4]} \\approx {Decimal(share[2] or share[3]).scaleb(-2):f}"
     if "mod" in text:
         text = _MODULUS.sub(lambda modulus: rf"\pmod{{{next(filter(None, modulus.groups()))}}}", text)
     return text, bool(about)

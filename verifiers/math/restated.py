@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from adjudge.responses.hearsay import supposed, unasserted
 from adjudge.verifiers.math.clauses import REFUTED, RETRACTED, WRONG
@@ -22,8 +22,17 @@ from adjudge.verifiers.math.vocabulary import NUMBER_WORD
 MOST: Final = 4000  # characters behind it that are read
 MAX_STATEMENTS: Final = 12  # each costs up to 3 ms
 
-Statement: TypeAlias = tuple[str, ...]
-"""Readings of one value that is stated behind the answer."""
+
+class Statement(NamedTuple):
+    """Readings of one value that is stated behind the answer, and whether it is said to be the answer or the asked.
+
+    What is not may be a value on the way, where the text ends in the answer again.  "" stands for a value that is not
+    told, and no reading for that in which the text ends.
+    """
+
+    readings: tuple[str, ...]
+    firm: bool
+
 
 _FILL = (
     r"(?:\b(?:now|then|thus|therefore|hence|actually|really|just|simply|exactly|only|in\s+fact|instead|rather|indeed|"
@@ -70,6 +79,8 @@ _CHECKS: Final = re.compile(
     r"|similarly)",
     re.IGNORECASE,
 )
+_FIRM: Final = re.compile(r"\b(?:answers?|final\w*|correct\w*|actual\w*|revised|updated?)\b", re.IGNORECASE)
+_LIST_NUMBER: Final = re.compile(r"(?<=\n)[ \t*_>#]*(?:\d{1,2}[.)]|\(\d{1,2}\))[*_]*(?=[ \t]+\S)")
 _STARTS: Final = re.compile(r"(?:[.!?](?=\s)|\n)[\s*_]*")
 _HINT: Final = re.compile(rf"\d|\\[dt]?frac|\\sqrt|\b(?:{NUMBER_WORD})\b", re.IGNORECASE)
 _NOTHING_LATER: Final = re.compile(r"[\W_]*(?:[a-z]+[\W_]*)?\Z")  # a unit at most
@@ -93,6 +104,11 @@ _DISSENT: Final = re.compile(
 _CHECKING: Final = re.compile(
     r"\W*(?:let\s+me|let's|i'll|i\s+will)\s+(?:just\s+)?(?:double[-\s]?|sanity[-\s]?|re-?)?(?:check|verify|confirm)",
     re.I,
+)
+_ERRED: Final = re.compile(
+    r"\bmade\s+an?\s+(?:\w+\s+)?(?:error|mistake|slip)|\bmis(?!s)\w+|\boops\b"
+    r"|\bre-?(?:comput|calculat|count|do|consider|think|read|work)",
+    re.IGNORECASE,
 )
 _OTHER: Final = re.compile(
     r"[\s,.:;!*_—–-]*(?:(?:no|wait|sorry|actually|rather|make\s+that|make\s+it|i\s+mean|i\s+meant|not\s+that"
@@ -143,25 +159,29 @@ def later_statements(after: str, value: str, question: str = "", before: str = "
         return ()
     first, *lines = after[:MOST].replace("’", "'").split("\n")
     after = _JOINED.sub(r" \1 ", "\n".join([first.rstrip(), *(line for line in lines if line.strip(" \t\r*_"))]))
-    if _CHANGED.search(after) or RETRACTED.match(after) or _OWN_ERROR.search(after):
+    after = _LIST_NUMBER.sub("", after)
+    if RETRACTED.match(after) or _OWN_ERROR.search(after):
         return None
-    statements: list[Statement] = []
+    statements = [Statement(("",), firm=False)] if _CHANGED.search(after) else []
     for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):
         rest = after[opening.end() : opening.end() + 400]
         if _DISSENT.search(opening[0]) or _WITHDRAWN.match(rest):
             return None
+        if _ERRED.search(opening[0] + rest[:40]):
+            statements.append(Statement((), firm=False))
         other = None if _CHECKING.match(rest) else _OTHER.match(rest)
         if other and (said := other[1].strip("$.,;*")) != value:
-            statements.append((said, clean(rest[other.start(1) : sentence_end(rest, other.end(1))])))
+            sentence = clean(rest[other.start(1) : sentence_end(rest, other.end(1))])
+            statements.append(Statement((said, sentence), firm=True))
     if _HINT.search(after):
         own = _OWN_NAME.search(before[-_REACH:].replace("’", "'")) if before else None
         named = [_named(name) for name in (asked(question), own[1] if own else "") if name]
         for pattern in (_STATED, *named):
             statements += [one for one in map(_statement, islice(pattern.finditer(after), MAX_STATEMENTS)) if one]
-    return tuple(one for one in statements if value not in one)
+    return tuple(one for one in statements if value not in one.readings)
 
 
-def _statement(match: re.Match[str]) -> Statement:
+def _statement(match: re.Match[str]) -> Statement | None:
     """Return what a statement says its value is, alone, with the next word, and with the rest of its sentence."""
     kind = match.lastgroup or "value"
     text, start = match.string, match.start(kind)
@@ -172,17 +192,20 @@ def _statement(match: re.Match[str]) -> Statement:
         or unasserted(before)
         or (kind in ("result", "bare", "pronoun", "named") and _CHECKS.match(before))
     ):
-        return ()
+        return None
     if kind == "named" and _ELSEWHERE.search(before):
-        return ()
+        return None
+    if kind == "bare" and text[: match.start()].rstrip("\n *_").endswith((":", ",")):
+        return None  # a part of the sentence above it
     formula = FORMULA.match(text, start)
     value = formula[formula.lastgroup or 0] if formula else match[kind].rstrip(".$\\")
     if kind == "bare" and "=" in value and not _NAMED.match(value):
-        return ()  # a computation
+        return None  # a computation
     stop = formula.end() if formula else match.end(kind)
     following = _NEXT_WORD.match(text, stop)
     measured = (f"{value}\\text{{ {following[1]}}}" if following[1].isalpha() else f"{value}\\%",) if following else ()
-    return (value, *measured, clean(text[start : sentence_end(text, stop)]))
+    firm = kind in ("named", "other") or _FIRM.search(match[0]) is not None
+    return Statement((value, *measured, clean(text[start : sentence_end(text, stop)])), firm)
 
 
 # -- names of what was asked ------------------------------------------------------------------------------------

@@ -18,11 +18,14 @@ FORMULA: Final = re.compile(
 )
 NUMBER: Final = re.compile(
     r"(?<![A-Za-z\d_.√:])[-−]?\$?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+,\d{1,2}(?![\d,])|\d+)(?:\.\d+)?"
-    r"(?:[eE]-?\d+|/\d+|(?::\d+)+|√\d+|√\(\d+\))?π?%?|√\d+|π)(?![\d√])"
+    r"(?:[eE]-?\d+|/\d+|(?::\d+)+|√\d+|√\(\d+\))?(?: ?[¼-¾⅐-⅞])?[⁻⁰¹²³⁴-⁹]*π?%?|√\d+|π|[¼-¾⅐-⅞])(?![\d√])"
 )
 
 _BEGIN = re.compile(r"(?<=[^\s\d.])[.!?](?=\s)|(?<=\d)[.!?](?=\s+[A-Z])|\n|。")
-_END = re.compile(r"(?<=[^\s.])(?<!\bi\.e)(?<!\be\.g)\.(?=\s|$)|\n|。")
+_END = re.compile(r"(?<=[^\s.])(?<!\bi\.e)(?<!\be\.g)(?<!\b[MD][rs])(?<!\bMrs)\.(?=\s|$)|\n|。")
+_PICTURE = r"[\u2700-\u27bf\u2b50\U0001f300-\U0001faff\ufe0f]"
+_PICTURES = re.compile(rf"(?<!\s)(?<!{_PICTURE})\s*(?:{_PICTURE}(?<![✗✘❌❎🚫👎])\s*)+\Z")
+_SHOUTED = re.compile(r"(?:(?<=\w[*_]{2})|(?<=[^\W\d_]{3}))!+\Z")
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}|[^\W\d_\x00-\u03ff\u2070-\u209f]{3,}")
 _DECORATION = " \t\r\n*_`✓✔✅☑🎉■□∎\ufe0f"
 _VERB = re.compile(
@@ -66,7 +69,7 @@ _ACTS = (
     r"|flew|swam|saw|built|(?:must|can|will)\s+[a-z]+)"
 )
 _STATES = re.compile(
-    rf"(?:\A[\W_]*(?:\d+[.)])?|(?:\b(?:is|are|was|were|be|been|equals?|becomes?|gives?(?:\s+us)?|contains?|holds?|count|yields?|makes?|get|gets|got|obtain|have|costs?|"
+    rf"(?:\A[\W_]*(?:(?:so|thus|hence|therefore)\b[\W_]*)?(?:\d+[.)])?|(?:\b(?:is|are|was|were|be|been|equals?|becomes?|gives?(?:\s+us)?|contains?|holds?|count|yields?|makes?|get|gets|got|obtain|have|costs?|"
     r"pays?|paid|needs?|leaves?|leaving|yielding|giving|making|total|итого|всего|totals|result|answer|solution|ist|sind|beträgt|ergibt|es|son|est|"
     r"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+{_ACTS}|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
     r"evaluates|works|turns)\b(?:\s+(?:up|out))?\s+to(?:\s+be)?)\b|'s\b|равн[аоы]?|(?<![!<>])[=:：]|[-–—|>→⇒]|[是为有得共は]|은|는)\s*)"
@@ -99,6 +102,15 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b)?\s*")
+_ROUGH = r"(?:approximately|approx\.?|about|roughly)"
+ROUGHLY: Final = re.compile(  # takes what it can: blanks cost little
+    r"(.+?)[\s,]*+\(?+\s*+(?:\\text\s*+\{)?+[\s,(]*+(?:(?:\bor|which\s++is)\b)?+\s*+(?<!\\)\b"
+    rf"{_ROUGH}[\s}}]*+([^()]+?)\)?",
+    re.DOTALL,
+)
+"""A value and its approximation."""
+
+_NEARLY = re.compile(rf"[\s,(]*(?:(?:or|which\s+is)\s+)?{_ROUGH}\s*")
 _NAMED = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=<>]{1,80}")
 _EXPLAINED = re.compile(
     r"(?:\s+(?!(?:out|of|with|times|in|per|or|and|to|by|than|is|are|was|as|since|because|for|when|which|not|no)\b)[a-z-]+){0,3}"
@@ -108,12 +120,12 @@ _EXPLAINED = re.compile(
 _TAIL: Final = 120  # characters from a result to the last number of its sentence
 _MOST_NUMBERS: Final = 6  # of a sentence, that are looked at
 _ADJUNCT = (
-    r"(?:(?!\b(?:is|are|was|were|be|and|or|but|so|then|not|equals?|makes?|gives?|leaves?|gets?)\b)[^=.;:!?\n]"
+    r"(?:(?!\b(?:base|mod(?:ulo)?|than|is|are|was|were|be|and|or|but|so|then|not|equals?|makes?|gives?|leaves?|gets?)\b)[^=.;:!?\n]"
     r"|(?<=\d)\.(?=\d))*"
 )
-_BEHIND_RESULT = re.compile(  # from a result to a number that it does not depend on
-    rf"{_ADJUNCT}?\b(?:in|for|of|on|at|per|by|with|after|before|from|over|within|during|than|to|each|every|if|when"
-    rf"|because|since|as|using)\b{_ADJUNCT}"
+_BEHIND_RESULT = re.compile(  # from a result to a value that it does not depend on
+    rf"{_ADJUNCT}?(?:,?\s(?:and\s)?(?:it\s)?(?:is\s)?(?:attained|achieved|reached)\s)?\b(?:where|in|for|of|on|at|per|by|with|after|before|from|over|within|during|to|each|every|if|when"
+    rf"|because|since|as|using)\b{_ADJUNCT}|{_ADJUNCT}?\b(?:when|since|because)\b[^;:=\n]*"
 )
 _DID = re.compile(rf"\b{_ACTS}\s+{_FILLERS}\Z", re.IGNORECASE)  # "Lynn ran 17 miles": the only number of its sentence
 _GIVEN = re.compile(
@@ -179,19 +191,30 @@ def _commits(text: str, start: int, stop: int, *, concludes: bool, direct: bool 
 
 
 def last_formulas(text: str) -> list[re.Match[str]]:
-    """Return the last formula of a text, with those before it where all are named values in one list."""
+    """Return the last formula of a text, with those before it where all are named values in one list.
+
+    Where it only belongs to what comes behind a result ("$5$ when $x=2$"), that is returned.
+    """
     formulas = list(FORMULA.finditer(text))
+    stated = _result(text, formulas) if len(formulas) > 1 else None
+    if stated and stated is not formulas[-1]:
+        return [stated]
     run = formulas[-1:]
     for formula in reversed(formulas[:-1]):
-        if not (_LIST.fullmatch(text, formula.end(), run[0].start()) and all(map(_named, (formula, *run)))):
+        between = text[formula.end() : run[0].start()]
+        listed = _LIST.fullmatch(between) and (between.strip() or all(map(_named, (formula, *run))))
+        if not (listed or _NEARLY.fullmatch(between)):
             break
         run.insert(0, formula)
-    return run
+    plain = any("=" in formula[0] and not _named(formula) for formula in run)
+    whole = all(map(_named, run)) or (not plain and _commits(text, *run[0].span(), concludes=False, direct=True))
+    return run if whole else formulas[-1:]
 
 
 def joined(formulas: list[re.Match[str]]) -> str:
     """Return what formulas hold as one answer, with the unit behind the last."""
-    values = ", ".join(clean(one[one.lastgroup or 0]) for one in formulas)
+    nearly = _NEARLY.fullmatch(formulas[0].string, formulas[0].end(), formulas[-1].start())
+    values = (" \\approx " if nearly else ", ").join(clean(one[one.lastgroup or 0]) for one in formulas)
     return measured(formulas[-1].string, values, formulas[-1].end())
 
 
@@ -209,7 +232,7 @@ def measured(text: str, value: str, at: int) -> str:
 
     What is counted is not a unit ("5 apples"), nor is what only says of which kind it is ("5 dollar bills").
     """
-    if not value.endswith((*"0123456789}π", "\\pi")) or (unit := _BEHIND.match(text, at)) is None:
+    if not (value[-1:].isnumeric() or value.endswith(("}", "π", "\\pi"))) or (unit := _BEHIND.match(text, at)) is None:
         return value
     name, per = unit["unit"], unit["per"]
     name = name if name in FACTORS else name.lower()
@@ -241,7 +264,12 @@ def lone_number(text: str, number: re.Match[str], *, concludes: bool = False) ->
 
 
 def closing_number(text: str, numbers: list[re.Match[str]]) -> re.Match[str] | None:
-    """Return the number that the last sentence gives as its result, or None.
+    """Return the number that the last sentence gives as its result, or None."""
+    return _result(text, numbers) or (numbers[-1] if lone_number(text, numbers[-1]) else None)
+
+
+def _result(text: str, numbers: list[re.Match[str]]) -> re.Match[str] | None:
+    """Return the number or formula that the last sentence directly gives as its result, or None.
 
     That is the last one, unless it only belongs to what comes behind the result: "a total of $64 for the 16 glasses".
     """
@@ -250,13 +278,13 @@ def closing_number(text: str, numbers: list[re.Match[str]]) -> re.Match[str] | N
     begin = max((end.end() for end in _BEGIN.finditer(text, reach, last.start())), default=reach)
     said = [number for number in numbers if number.start() >= begin]
     for number in reversed(said[-_MOST_NUMBERS:]):
-        between = text[number.end() : last.start()]
+        between = FORMULA.sub("_", text[number.end() : last.start()])
         if number is not last and (len(between) > _TAIL or not _BEHIND_RESULT.fullmatch(between)):
             break
         direct = _commits(text, *number.span(), concludes=False, direct=True, only=len(said) == 1)
         if direct and standing(text, *number.span(), marked=False) == "alone":
             return number
-    return last if lone_number(text, last) else None
+    return None
 
 
 def without_remark(text: str) -> str:
@@ -296,8 +324,9 @@ def without_hope(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text without emphasis, quotation marks and the full stop."""
-    text = text.strip(_DECORATION).removeprefix('\\"').removesuffix('\\"').strip('"')
+    """Return the text without pictures, emphasis, quotation marks and the full stop, or a mark behind a word."""
+    text = text.rstrip() if text.isascii() else _PICTURES.sub("", text).rstrip()
+    text = _SHOUTED.sub("", text).strip(_DECORATION).removeprefix('\\"').removesuffix('\\"').strip('"')
     return text[:-1].rstrip() if text.endswith((".", "。")) and not text.endswith("..") else text
 
 
@@ -314,7 +343,12 @@ def said(text: str) -> str:
             return measured(text, counted[0], counted.end())
     if len(text) > MAX_SENTENCE or not _WORD.search(text) or not wordy(text):
         return text
+    if (roughly := ROUGHLY.fullmatch(text)) and not any(map(wordy, roughly.groups())):
+        return text
+    formulas = list(FORMULA.finditer(text))
     for verb in _VERB.finditer(text):
+        if len(formulas) > 1 and any(formula.start() < verb.start() < formula.end() for formula in formulas):
+            continue
         rest = text[verb.end() :].strip(" *:")
         if rest and not wordy(rest):
             start = text.index(rest, verb.end())
@@ -327,4 +361,5 @@ def said(text: str) -> str:
     numbers = list(NUMBER.finditer(text))
     if len({number[0] for number in numbers}) == 1 and lone_number(text, numbers[-1], concludes=True):
         return measured(text, numbers[-1][0], numbers[-1].end())
-    return text
+    result = _result(text, numbers) if numbers else None
+    return measured(text, result[0], result.end()) if result else text

@@ -41,7 +41,7 @@ _TOKEN = re.compile(
     r"|\\color\s*\{[^{}]*\}(?!\s*\{)|\\(?:[nrt]|(?:display|text)style|left|right|[bB]igg?[lr]?|[lL]arge|bf|rm)(?![A-Za-z]))+)"
     r"|(?P<delimiter>\\[()\[\]\\]|\$+|&|\\(?:begin|end|tag|label|[hv]space)\*?\{[^{}]*\}|\\q?quad(?![A-Za-z]))"
     rf"|(?P<text>{_TEXT}\{{[^{{}}]*\}})"
-    rf"|(?P<wrapper>(?:{_TEXT}|\\(?:color|textcolor)\s*\{{[^{{}}]*\}}\s*|\\(?:boldsymbol|bm|underline|fbox|boxed)\s*)\{{)"
+    rf"|(?P<wrapper>(?:{_TEXT}|\\(?:text)?color(?:box)?\s*\{{[^{{}}]*\}}\s*|\\(?:boldsymbol|bm|underline|fbox|boxed)\s*)\{{)"
     r"|(?P<command>\\(?:[A-Za-z]+|.))"
     r"|(?P<word>[A-Za-z]{2,}|[^\W\d_A-Za-z\u0370-\u03ff]+)"
     r"|(?P<letter>[^\W\d_])"
@@ -70,6 +70,7 @@ _ENDINGS = frozenset("st nd rd th".split())
 _BULLETS = frozenset("-−+>")
 _ORDINAL = re.compile(r"\^\s*\{?\s*(?:\\(?:circ|degree|prime|text|mathrm|textrm)|[°']|(?:st|nd|rd|th)\b)")
 _BULLET = re.compile(r"^[ \t]*[-−+>][ \t]", re.MULTILINE)
+_ONE_ITEM = re.compile(r"(\A|\n[ \t]*\n|[:：][*_ \t]*\n)[ \t]*[-−][ \t]+([*_]*\Z)")
 _CALM_BEFORE = re.compile(
     r"(?:\s((?:is|are|be|get|so)(?=\s)|[a-z]{2,18}(?=:|\s*(?:\\[(\[]|\$)))|[^<>!=e]()=|^()):?\s*(?:\\[(\[]|\$\$?)?\s*\Z"
 )
@@ -89,7 +90,7 @@ def standing(text: str, start: int, stop: int, *, marked: bool) -> Standing:
         marked: it is in a box; a number in a sentence is judged more strictly, since the sentence may be about
             something else.
     """
-    before, after = text[max(0, start - REACH) : start], text[stop : stop + REACH]
+    before, after = _ONE_ITEM.sub(r"\1\2", text[max(0, start - REACH) : start]), text[stop : stop + REACH]
     follows = _CALM_AFTER.match(after) if marked else None
     if follows:  # 39 of 40 boxes of real responses need no more than this
         words = after if follows[1] else ""
@@ -154,7 +155,7 @@ def _before(tokens: list[_Token], text: str) -> int | None:
         elif token.kind == "stars" and (first or not _multiplies(previous, token, following)):
             pass
         elif first and not glued and token.text in _BULLETS:
-            return 0 if crossed or len(_BULLET.findall(text)) > 1 or token.text == "+" else None
+            return 0 if crossed or len(_BULLET.findall(text)) > 1 or token.text in "+>" else None
         elif token.kind != "wrapper" and token.text not in tuple("\"“‘`'"):
             return token.stop if _clear_before(tokens, at, glued=glued, crossed=crossed) else None
     return 0
@@ -196,9 +197,10 @@ def _after(tokens: list[_Token]) -> int | None:
     crossed = False
     for at, token in enumerate(tokens):
         glued = not _spaced(token)
-        if "\n" in token.gap and (token.kind in _OPERANDS or token.text in _BULLETS):
-            return token.start  # a line of its own
         following = tokens[min(at + 1, len(tokens) - 1)]
+        bold = token.kind == "stars" and not _spaced(following)
+        if "\n" in token.gap and (bold or token.kind in _OPERANDS or token.text in _BULLETS):
+            return token.start  # a line of its own
         if token.kind == "delimiter":
             crossed = True
         elif token.kind == "stars" and not _multiplies(None, token, following):

@@ -112,7 +112,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "11"
+    version: ClassVar[str] = "12"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -177,9 +177,15 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
             return Score(value=0.0, reason="wrong", evidence=score.evidence)
         if extraction.later:
             loose = replace(self, precision=min(self.precision, LOOSE))
+            closing = extraction.closing
+            worked = closing and any(loose.restates(closing, gold, extraction) for gold in golds)
             for stated in extraction.later:
-                if not any(loose.restates(text, gold, extraction) for text in stated for gold in golds):
-                    return Score.scored(0.0, "several_answers", answers=[extraction.text[:SHOWN], stated[0][:SHOWN]])
+                if (worked and not stated.firm) or any(
+                    loose.restates(text, gold, extraction) for text in stated.readings for gold in golds
+                ):
+                    continue
+                answers = [extraction.text[:SHOWN], (stated.readings[0] or closing)[:SHOWN]]
+                return Score.scored(0.0, "several_answers", answers=answers)
         return score
 
     def restates(self, text: str, gold: Reading, extraction: Extraction) -> bool:
@@ -195,6 +201,8 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         if score.value != 1.0 and extraction.marker != "boxed" and (rate := _RATE.fullmatch(extraction.text)):
             # "18 dollars a day" for `$18`: the sentence repeats the question
             score = self.compare(gold, read_answer(f"{rate[1]}}}"), extraction, prompt)
+        if score.value != 1.0 and extraction.text.endswith(" !"):  # behind a plain sentence, not in a formula
+            score = self.compare(gold, read_answer(extraction.text[:-2]), extraction, prompt)
         if score.value == 1.0 or not extraction.parts:
             return score
         scores = [self.compare(gold, read_answer(part), extraction, prompt) for part in extraction.parts]

@@ -15,7 +15,8 @@ ALONE = [
     r"\begin{align*} x &= 2+3 \\ &= \boxed{5}. \end{align*}", r"\boxed{5} \quad \square", r"\boxed{5} \tag{1}",
     r"$\$\boxed{5}$", r"$\boxed{5} \approx 5.0$", r"\boxed{5}!", r"$x=\boxed{5}, y=3$", "Step 3: \\boxed{5}",
     # bullets and labels
-    "- a\n- \\boxed{5}", r"- $\boxed{5}$", r"* \boxed{5}", r"(a) \boxed{5}", "1. First\n2. \\boxed{5}",
+    "- a\n- \\boxed{5}", r"- $\boxed{5}$", r"* \boxed{5}", r"- \boxed{5}", r"> \boxed{5}",
+    "Answer:\n- **\\boxed{5}**", "\\boxed{5}\n\n**1. Add**", r"(a) \boxed{5}", "1. First\n2. \\boxed{5}",
     "\\boxed{5}\n- 3 is too small", "7\n\\boxed{5}", r"That ends step 4.\boxed{5}", r"$x$ is 4.$\boxed{5}$",
     # nouns and what follows them
     r"\boxed{5} \text{ apples}", r"$\boxed{5}$th term", r"$\boxed{5}^{\text{th}}$ term", r"\boxed{5} (mod 7)",
@@ -41,7 +42,8 @@ OPENED = [
     (r"\boxed{5} + 3", "5 + 3"), (r"$$x = \boxed{5} + 3$$", "5 + 3"), (r"$\boxed{5}x$", "5x"), (r"\boxed{5}i", "5i"),
     (r"$\boxed{x+1} (x-1)$", "(x+1) (x-1)"), (r"\frac{1}{\boxed{5}}", r"\frac{1}{5}"), (r"$\sqrt{\boxed{5}}$",
     r"\sqrt{5}"),
-    (r"x^{\boxed{5}}", "x^{5}"), (r"$|\boxed{-5}|$", "|(-5)|"), (r"$-\boxed{5}$", "-5"), (r"- \boxed{5}", "- 5"),
+    (r"x^{\boxed{5}}", "x^{5}"), (r"$|\boxed{-5}|$", "|(-5)|"), (r"$-\boxed{5}$", "-5"), ("2\n- \\boxed{5}", "2\n- 5"),
+    (r"x > \boxed{5}", "x > 5"),
     (r"$\boxed{5}!$", "5!"),
     (r"\boxed{5}/3", "5/3"), (r"\boxed{5}:3", "5:3"), (r"3:\boxed{5}", "3:5"), (r"\boxed{5},000", "5,000"),
     (r"\boxed{5}{,}000", "5{,}000"), (r"\boxed{5}.5", "5.5"), (r"It is 0.\boxed{5}", "0.5"), (r"= 4.\boxed{5}", "4.5"),
@@ -65,7 +67,7 @@ def test_a_formula_with_a_box_is_read_as_a_whole(text: str, answer: str) -> None
 
 
 DENIED = [
-    r"> \boxed{5}", r"\boxed{5}0", r"f(\boxed{5}", r"minus \boxed{5}", r"twice $\boxed{5}$",
+    r"\boxed{5}0", r"f(\boxed{5}", r"minus \boxed{5}", r"twice $\boxed{5}$",
     r"the square root of \boxed{5}", r"\boxed{5}\text{ million}", r"$\boxed{5}$ million", r"**\boxed{5}** dozen",
     r"\(\boxed{5}\) squared", r"\boxed{5} or more", r"\boxed{5} or 6", r"\boxed{5} \text{ or } 6", r"\boxed{5} to 10",
     r"\boxed{5} at most", r"at least \boxed{5}", r"It is at most $\boxed{5}$", r"between 3 and \boxed{5}",
