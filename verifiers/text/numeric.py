@@ -155,7 +155,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         try:
             return read_quantity(text, decimal=self.decimal)
         except NumberError as error:
-            if error.reason != "several_answers" or span.where not in ("response", "last_line"):
+            if error.reason != "several_answers" or span.where not in ("response", "last_line", "marker"):
                 raise
             first, last = self._first(_opening(text)), self._first(_conclusions(text))
             sentence = _last_sentence(text)

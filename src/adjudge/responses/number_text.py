@@ -286,7 +286,7 @@ _HARMLESS = re.compile(r"[\w\s.,;:?\"'“”‘()\[\]/°。，；：、¢-]*")
 _LOOSE_SIGN = re.compile(r"(?<![^\W\d_])[/-]|[/-](?![^\W\d_])|\.\.|_|\w\(")
 _WORD = re.compile(r"[^\W\d_]+")
 # A single letter may be a variable or a scale ("5x", "5k"), unless it is a unit.
-_LETTER_BEFORE = re.compile(r"[A-Za-z]\Z|(?<![^\W_])[B-HJ-Zb-hj-z] \Z")
+_LETTER_BEFORE = re.compile(r"[A-Za-z]\Z|(?<![^\W_])(?<!\w['’])[B-HJ-Zb-hj-z] \Z")
 _LETTER_AFTER = re.compile(r" ?(?![mgshlLVJWNKCFA](?:\b|[²³]))[A-Za-zα-λν-ωΑ-Ψ](?![^\W\d_])")
 _CITED = re.compile(
     r"\b(?:see|from|by|using|use|recall|per|with|into|according to)\s(?:the\s)?(?:eqn?s?\.?|fig\.|(?:equation|step"
