@@ -53,7 +53,9 @@ def _counted(unit: str, worth_of: Callable[[str], int]) -> Callable[..., Observa
     def look(text: Text, limits: Limits) -> Observation:
         """So many of a unit."""
         count = text_units.COUNTS[unit](text.read)
-        return Observation(limits.holds(count), {unit: count}, vacuous=worth_of(text.read) < limits.least)
+        glued = text_units.glued(text.read) if unit == "words" else 0
+        met = limits.least <= count and limits.holds(count + glued)
+        return Observation(met, {unit: count}, vacuous=worth_of(text.read) < limits.least)
 
     return look
 
@@ -230,27 +232,27 @@ def quoted(text: Text) -> Observation:
 
 @COMPOSED.kind("language", "language")
 def in_language(text: Text, language: Language) -> Observation:
-    """More than half of the letters are of the script of a language."""
-    share = text_units.script_share(text.raw, language)
+    """More than half of the letters are of the script of a language; those of code count where there are no others."""
+    share = text_units.script_share(text.outside_code, language) or text_units.script_share(text.raw, language)
     return Observation(share > 0.5, {"share": round(share, 3)})
 
 
 @COMPOSED.kind("upper_case", "language")
 def upper_case(text: Text) -> Observation:
     """No small letter, and a capital one."""
-    return Observation(text.raw.isupper())
+    return Observation(text.read.isupper())
 
 
 @COMPOSED.kind("lower_case", "language")
 def lower_case(text: Text) -> Observation:
     """No capital letter, and a small one."""
-    return Observation(text.raw.islower())
+    return Observation(text.read.islower())
 
 
 @COMPOSED.kind("capitalized", "language")
 def capitalized(text: Text) -> Observation:
     """Every word begins with a capital letter."""
-    cased = [word for word in text_units.words(text.raw) if word[0].lower() != word[0].upper()]
+    cased = [word for word in text_units.words(text.read) if word[0].lower() != word[0].upper()]
     wrong = [word for word in cased if word[0] != word[0].upper()]
     return Observation(bool(cased) and not wrong, {"wrong": len(wrong), "first": wrong[:10]})
 
@@ -261,7 +263,8 @@ def core(response: str) -> str:
 
 
 def _times(phrase: str, text: Text) -> int:
-    return max(*(text_units.occurrences(phrase, one) for one in (text.raw, text.read)), text.disguised(phrase))
+    plain = max(text_units.occurrences(phrase, one, banned=True) for one in (text.raw, text.read))
+    return max(plain, text.disguised(phrase))
 
 
 def _depth(text: str) -> int:

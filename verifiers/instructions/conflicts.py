@@ -156,11 +156,11 @@ def _certain(phrase: str, other: Args) -> tuple[int, str]:
     there counts only where nothing could be joined to it.
     """
     if "phrases" in other:
-        return max((occurrences(phrase, text), text) for text in other["phrases"])
+        return max((occurrences(phrase, text, banned=True), text) for text in other["phrases"])
     if "phrase" in other:
-        return (occurrences(phrase, other["phrase"]) if other.get("min", 0) else 0), other["phrase"]
+        return (occurrences(phrase, other["phrase"], banned=True) if other.get("min", 0) else 0), other["phrase"]
     text = other["text"]
-    return min(occurrences(phrase, joined) for joined in (text, f"{text}a", f"a{text}")), text
+    return min(occurrences(phrase, joined, banned=True) for joined in (text, f"{text}a", f"a{text}")), text
 
 
 def _banned(one: Args, other: Args) -> str:
@@ -177,7 +177,7 @@ def _too_often(one: Args, other: Args) -> str:
 
 
 def _counts(one: Args, other: Args) -> str:
-    inside = occurrences(other["phrase"], one["phrase"])
+    inside = occurrences(other["phrase"], one["phrase"], banned=True)
     # Occurrences of a phrase do not overlap, so each brings its own occurrences of what is inside it.
     if inside and one.get("min", 0) * inside > other.get("max", _MANY):
         return f"{one['phrase']!r} so often brings too many {other['phrase']!r}"

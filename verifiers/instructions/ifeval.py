@@ -271,13 +271,13 @@ def capital_word_frequency(text: Text, capital_frequency: int, capital_relation:
 @IFEVAL.kind("change_case:english_capital", "language")
 def english_capital(text: Text) -> Observation:
     """English, in capital letters only."""
-    return _english(text, "capital", text.raw.isupper())
+    return _english(text, "capital", text.read.isupper())
 
 
 @IFEVAL.kind("change_case:english_lowercase", "language")
 def english_lowercase(text: Text) -> Observation:
     """English, in small letters only."""
-    return _english(text, "small", text.raw.islower())
+    return _english(text, "small", text.read.islower())
 
 
 @IFEVAL.kind("punctuation:no_comma")

@@ -55,6 +55,9 @@ _LAST: Final = '*_~`"“” \t\r\n'  # what may stand around a text that is emph
 _AROUND: Final = r"[\s\"“”*_~`#>]*"
 _APART = re.compile(r"[.!?…][\"”'’)*_~]*\s+[.!?]+\Z")
 _PLAIN: Final = str.maketrans("‘’ʼ＇‐‑‒", "'" * 4 + "---")
+_SHORT_BEFORE: Final = r"(?<=(?<![^\W_]|['-])[cdjlmnstCDJLMNST]')"  # French and Italian
+_SHORT_BEHIND: Final = "(?i:s|d|m|ll|re|ve)"
+_GLUE = re.compile(r"(?<=[^\W\d_])(?:-|['’](?=[^\W\d_]+['’-]))(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])")
 _SYLLABLES = re.compile(f"[{_HANGUL}]+\\Z")
 _PARTICLE: Final = "들?(?:[은는이가을를의에로와과도만]|에서|에게|으로|까지|부터|보다|처럼|입니다|이다)"
 _SOUTH_EAST = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
@@ -125,17 +128,33 @@ COUNTS: Final[Mapping[str, Callable[[str], int]]] = MappingProxyType(
 """What a length may be counted in."""
 
 
-def occurrences(phrase: str, text: str) -> int:
+def glued(text: str) -> int:
+    """Return how many words are glued to the one before, beyond the compounds of ordinary prose."""
+    return max(0, len(_GLUE.findall(text)) - max(3, len(words(text)) // 4))
+
+
+def occurrences(phrase: str, text: str, *, banned: bool = False) -> int:
     """Return how often a phrase stands in a text, as words of its own; case aside.
 
-    In "cat-flap" there is no "cat", because that is one word.  Apostrophes and hyphens may be of any kind.
+    "Cat's" has a "cat" and "cat-flap" none, because that is one word; where it is banned, it has one, too.
+    Apostrophes and hyphens may be of any kind.
     """
-    return len(re.findall(words_of_their_own(phrase.casefold()), in_plain_signs(text.casefold())))
+    pattern = words_of_their_own(phrase.casefold(), joint="'" if banned else "['-]")
+    return len(re.findall(pattern, in_plain_signs(text.casefold())))
 
 
-def words_of_their_own(phrase: str) -> str:
-    """Return a pattern that finds a phrase as words of its own in a text `in_plain_signs`, with emphasis or without."""
-    before, after = bounds(phrase, joint="['-]")
+def words_of_their_own(phrase: str, joint: str = "['-]") -> str:
+    """Return a pattern that finds a phrase as words of its own in a text `in_plain_signs`, with emphasis or without.
+
+    What is short for another word ("it's", "l'eau") leaves the word beside it one of its own, and no number is a part
+    of a longer one ("5" of "5.5" or "1,100").
+    """
+    before, after = bounds(phrase, joint=joint)
+    before, after = f"(?:{before}|{_SHORT_BEFORE})", f"(?:{after}|(?='{_SHORT_BEHIND}(?!{joint}?{_LETTER})))"
+    if phrase[:1].isdigit():
+        before += r"(?<!\d[.])" + r"(?<!\d,)" * bool(re.match(r"\d{3}(?!\d)", phrase))
+    if phrase[-1:].isdigit():
+        after += r"(?!\.\d|,\d{3}(?!\d))"
     return f"{before}{_GAP.join(map(spelled, in_plain_signs(phrase).split()))}{after}"
 
 

@@ -74,7 +74,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     """
 
     name: ClassVar[str] = "instructions"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     mode: Literal["strict", "loose"] = "strict"
     credit: Literal["all", "fraction", "count"] = "all"
@@ -113,7 +113,8 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
         """Return 1, 0, the share or the count, with a part for each constraint."""
         seen = text
         if self.see == "visible":
-            seen, constraints = visible(text), [_as_seen(constraint) for constraint in constraints]
+            seen = visible(text.replace("\r\n", "\n"))
+            constraints = [_as_seen(constraint) for constraint in constraints]
         if not any(map(str.isalnum, seen)):  # marks alone keep to many constraints, and answer nothing
             return Score.scored(0.0, "no_answer", constraints=len(constraints))
         forms = list(variants(seen, shown=self.see == "visible"))

@@ -96,6 +96,11 @@ def test_the_list_alone_is_a_reference() -> None:
     assert score.value == 1.0
 
 
+def test_lines_may_end_as_on_windows() -> None:
+    two = {"kind": "paragraphs", "args": {"min": 2, "max": 2}}
+    assert InstructionVerifier().verify(sample("Three words.\r\n\r\nAnd more.", two)).value == 1.0
+
+
 def test_loose_takes_the_best_of_eight_forms() -> None:
     response = "Sure, here:\n*one*\n*two*\nBye, now"
     assert [(name, form.raw) for name, form in variants(response)] == [
