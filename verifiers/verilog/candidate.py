@@ -27,12 +27,21 @@ from adjudge.verifiers.verilog.front_end import (
 from adjudge.verifiers.verilog.interface import InterfaceError, Port, own_paths, read_ports
 from adjudge.verifiers.verilog.rules import dotted, first_breach, print_design
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)([^\n]*)\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
+_FENCE = re.compile(  # it ends in a line of its own, before a remark, behind the last word, or where another one begins
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)([^\n]*)\n(.*?)"
+    r"(?:^[ \t]*\1(?!`*[ \t]*[\w+.#-]+[ \t]*$)[^\n]*|(?<=endmodule)[ \t]*\1[^\n]*|\1[ \t]*$|(?=^[ \t]*\1)|\Z)",
+    re.M | re.S,
+)
 _LANGUAGES = frozenset({"", "verilog", "systemverilog", "system-verilog", "sv", "v", "vhdl-verilog", "hdl", "text"})
 _START = re.compile(r"^[ \t]*(?:module|package|primitive|interface|typedef|import|`\w+|\(\*)", re.M)
 _END = re.compile(r"\bend(?:module|package|primitive|interface)\b(?:[ \t]*:[ \t]*\w+)?")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.S)
 _ASKED = re.compile(r"('[sS]?[dD][ \t]*[0-9][0-9_]*)(?=\?)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_INCLUDE = re.compile(r'^[ \t]*`include[ \t]+"[^"\n]*"', re.M)
+_DECLARED = re.compile(
+    r"(?:^[ \t]*`define|\bpackage|\binterface|\btypedef\b[^;]*?[\s}])[ \t]*(\w+)[ \t]*(?=[;\s(#])", re.M
+)
 _MODULE = re.compile(r"^[ \t]*(?:\(\*.*?\*\)[ \t]*)?(?:module|macromodule)\s+(?:automatic\s+|static\s+)?(\w+)", re.M)
 
 
@@ -40,19 +49,35 @@ def find_designs(text: str, top: str) -> list[str]:
     """Return the pieces of a response, without its reasoning, that may hold the design, the one that counts first.
 
     These are the last fence that seems to define `top`, then the other fences from the last to the first; or the one
-    run of Verilog in a text without fences; or nothing.
+    run of Verilog in a text without fences; or nothing.  A port list behind the design is not the design.  Packages,
+    macros and the like that it names come from fences without a module, in which files stand that it includes.
     """
+    text = re.sub(r"[^\S\n\t]", " ", re.sub(r"\r\n?", "\n", text))
     answers = _ANSWER.findall(text)
     if answers:
         text = answers[-1]
-    fences = [_decimals_apart(_body(*match.groups()[1:])) for match in _FENCE.finditer(text)]
-    fences = [fence for fence in fences if _MODULE.search(fence) or _END.search(fence)]
+    every = [_decimals_apart(_body(*match.groups()[1:])) for match in _FENCE.finditer(text)]
+    fences = [fence for fence in every if _MODULE.search(fence) or _END.search(fence)]
     if not fences:
         return [_decimals_apart(run)] if (run := _run_of_verilog(text)) else []
     fences.reverse()
     defining = [fence for fence in fences if top in _MODULE.findall(fence)]
-    first = defining[0] if defining else fences[0]
-    return [first, *(fence for fence in fences if fence is not first)]
+    whole = [fence for fence in defining if not _is_sketch(fence, top)]
+    first = next(iter(whole or defining or fences))
+    rest = [fence for fence in fences if fence is not first]
+    if len(every) > 1:
+        first = _INCLUDE.sub("", first)
+    for header in reversed([fence for fence in every if not _MODULE.search(fence)]):
+        declared = set(_DECLARED.findall(header)) - set(_DECLARED.findall(first))
+        if any(re.search(rf"\b{name}\b", first) for name in declared):
+            first = f"{header}\n{first}"
+    return [first, *rest]
+
+
+def _is_sketch(source: str, top: str) -> bool:
+    """Return whether a source leaves the body of a module out."""
+    code = _COMMENT.sub(" ", source)
+    return bool(re.search(rf"\.\.\.|…|\bmodule\s+{re.escape(top)}\b[^;]*;\s*endmodule\b", code))
 
 
 def _body(label: str, rest: str, body: str) -> str:

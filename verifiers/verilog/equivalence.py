@@ -301,7 +301,10 @@ def _miter(interface: Interface) -> str:
         elif port.name in interface.clocks:
             name = f"(warm ? since[0] : {name})"
         levels.append(name)
-    last = _WARM_UP if interface.resets else 0
+    last, since = 0, "wire [2:0] since = 0;"  # a register that never moves would pass for one that was never reached
+    if interface.resets:
+        last = _WARM_UP
+        since = f"reg [2:0] since = 0;\n  always @($global_clock) if (since != {last}) since <= since + 1;"
     values, masks = (tuple(replace(port, name=port.name + end) for port in interface.outputs) for end in ("_d", "_x"))
     instances = "\n".join(
         f"  wire [{width - 1}:0] {module}_value, {module}_unknown;\n  {module} {module}_design ("
@@ -312,8 +315,7 @@ def _miter(interface: Interface) -> str:
         for module in ("gold", "gate")
     )
     return f"""module miter (input [{shown - 1}:0] row, output bad, output [{width - 1}:0] known);
-  reg [2:0] since = 0;
-  always @($global_clock) if (since != {last}) since <= since + 1;
+  {since}
   wire warm = since != {last};
   wire [{shown - 1}:0] level = {{{", ".join(levels) or "row"}}};
 {instances}

@@ -41,6 +41,9 @@ PRINTING = frozenset(
     name + suffix for name in ("$display", "$write", "$strobe", "$monitor") for suffix in ("", "b", "o", "h")
 ) | {"$info", "$warning", "$error", "$monitoron", "$monitoroff", "$timeformat", "$printtimescale"}
 
+# Left out of designs, too; a bench may dump its waves.
+_SILENT = PRINTING | {"$dumpfile", "$dumpvars", "$dumpon", "$dumpoff", "$dumpall", "$dumpflush", "$dumplimit"}
+
 # Functions of their arguments alone.
 FUNCTIONS = frozenset(
     "$signed $unsigned $clog2 $bits $size $high $low $left $right $increment $dimensions $unpacked_dimensions "
@@ -66,10 +69,8 @@ _UNSUPPORTED = {
     "CheckerDeclaration": "a checker",
     "CheckerInstantiation": "a checker",
     "VirtualInterfaceType": "a virtual interface",
-    "ClockingDeclaration": "a clocking block",
     "RandCaseStatement": "randcase",
     "RandSequenceStatement": "randsequence",
-    "CovergroupDeclaration": "a covergroup",
     "ExternModuleDecl": "an extern module",
     "ArrayOrRandomizeMethodExpression": "an array method",
 }
@@ -77,7 +78,14 @@ _STRIPPED_STATEMENTS = frozenset(
     "ImmediateAssertStatement ImmediateAssumeStatement ImmediateCoverStatement AssertPropertyStatement "
     "AssumePropertyStatement CoverPropertyStatement CoverSequenceStatement".split()
 )
-_STRIPPED_MEMBERS = frozenset("ConcurrentAssertionMember ImmediateAssertionMember ElabSystemTask FinalBlock".split())
+_STRIPPED_MEMBERS = frozenset(  # and what only assertions and tests name
+    "ConcurrentAssertionMember ImmediateAssertionMember ElabSystemTask FinalBlock PropertyDeclaration "
+    "SequenceDeclaration ClockingDeclaration ClockingItem DefaultClockingReference DefaultDisableDeclaration "
+    "CovergroupDeclaration".split()
+)
+_OF_ONE = frozenset("IfGenerate ElseClause LoopGenerate StandardCaseItem DefaultCaseItem".split())
+"""What holds one member, and would take the next in its place."""
+
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
@@ -104,7 +112,7 @@ def stripped(node: Any) -> Literal["", "statement", "member"]:
     if kind == "ExpressionStatement":
         call = node.expr
         name = call.left if call.kind.name == "InvocationExpression" else call
-        if name.kind.name == "SystemName" and name.systemIdentifier.valueText in PRINTING:
+        if name.kind.name == "SystemName" and name.systemIdentifier.valueText in _SILENT:
             return "statement"
     return ""
 
@@ -252,7 +260,7 @@ def _pieces(root: Any, names: Mapping[str, str]) -> Iterator[Spelled]:
                 yield _spelled(part, parent, names), part.kind.name
         elif part.kind.name != "AttributeInstance":
             standing_in = stripped(part)
-            if standing_in == "statement":
+            if standing_in == "statement" or (standing_in and parent is not None and parent.kind.name in _OF_ONE):
                 yield "begin", "BeginKeyword"  # Icarus takes no bare `;` after `initial`
                 yield "end", "EndKeyword"
             elif not standing_in:

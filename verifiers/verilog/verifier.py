@@ -77,7 +77,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     """
 
     name: ClassVar[str] = "verilog"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     check: Literal["auto", "bench", "differential", "both"] = "auto"
     effort: Annotated[int, Range(ge=16, le=100_000)] = 2000

@@ -27,6 +27,36 @@ OTHER = "module other; endmodule"
         pytest.param(f"```python\nprint()\n```\n```\n{TOP}\n```", TOP + "\n", id="other-language"),
         pytest.param(f"```verilog\n{TOP}\n", TOP + "\n", id="fence-never-closed"),
         pytest.param(f"~~~verilog\n{TOP}\n~~~", TOP + "\n", id="tildes"),
+        pytest.param(f"```verilog\n{TOP}```", TOP, id="fence-closed-behind-code"),
+        pytest.param(f"```verilog\n{TOP}``` It inverts.\nDone.", TOP, id="prose-behind-code-and-fence"),
+        pytest.param(f"```verilog\n{TOP}\n``` Hope this helps!\nDone.", TOP + "\n", id="prose-behind-fence"),
+        pytest.param(f"```v\n{TOP}\n```v\n{OTHER}\n```", TOP + "\n", id="next-fence-closes"),
+        pytest.param(f"```v\r\n{TOP}\r\n```\r\nDone.", TOP + "\n", id="lines-of-windows"),
+        pytest.param("```v\nmodule\u00a0top; endmodule\n```", "module top; endmodule\n", id="no-break-space"),
+        pytest.param(
+            f"```v\n{TOP}\n```\nPorts:\n```v\nmodule top (input a, output q);\n  ...\nendmodule\n```",
+            TOP + "\n",
+            id="port-list-behind",
+        ),
+        pytest.param(
+            f"```v\n{TOP}\n```\n```v\nmodule top (input a, output q);\n  // as above\nendmodule\n```",
+            TOP + "\n",
+            id="empty-body-behind",
+        ),
+        pytest.param(
+            f"```v\n{TOP}\n```\n```v\n{TOP} // so...\n```", TOP + " // so...\n", id="dots-in-a-comment-are-no-sketch"
+        ),
+        pytest.param(
+            "```sv\nmodule top import p::*; (); endmodule\n```\n```sv\npackage p; endpackage\n```",
+            "package p; endpackage\n\nmodule top import p::*; (); endmodule\n",
+            id="package-in-a-fence-of-its-own",
+        ),
+        pytest.param(
+            '```v\n`define W 3\n```\n```v\n`include "d.vh"\nmodule top (input [`W:0] a); endmodule\n```',
+            "`define W 3\n\n\nmodule top (input [`W:0] a); endmodule\n",
+            id="included-fence",
+        ),
+        pytest.param(f"```v\n`define W 3\n```\n```v\n{TOP}\n```", TOP + "\n", id="what-is-not-named-is-left-out"),
         pytest.param(f"{OTHER}<answer>{TOP}</answer>{OTHER}", TOP, id="answer-tags"),
     ],
 )
@@ -57,6 +87,17 @@ def test_what_is_no_source_is_refused(text: str) -> None:
     ("source", "printed"),
     [
         ("module a; endmodule : a", "module x_a ; endmodule : x_a"),
+        (
+            'module a; if (W<1) $error("x"); wire y; generate if (W) $info(""); else $error(""); endgenerate endmodule',
+            "module x_a ; if ( W < 1 ) begin end wire y ; "
+            "generate if ( W ) begin end else begin end endgenerate endmodule",
+        ),
+        (
+            "module a; property p; @(posedge c) d; endproperty assert property (p); sequence s; d; endsequence "
+            "default clocking b @(posedge c); endclocking default disable iff (r); "
+            'covergroup g @(posedge c); coverpoint d; endgroup initial $dumpfile("w"); endmodule',
+            "module x_a ; initial begin end endmodule",
+        ),
         ("module a; b u(); endmodule module b; endmodule", "module x_a ; x_b u ( ) ; endmodule module x_b ; endmodule"),
         ("module a; wire b = 1; endmodule", "module x_a ; wire b = 1 ; endmodule"),
         (

@@ -142,6 +142,16 @@ def test_an_output_that_no_simulation_moves_is_proved_or_left_undecided(response
         assert (found.reason, found.evidence["still"]) == ("undecided", ["tick"])
 
 
+def test_a_product_that_the_solver_gives_up_is_open() -> None:
+    """Without a reset the circuit of the proof has no register of its own, which never moved."""
+    ports = "(input [9:0] a, b, output [19:0] p);"
+    steps = "integer i; always @* begin s = 0; for (i = 0; i < 10; i = i + 1) if (b[i]) s = s + (a << i); end"
+    reference = {"reference": f"module RefModule {ports} assign p = a * b; endmodule", "top": "TopModule"}
+    response = f"module TopModule {ports} reg [19:0] s; {steps} assign p = s; endmodule"
+    found = VerilogVerifier(seconds=1.0).verify(Sample(prompt="", response=response, reference=reference))
+    assert (found.value, found.evidence["proof"]) == (1.0, "open"), found.evidence
+
+
 def test_long_runs_reach_what_short_ones_do_not() -> None:
     source = "module {} (input clk, input reset, output reg [15:0] q); always @(posedge clk) {}; endmodule"
     reference = {"reference": source.format("Ref", "q <= reset ? 0 : q + 1"), "top": "TopModule"}
