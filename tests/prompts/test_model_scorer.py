@@ -278,7 +278,7 @@ def test_examples_are_shown_to_the_model_and_belong_to_the_fingerprint() -> None
     engine = says("yes")
     one = score(engine, sample(), examples=[EXAMPLE, {**EXAMPLE, "response": "2", "answer": "Verdict {nonce}: yes"}])
     assert one.value == 1.0
-    (prompt,) = engine.asked
+    prompt: Any = engine.asked[0]
     assert [turn["role"] for turn in prompt] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert re.fullmatch(r"3 is not 2\.\nVerdict [0-9a-f]{8}: no", prompt[2]["content"])
     assert one.provenance.fingerprint != YesScorer(engine=engine).fingerprint

@@ -21,8 +21,8 @@ from tests.rl_integration.server.conftest import served
 from tests.rl_integration.server.good_requests import GOOD, PROGRAMS
 from tests.rl_integration.server.test_server import Lengths
 
-from adjudge.evals.trust.verdicts import LiveDriftConfig
 from adjudge.evals.trust.live import run_live_drift
+from adjudge.evals.trust.verdicts import LiveDriftConfig
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base import score_log
 from adjudge.rl_integration.server.base.config import ServerConfig
