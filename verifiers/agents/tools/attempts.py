@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from adjudge.responses.trajectories.trajectory import Call
@@ -151,25 +151,31 @@ _THE_CALL: Final = (
 )
 _IT: Final = r"(?:it|this|that|these|those|them|the[ ]above|everything[ ]above)(?=[ ]*(?:[.!,;:\n]|\Z|above\b|below\b))"
 _TAKEN_BACK: Final = re.compile(
-    rf"""\b(?:ignore|disregard|discard|retract|withdraw|cancel|scrap|scratch|undo|skip|forget|never[ ]?mind)
+    rf"""\b(ignore|disregard|discard|retract|withdraw|cancel|scrap|scratch|undo|skip|forget|never[ ]?mind)
      [ ]{_THE_CALL}
-    |\b(?:ignore|disregard|scratch|retract)[ ]{_IT}
+    |\b(ignore|disregard|scratch|retract)[ ]{_IT}
     |\b{_NOT}[ ](?:actually[ ]|really[ ])?(?:make|send|perform|submit|issue|place)[ ]{_THE_CALL}
     |\b{_NOT}[ ](?:actually[ ]|really[ ])?(?:run|execute|invoke|process|dispatch)[ ](?:{_THE_CALL}|{_IT})
-    |\bcalls?[ ](?:is[ ]|was[ ]|has[ ]been[ ])?(?:cancell?ed|withdrawn|retracted|hypothetical|void)\b
+    |\bcalls?[ ](?:is[ ]|was[ ]|has[ ]been[ ])?(cancel(?=l?ed)|withdrawn|retract(?=ed)|hypothetical|void)(?:l?ed)?\b
     |\bnot[ ](?:really|actually)[ ]call(?:ing)?\b
     |\bhow[ ](?:an?|the|such[ ]an?|this|that)[ ](?:[\w-]+[ ])?call[ ]would[ ]look
     |\b(?:this|that|it|above|below|call)(?:[ ](?:is|was)|['’]s)[ ](?:just|only|merely)[ ]an?[ ]
-     (?:example|illustration|demonstration|hypothetical)\b""",
+     (?:example|illustration|demonstration|hypothetical)\b(?![ ]of[ ](?:why|what)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
 
 
 def makes_up_results(text: str) -> bool:
-    """Return whether a text that stands behind a call gives a result of it."""
-    return bool(_MADE_UP.search(text))
+    """Return whether a text that stands behind a call gives a result of it; a mark alone gives none."""
+    mark = _MADE_UP.search(text)
+    return mark is not None and bool(text[mark.end() :].strip(" \t\r\n*_`"))
 
 
-def takes_back(text: str) -> bool:
-    """Return whether a text beside calls says that they are not to be made."""
-    return bool(_TAKEN_BACK.search(text))
+def takes_back(text: str, calls: Iterable[Call]) -> bool:
+    """Return whether a text beside calls says that they are not to be made.
+
+    What the calls themselves do is said of their task: "I'll cancel the call" beside `cancel_call`.
+    """
+    done = "\n".join(f"{call.name} {call.arguments}" for call in calls).lower()
+    marks = ((mark[1] or mark[2] or mark[3] or "").lower() for mark in _TAKEN_BACK.finditer(text))
+    return any(not verb or verb not in done for verb in marks)

@@ -203,10 +203,11 @@ def dialect_calls(text: str, offset: int, names: Container[str] = ()) -> list[Ca
 
 
 def unwrapped(data: Any) -> Any:
-    """Return what stands in the one field of an object that is `tool_calls` or the like; other data as it is."""
-    if isinstance(data, dict) and len(data) == 1 and next(iter(data)) in ("tool_calls", "function_call", "calls"):
-        return next(iter(data.values()))
-    return data
+    """Return what stands in the field of an object that is `tool_calls` or the like, beside texts; else the data."""
+    found = [key for key in data if key in ("tool_calls", "function_call", "calls")] if isinstance(data, dict) else []
+    if len(found) != 1 or any(key in _NAMES or _may_be_arguments(one) for key, one in data.items() if key != found[0]):
+        return data
+    return data[found[0]]
 
 
 def named_call(item: Any, *, argued: bool = True) -> tuple[Any, Any] | None:
@@ -257,7 +258,7 @@ def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
             return [], parameter.end()
         value = text[parameter.end() : closing.start()].removeprefix("\n")
         arguments[parameter[1]], at = value if parameter[2] == "true" else spelled(value), closing.end()
-    closed = re.compile(r"\s{0,9}</").match(text, at)
+    closed = re.compile(r"\s{0,9}</|(?:None|null)[ \t]{0,9}(?:\r?\n|\Z)").match(text, at)
     return ([Call(name=name, arguments=arguments, start=start, end=at)] if closed else []), at
 
 

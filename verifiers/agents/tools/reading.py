@@ -55,6 +55,7 @@ Bare: TypeAlias = Literal["auto", "json", "python", "none"]
 
 _MAX_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
 _FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
+_NEXT_FENCE: Final = re.compile(r"\n```\s{0,9}\n```[\w-]{0,20}[ \t]{0,8}(?=\r?\n)")
 _APART: Final = re.compile(r"[\s,]*")
 _MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
 _SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MAX_CALLS + 2)))  # one for each call, as what stands there
@@ -174,7 +175,7 @@ def read_calls(
         rests.append(rest := _rest(turn, form, written))
         ends = [call.end for call in (*turn.recorded, *written)]
         made_up |= bool(ends) and makes_up_results(rest[min(ends) - turn.start :])
-        if calls and takes_back(rest):
+        if calls and takes_back(rest, calls):
             calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
         recorded = {call.name for call in turn.recorded}
         told = made | recorded if recorded or not calls else set()  # a report of calls is not an attempt at more
@@ -327,10 +328,10 @@ def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
 
 
 def _unfenced(raw: str) -> tuple[str, int]:
-    """Return a text without blanks and a code fence around it, and where it begins."""
+    """Return a text without blanks and a code fence around it, or several in a row, and where it begins."""
     text, start = raw.strip(), len(raw) - len(raw.lstrip())
     if fenced := _FENCE.match(text):
-        start, text = start + fenced.start(1), fenced[1]
+        start, text = start + fenced.start(1), _NEXT_FENCE.sub(lambda between: " " * len(between[0]), fenced[1])
         start, text = start + len(text) - len(text.lstrip()), text.strip()
     return text, start
 

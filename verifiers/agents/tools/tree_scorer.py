@@ -55,7 +55,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
     inner: ClassVar[tuple[str, ...]] = ("outcome",)

@@ -365,6 +365,38 @@ def test_what_a_turn_says_behind_results_is_a_report_of_the_calls_it_names() -> 
         assert value(turns, {"calls": [A], "tools": [INTEGER, {"name": "b"}]}) == float(right), said
 
 
+def test_words_of_the_task_take_no_call_back() -> None:
+    cancel, tell = {"name": "cancel_call", "arguments": {"x": 7}}, {"name": "tell", "arguments": {"x": "ignore it"}}
+    for said, call, right in (
+        ("I'll cancel the call for you.\n{}", cancel, True),
+        ("I'll tell Bob to ignore it.\n{}", tell, True),
+        ("That's just an example of why checking matters.\n{}", A, True),
+        ("{}\nIgnore the call above.", cancel, False),
+        ("{}\nThe call has been cancelled.", A, False),
+        ("{}\nThat was just an example of a call.", A, False),
+    ):
+        assert value(said.format(tagged(call)), {"calls": [call]}) == float(right), said
+
+
+def test_a_mark_of_a_result_with_nothing_behind_it_makes_none_up() -> None:
+    for said, right in (
+        ("Observation:", True),
+        ("**Observation:** \n", True),
+        ("Observation: 5", False),
+        ("Observation:\nObservation: 5", False),
+        ("<tool_output></tool_output>", False),
+    ):
+        assert value(f'Action: a\nAction Input: {{"x": 1}}\n{said}', {"calls": [A]}) == float(right), said
+
+
+def test_calls_in_a_row_of_fences_or_beside_a_thought_are_read() -> None:
+    fences = "\n\n".join(f"```json\n{json.dumps(call)}\n```" for call in (A, B))
+    assert value(fences, [A, B]) == 1.0
+    assert value(json.dumps({"thought": "One.", "tool_calls": [A]}), [A]) == 1.0
+    assert value(json.dumps({"name": "b", "tool_calls": [A]}), [A]) == 0.0
+    assert value("Action: a\nAction Input: None", [{"name": "a", "arguments": {}}]) == 1.0
+
+
 def test_text_beside_recorded_calls_may_say_them_and_make_no_others() -> None:
     for said, right in (
         ("I call\na(x=1)", True),
