@@ -84,7 +84,7 @@ ASKED = {
     "genrm": Asked(spec="genrm", options=READ, reference="answer"),
     "pairwise_judge": Asked(spec="pairwise_judge", options=READ, pairs=True, reference="other"),
     "pairwise_judge, probabilities": Asked(spec="pairwise_judge", options=PROBABILITIES, pairs=True, reference="other"),
-    "pair_model": Asked(spec="pair_model", options=FREE, pairs=True, reference="other"),
+    "pair_model": Asked(spec="pair_model", options=READ, pairs=True, reference="other"),
     "listwise_judge": Asked(spec="listwise_judge", options=FREE, pairs=True, reference="group"),
     "deepseek_grm": Asked(spec="deepseek_grm", options={**FREE, "samples": 2}, pairs=True, reference="group"),
 }
@@ -140,7 +140,7 @@ def _example(name: str, *, sum_: str, right: str, said: str) -> dict[str, Any]:
         ),
         "listwise_judge": (
             {"question": question, "response_1": two[0], "response_2": two[1]},
-            f"The order is {order}.\nRanking {{nonce}}: {order}",
+            f"The best one comes first.\nRanking {{nonce}}: {order}",
         ),
         "deepseek_grm": (
             {"question": question, "responses": [{"role": f"response_{at}", "content": two[at - 1]} for at in (1, 2)]},
