@@ -326,7 +326,8 @@ def without_hope(text: str) -> str:
 def clean(text: str) -> str:
     """Return the text without pictures, emphasis, quotation marks and the full stop, or a mark behind a word."""
     text = text.rstrip() if text.isascii() else _PICTURES.sub("", text).rstrip()
-    text = _SHOUTED.sub("", text).strip(_DECORATION).removeprefix('\\"').removesuffix('\\"').strip('"')
+    text = _SHOUTED.sub("", text) if len(text.split()) < 5 else text  # "Paris!" is an answer, and a sentence is none
+    text = text.strip(_DECORATION).removeprefix('\\"').removesuffix('\\"').strip('"')
     return text[:-1].rstrip() if text.endswith((".", "。")) and not text.endswith("..") else text
 
 
