@@ -68,6 +68,7 @@ _STATED = re.compile(  # "a total of $64 for the 16 glasses"
     r"\b(?:total of|comes to|amounts to|is|are|equals)\s(?P<rest>\W{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,2}?)"
     r"(?=\s(?:for|in|from|over|after|with|on)\b)"
 )
+_NEGATED = re.compile(r"\b(?:not|never|cannot)\b|n['’]t\b", re.IGNORECASE)
 _LAST_CLAUSE = re.compile(r"[,;:]\s|\b(?:so|then|that['’]s|that is)\s", re.IGNORECASE)
 _HEDGED = re.compile(r"\s*(?:or|nor|not|but not|either|if)\b", re.IGNORECASE)
 _REMAINING = re.compile(
@@ -257,7 +258,8 @@ def _conclusions(text: str) -> Iterator[str]:
     elif "=" not in reasoned and (_CONCLUDES.search(reasoned) or "=" in sentence):
         yield reasoned
     stated = _STATED.search(sentence) if "=" not in sentence else None
-    if stated and not denies_next(sentence[: stated.start("rest")]):
+    before = sentence[: stated.start("rest")] if stated else ""
+    if stated and not _NEGATED.search(before) and not denies_next(before):
         yield stated["rest"]
 
 
