@@ -5,8 +5,8 @@ are the same network, trained on pairs of its own answers to some of the problem
 model, `lower_bound` three of them, trained on a third of the problems each, as mean - standard deviation.
 
 - *choosing*: of up to 64 answers to each held-out problem, the one that a reward model likes best.
-- *learning*: GRPO against `one`; against `lower_bound`; and against `one` with a guard that asks the verifier about
-  some answers and puts the best policy back when the two part.
+- *learning*: GRPO against `one`; against `lower_bound`; and against `lower_bound` with a guard that asks the verifier
+  about the answers of each step and puts the best policy back when the two part.
 
 Parts run one by one and find what the parts before them have written:
 
@@ -190,7 +190,7 @@ def lesson(options: Options, run: str) -> Lesson:
         subject="to please a reward model",
         tasks=seen,
         held_out=held_out,
-        reward=RewardConfig(scorer=rewards(options)["one" if run == "guarded" else run]),
+        reward=RewardConfig(scorer=rewards(options)["lower_bound" if run == "guarded" else run]),
         truth=truth,
         steps=options.steps,
         eval_steps=5,
