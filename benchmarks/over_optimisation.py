@@ -234,9 +234,10 @@ def picture(options: Options) -> None:
             lines = read_journal(options.output / f"policy_{run}", STEPS)
             before = json.loads((options.output / f"learnt_{run}.json").read_text(encoding="utf-8"))["before"]
             shares = [(0, before), *((line["step"], line["held_out"]) for line in lines if "held_out" in line)]
-            right.plot(*zip(*shares, strict=True), color=_COLOURS[run], marker=".", label=run)
+            style = "--" if run == "guarded" else "-"  # it lies on the other's as long as the guard lets it run
+            right.plot(*zip(*shares, strict=True), style, color=_COLOURS[run], marker=".", label=run)
             means = [(line["step"], line["reward"]) for line in lines if "reward" in line]
-            paid.plot(*zip(*means, strict=True), color=_COLOURS[run], label=run)
+            paid.plot(*zip(*means, strict=True), style, color=_COLOURS[run], label=run)
         chosen.set(title="best of n: right", xlabel="n", xscale="log", ylim=(-0.02, 1.02))
         right.set(title="GRPO: held-out problems right", xlabel="step", ylim=(-0.02, 1.02))
         paid.set(title="GRPO: mean reward", xlabel="step")
