@@ -193,3 +193,17 @@ def test_four_models_on_grade_school_problems(data: Path) -> None:
         )
         share = np.mean([row[name]["is_correct"] for row in rows])
         assert rates(run_pass_at_k(config))["pass@k", "k=1"].value == pytest.approx(share)
+
+
+def test_columns_of_finish_reasons_and_of_extra_fields_are_read(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "1+1", "responses": [r"\boxed{2}"], "reference": "2", "why": why, "pattern": "2"}
+        for why in ("stop", "length", "stop", "length")
+    ]
+    path = written(tmp_path, rows)
+    common: dict[str, Any] = {"gold": "math", "response_column": ("responses",), "reference_column": "reference"}
+    assert rates(evaluated(path, **common))["pass@k", "k=1"].value == 1.0
+    assert rates(evaluated(path, finish_reason_column="why", **common))["pass@k", "k=1"].value == 0.5
+    assert rates(evaluated(path, extra_column=("pattern",), **common))["pass@k", "k=1"].value == 1.0
+    with pytest.raises(ValueError, match="patern"):
+        evaluated(path, extra_column=("patern",), **common)
