@@ -37,6 +37,7 @@ _FREE = frozenset(
         "guard",
         "watch",
         "measured_by",
+        "load_best_model_at_end",
         "save_steps",
         "keep_checkpoints",
         "save_hf_ckpt",

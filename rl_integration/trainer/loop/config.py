@@ -177,6 +177,8 @@ class RunConfig(Options, what="run option"):
         save_hf_ckpt: write the policy into each checkpoint, too, as `transformers` reads it, in a folder `policy`.
         eval_steps: steps between measurements on held-out tasks; 0 measures at the end only.
         measured_by: what answers to held-out tasks are judged by; None for the reward.
+        load_best_model_at_end: end with the policy that was best on held-out tasks at a multiple of `eval_steps`, or at
+            the last step; the first of equals.  Each that is better than all before makes a checkpoint, too.
         guard: what stops the run when its reward is hacked.
         watch: from where on outer signs of hacking are told in the log and the report; None looks for none.
         credit: how credit is given within answers; None gives all tokens of an answer its advantage.
@@ -195,6 +197,7 @@ class RunConfig(Options, what="run option"):
     save_hf_ckpt: bool = False
     eval_steps: Annotated[int, Range(ge=0)] = 0
     measured_by: RewardConfig | None = None
+    load_best_model_at_end: bool = False
     guard: GuardConfig | None = None
     watch: WatchConfig | None = field(default_factory=WatchConfig)
     credit: CreditChoice | None = None
@@ -203,6 +206,10 @@ class RunConfig(Options, what="run option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.load_best_model_at_end and not self.eval_steps:
+            raise ValueError(
+                "load_best_model_at_end is true, and eval_steps 0 measures the last policy alone; set eval_steps"
+            )
         if self.learning.evolution is not None:
             self._check_evolution()
             return

@@ -1,9 +1,9 @@
-"""Stops a run whose reward rises while the quality it stands for falls (arXiv 2210.10760).
+"""Stops a run whose reward rises or stays while the quality it stands for falls (arXiv 2210.10760).
 
 Now and then some answers of a step are also scored by a scorer that the policy is not trained against, the gold one.
 The run is stopped when, of the means over a few such measurements, the gold one is surely below its highest and the
-reward's is surely above what it was there.  The policy of the highest gold mean is kept beside the checkpoints, that of
-the beginning included.
+reward's is no lower than it was there: where both fall, the tasks became harder or the learning rate is bad.  The
+policy of the highest gold mean is kept beside the checkpoints, that of the beginning included.
 
 Of many means the highest is above the last one by chance, and where the reward truly rises that alone would stop the
 run.  So the gold mean must have fallen as far as, of all pairs of means so far, one falls by chance no oftener than a
@@ -39,8 +39,8 @@ class GuardConfig(Options, what="guard option"):
         every: steps between measurements.
         samples: answers of one measurement; of the one before the first step, up to as many as a window has.
         window: measurements whose mean is compared.
-        surely: how many standard errors a difference of means must have; the fall of the gold mean as many as make it
-            as sure among all pairs of means so far: 5 in place of 3 after a thousand steps.
+        surely: how many standard errors the gold mean must fall by if there are two means, and by as many more as make
+            it as sure among all pairs of means so far: 5 in place of 3 after a thousand steps.
         then: "stop" leaves the policy as it is; "roll_back" puts that of the highest gold mean in its place.
     """
 
@@ -162,18 +162,17 @@ class Guard:
         if not windows:
             return None
         now, best = windows[-1], _highest(windows)
-        fallen = _difference(self._mean(best, "gold"), self._mean(now, "gold"))
-        risen = _difference(self._mean(now, "reward"), self._mean(best, "reward"))
+        fallen = _difference(self._mean(best), self._mean(now))
         # Means that share measurements are hardly two; and the tail of a normal distribution falls as exp(-x²/2).
         apart = 1 + len(self.measurements) // self.config.window
         needed = math.hypot(self.config.surely, math.sqrt(2 * math.log(max(1, math.comb(apart, 2)))))
-        if fallen < needed or risen < self.config.surely:
-            return None
         gold_then, gold_now = _level(best, "gold"), _level(now, "gold")
         then, here = _level(best, "reward"), _level(now, "reward")
+        if fallen < needed or here < then:
+            return None
         return Parting(
             best=best[-1].step,
-            sentence=f"since step {best[-1].step} the reward rose from {then:.3g} to {here:.3g} while the gold scorer "
+            sentence=f"since step {best[-1].step} the reward went from {then:.3g} to {here:.3g} while the gold scorer "
             f"fell from {gold_then:.3g} to {gold_now:.3g} ({fallen:.1f} standard errors)",
         )
 
@@ -182,15 +181,14 @@ class Guard:
         windows = [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
         return windows if self.start is None else [[self.start], *windows]
 
-    def _mean(self, window: Sequence[Measurement], of: Of) -> tuple[float, float]:
-        """The mean over a window, and its standard error: no less than that of as many usual measurements.
+    def _mean(self, window: Sequence[Measurement]) -> tuple[float, float]:
+        """The gold mean over a window, and its standard error: no less than that of as many usual measurements.
 
         Among many windows the highest is one whose few prompts happen to agree, and its own error is then too small.
         """
         known = [*filter(None, [self.start]), *self.measurements]
-        usual = _squared_error(known, of) * len(known) / len(window)
-        own = _squared_error(window, of)
-        return _level(window, of), math.sqrt(max(own, usual))
+        usual = _squared_error(known) * len(known) / len(window)
+        return _level(window, "gold"), math.sqrt(max(_squared_error(window), usual))
 
 
 def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
@@ -203,9 +201,9 @@ def _level(window: Sequence[Measurement], of: Of) -> float:
     return sum((one.gold if of == "gold" else one.reward)[0] for one in window) / len(window)
 
 
-def _squared_error(window: Sequence[Measurement], of: Of) -> float:
-    """The squared standard error of that mean."""
-    return sum((one.gold if of == "gold" else one.reward)[1] ** 2 for one in window) / len(window) ** 2
+def _squared_error(window: Sequence[Measurement]) -> float:
+    """The squared standard error of the gold one."""
+    return sum(one.gold[1] ** 2 for one in window) / len(window) ** 2
 
 
 def _difference(left: tuple[float, float], right: tuple[float, float]) -> float:

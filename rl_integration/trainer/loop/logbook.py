@@ -159,13 +159,15 @@ class Verdict:
 
     Attributes:
         stopped: why it ends here; "" if it does not.
-        best: whether the policy is to be kept as the best so far.
-        roll_back: whether the best policy so far is to be put back.
+        best: whether the policy is to be kept as the one that the gold scorer liked most so far.
+        roll_back: whether that is to be put back.
+        best_held_out: whether no policy before did as well on held-out tasks.
     """
 
     stopped: str = ""
     best: bool = False
     roll_back: bool = False
+    best_held_out: bool = False
 
 
 class LogBook:
@@ -187,8 +189,9 @@ class LogBook:
         self._standing = {line["kind"]: line["standing"] for line in read_journal(folder, ALARMS)}
         self._on_step = on_step
         self.opens = False
+        lines = read_journal(folder, STEPS)
+        self._best_held_out = max((line["held_out"] for line in lines if "held_out" in line), default=-math.inf)
         if guard is not None:
-            lines = read_journal(folder, STEPS)
             # Behind a stop there is another policy, or another reward.
             parted = [place for place, line in enumerate(lines) if line.get("parted")]
             lines = lines[parted[-1] + 1 :] if parted else lines
@@ -215,9 +218,13 @@ class LogBook:
             self._samples.write(record)
         told = self._on_step is not None and self._on_step(numbers, batch.rollouts, batch.scores)
         stopped = "it was told to stop" if told else ""
+        held_out = numbers.get("held_out", -math.inf)
+        best_held_out = held_out > self._best_held_out
+        self._best_held_out = max(held_out, self._best_held_out)
         if guard is None or "gold" not in numbers:
-            return Verdict(stopped=stopped)
+            return Verdict(stopped=stopped, best_held_out=best_held_out)
         return Verdict(
+            best_held_out=best_held_out,
             stopped=stopped if parting is None else parting.sentence,
             best=guard.best() == step,
             roll_back=parting is not None and guard.config.then == "roll_back",

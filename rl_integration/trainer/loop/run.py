@@ -146,6 +146,9 @@ def open_curriculum(
 _BEST = "best"
 """Folder in a run's folder: the policy that the gold scorer liked most, where there is one."""
 
+_BEST_HELD_OUT = "best_held_out"
+"""The same: the policy that was best on held-out tasks, where it is to be the one at the end."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
@@ -232,6 +235,8 @@ class Run:
                 raise ValueError("rollouts.tree.scorer is not set, and a server gives the reward; name a scorer")
             with lent(self._engine):
                 self._writer.worth = registry.load(turns)
+        if config.load_best_model_at_end and not held_out:
+            raise ValueError("load_best_model_at_end is true, and there are no held-out tasks to measure on; give some")
         for side in (tasks, held_out):
             if side:  # a source may have tasks of its own
                 check_tasks(side)
@@ -324,13 +329,21 @@ class Run:
                 stopped = verdict.stopped
                 if verdict.best:
                     self._save(self.folder / _BEST, batches, keep=2)
+                better = verdict.best_held_out and self.config.load_best_model_at_end
+                if better:
+                    self._save(self.folder / _BEST_HELD_OUT, batches, keep=2)
                 if verdict.roll_back:
                     self._processes.broadcast(None)  # the first process has written it
                     rolled_back = self._put_back(self.folder / _BEST)
                 step = self._learner.step
-                if stopped or step == self.config.steps or step % self.config.save_steps == 0:
+                # A resumed run never begins before the policy that it may have to end with.
+                if stopped or better or step == self.config.steps or step % self.config.save_steps == 0:
                     self._save(self.folder, batches, keep=self.config.keep_checkpoints)
-            ended = self.evaluate(self._held_out, examiner) if stopped and self._held_out else {}
+            if self.config.load_best_model_at_end:
+                self._processes.broadcast(None)  # the first process has written it
+                rolled_back = self._put_back(self.folder / _BEST_HELD_OUT)
+            another = stopped or rolled_back is not None
+            ended = self.evaluate(self._held_out, examiner) if another and self._held_out else {}
             self._processes.broadcast(None)  # the first one has written everything
         history = tuple(read_journal(self.folder, STEPS))
         return RunResult(
@@ -339,7 +352,7 @@ class Run:
             stopped=stopped,
             rolled_back=rolled_back,
             history=history,
-            held_out=(ended if stopped else history[-1] if history else {}).get("held_out"),
+            held_out=(ended if another else history[-1] if history else {}).get("held_out"),
         )
 
     def rewards(self, config: RewardConfig) -> Rewards:
@@ -439,6 +452,7 @@ class Run:
         if self.config.guard is not None:
             guard = Guard(config=self.config.guard, rewards=stack.enter_context(self.rewards(self.config.guard.gold)))
             drop_later(self.folder / _BEST, self._learner.step)
+        drop_later(self.folder / _BEST_HELD_OUT, self._learner.step)
         return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
 
     def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:

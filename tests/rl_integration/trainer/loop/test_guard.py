@@ -43,7 +43,7 @@ def test_a_falling_gold_under_a_rising_reward_is_a_parting() -> None:
     assert found.best == guard.best() == 20
     # Means of two: gold 0.5 then and 0.35 now; the joint error of two means of two is 0.01.
     assert found.sentence == (
-        "since step 20 the reward rose from 0.55 to 0.75 while the gold scorer fell from 0.5 to 0.35 "
+        "since step 20 the reward went from 0.55 to 0.75 while the gold scorer fell from 0.5 to 0.35 "
         "(15.0 standard errors)"
     )
 
@@ -62,6 +62,12 @@ def test_anything_else_is_none(golds: list[float], rewards: list[float]) -> None
     assert guard_of(golds, rewards).parting() is None
 
 
+def test_a_reward_that_cannot_rise_any_more_does_not_hide_the_fall() -> None:
+    golds, rewards = [0.9, 0.9, 0.4, 0.4], [1.0, 1.0, 1.0, 1.0]
+    assert guard_of(golds, rewards).parting() is not None
+    assert guard_of(golds, [1.0, 1.0, 0.9, 0.9]).parting() is None, "harder tasks lower both"
+
+
 def test_a_difference_that_may_be_chance_is_none() -> None:
     golds, rewards = [0.5, 0.5, 0.4, 0.4], [0.2, 0.2, 0.8, 0.8]
     assert guard_of(golds, rewards, error=0.01).parting() is not None
@@ -75,7 +81,7 @@ def test_a_hack_within_the_first_window_is_seen_by_what_was_measured_before_it()
     found = hacked.parting()
     assert found is not None
     assert found.best == hacked.best() == 0
-    assert "since step 0 the reward rose from 0.2 to 0.9" in found.sentence
+    assert "since step 0 the reward went from 0.2 to 0.9" in found.sentence
 
 
 @dataclass
@@ -205,7 +211,7 @@ def test_a_run_goes_back_to_the_policy_that_it_began_with(tmp_path: Path) -> Non
     )
     began = {name: value.detach().clone() for name, value in run.policy.model.named_parameters()}
     result = run.train()
-    assert "since step 0 the reward rose" in result.stopped
+    assert "since step 0 the reward went" in result.stopped
     assert result.rolled_back == 0
     assert all(torch.equal(value, began[name]) for name, value in run.policy.model.named_parameters())
     first, *others = read_journal(tmp_path, STEPS)
