@@ -1,10 +1,10 @@
 """Reward models from SmolLM2-135M-Instruct, on two cores: what training makes of them beside simple rules.
 
 - *scalar*: a preference model from pairs: right against wrong solutions of GSM8K's problems by language models
-  (`gsm8k`), or preferences (`hh_rlhf`, `rmb`, `rm_bench`).
+  (`gsm8k`), preferences (`hh_rlhf`, `rmb`, `rm_bench`), or right against wrong sums by the model itself (`sums`), which
+  `benchmarks.over_optimisation --parts draw` writes: `--draws` is its output.
 - *process*: a value for each step, from ProcessBench's GSM8K part, whose first errors people marked.
-- *critique*: words, then a number: sums by the model itself, right and wrong ones, with a critique that works the sum.
-  `--draws` names the output of `benchmarks.over_optimisation --parts draw`.
+- *critique*: words, then a number, of the same sums: the critique works the sum and compares the answer with it.
 
 Prompts are held out whole.  Each training is `adjudge train rm`, `prm` or `critique` with low-rank factors or, with
 `--full`, all weights; its report has the baselines of the same held-out examples: longer wins, and n-grams fitted to
@@ -63,7 +63,7 @@ class Options:
     """What is trained.
 
     Attributes:
-        jobs: of "gsm8k", "hh_rlhf", "rmb", "rm_bench" (pairs), "process", "critique" and "language_model".
+        jobs: of "gsm8k", "hh_rlhf", "rmb", "rm_bench", "sums" (pairs), "process", "critique" and "language_model".
         pairs: at most, held-out ones included; 0 for all.
         epochs: of each.
         batch_size: examples a step.
@@ -151,6 +151,7 @@ def train(options: Options, name: str) -> TrainingReport:
 _TRAININGS: Mapping[str, tuple[Callable[[Options], Iterator[dict[str, Any]]], Any, Any, dict[str, Any]]] = {
     # with low-rank factors, the embedding of a new marker would not be trained
     "process": (steps, ProcessTraining, train_process, {"layout": {"marker": ""}}),
+    "sums": (sums, ScalarTraining, train_scalar, {}),
     "critique": (sums, CritiqueTraining, train_critique, {"critique_tokens": 32}),
 }
 
@@ -163,7 +164,7 @@ def samples(options: Options, name: str) -> list[dict[str, Any]]:
             {"prompt": row["problem"], "response": "\n\n".join(row["steps"]), "extra": {"steps": row["steps"]}}
             for row in rows
         ]
-    found = sums(options) if name == "critique" else pairs(options, name if name in SETS else "gsm8k")
+    found = sums(options) if name in {"critique", "sums"} else pairs(options, name if name in SETS else "gsm8k")
     return [
         {"prompt": pair["prompt"], "response": pair[side]}
         for pair in itertools.islice(found, options.served)
