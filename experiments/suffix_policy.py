@@ -28,7 +28,7 @@ from torch import Tensor
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Queries
 from adjudge.evals.attacks.attackers import LENGTH, ROWS, asked, levels, suffix
 from adjudge.evals.attacks.target import Wrap
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import LeaveOneOut
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import LeaveOneOut
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch

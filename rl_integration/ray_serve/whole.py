@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.clock import steady
+from adjudge.rl_integration.server.base.access import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.dashboard.board import Board, Lanes

@@ -28,10 +28,9 @@ from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board, Shown, dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
 from adjudge.rl_integration.server.dialects.nemo_gym import nemo_gym
-from adjudge.rl_integration.server.dialects.open_instruct import open_instruct
 from adjudge.rl_integration.server.dialects.open_rlhf import open_rlhf
 from adjudge.rl_integration.server.dialects.pooling import pooling
-from adjudge.rl_integration.server.dialects.sandbox_fusion import sandbox_fusion
+from adjudge.rl_integration.server.dialects.programs import open_instruct, sandbox_fusion
 from adjudge.rl_integration.server.dialects.slime import slime
 from adjudge.rl_integration.server.gate import Gate, Tokens
 from adjudge.rl_integration.service.service import RewardService

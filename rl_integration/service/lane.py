@@ -20,8 +20,15 @@ from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.caller import Breaker, Caller, Desk, Unit
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.stats import Flows, LaneStats, Tally
-from adjudge.rl_integration.service.tickets import Draining, Overloaded, Request, Suspended, Ticket
-from adjudge.rl_integration.service.traffic_queue import Cohorts, TrafficQueue
+from adjudge.rl_integration.service.tickets import (
+    Cohorts,
+    Draining,
+    Overloaded,
+    Request,
+    Suspended,
+    Ticket,
+    TrafficQueue,
+)
 from adjudge.runtime.cache import score_key
 from adjudge.runtime.contract import is_groupwise
 

@@ -15,8 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from adjudge.protocol import Sample, Score, Status
-from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
 from adjudge.rl_integration.watch.report import HackingReport
 from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 

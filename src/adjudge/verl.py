@@ -19,8 +19,8 @@ from typing import Any
 
 from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
 from adjudge.rl_integration.adapters.row import check_aligned, name_in, named, read_reference, reference_in
+from adjudge.rl_integration.adapters.row_reward import DryRun, first_rows
 from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
@@ -155,7 +155,7 @@ def __getattr__(name: str) -> Any:
     if name == "AdjudgeRewardManager":  # it derives from verl's class, and the function needs no verl
         return import_module("adjudge.rl_integration.adapters.verl_manager").AdjudgeRewardManager
     if name == "sampler":
-        return import_module("adjudge.rl_integration.adapters.verl_sampler").sampler
+        return import_module("adjudge.rl_integration.adapters.verl_scores").sampler
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

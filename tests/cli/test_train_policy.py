@@ -15,8 +15,8 @@ import yaml
 
 from adjudge.cli import exits
 from adjudge.cli.train import _by_rewards
+from adjudge.rl_integration.trainer.loop.checkpoints import held
 from adjudge.rl_integration.trainer.loop.config import RunFile
-from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.training.config_file import load_config
 
 Adjudge = Callable[..., Any]

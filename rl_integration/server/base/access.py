@@ -9,10 +9,10 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.clock import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.json_bodies import aside
@@ -310,3 +310,17 @@ def _check_evidence(score: Score) -> None:
 
 def _closing() -> HttpError:
     return HttpError(503, "draining", "the server had to stop before it could answer; ask again", retry_after=5.0)
+
+
+_since_boot: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
+_BOOT = time.time() - _since_boot()
+
+
+def steady() -> float:
+    """Return seconds since the epoch: what the wall clock said when this process began, and how long that is ago.
+
+    The wall clock itself is set, by people and by NTP, and a chart by it would go back, or leap.
+    """
+    return _BOOT + _since_boot()

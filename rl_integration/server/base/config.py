@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from adjudge.options import Count, Options, Range
-from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.rl_integration.watch.hacking import WatchConfig
 
 _SECONDS: Final = Range(gt=0, unit="seconds")
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from fastapi import APIRouter, Query, Response
 
 from adjudge.pages.document import BASE
-from adjudge.rl_integration.server.base.clock import steady
+from adjudge.rl_integration.server.base.access import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, quantile

@@ -9,12 +9,15 @@ so a folder with its name is a whole one.  A list of sizes and checksums in it t
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -276,3 +279,36 @@ def _to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+_held: dict[Path, tuple[int]] = {}  # by which thread: the kernel refuses a process no lock of its own
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Inside, no other run may hold the folder, which is made if need be; the same thread may hold it again.
+
+    Raises:
+        ValueError: another run holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    place, token = folder.resolve(), (threading.get_ident(),)
+    owner = _held.setdefault(place, token)
+    if owner is not token:
+        if owner != token:
+            raise ValueError(_refusal(folder))
+        yield
+        return
+    try:
+        with (place / ".lock").open("a") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by what scorers start
+            except (BlockingIOError, PermissionError) as error:
+                raise ValueError(_refusal(folder)) from error
+            yield
+    finally:
+        del _held[place]
+
+
+def _refusal(folder: Path) -> str:
+    return f"another run writes {str(folder)!r}; wait until it ends, stop it, or name another output"

@@ -14,7 +14,7 @@ from adjudge.rl_integration.trainer.loop.trackers import LogName
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TaskFiles
-from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.rl_integration.watch.hacking import WatchConfig
 from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 
 if TYPE_CHECKING:

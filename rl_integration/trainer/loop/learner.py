@@ -24,14 +24,15 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import sampling_logp_difference
-from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals, sampling_logp_difference
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, Integers
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learning_batch import (
     LearningBatch,
     LearningCredit,
+    Passes,
+    Torn,
     ValueModel,
     injected,
     minibatches,
@@ -40,7 +41,6 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     with_logprobs,
 )
 from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
-from adjudge.rl_integration.trainer.loop.passes import Passes, Torn
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import logging
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,14 +21,20 @@ from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
 from adjudge.rl_integration.trainer.algorithms.objectives.inside import Shaping
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
-from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
+    RelativeEntropy,
+    Steer,
+    TokenBatch,
+    TopEntropy,
+    Totals,
+)
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, padded_tokens, token_rows, within_budget
 
 
 def injected(rollouts: Sequence[Rollout]) -> Bools:
@@ -260,3 +268,87 @@ class LearningCredit:
         if self._objective.critic is not None:
             return self._credit.token_rewards(answers, groups)
         return self._credit.advantages(answers, groups, self._objective.advantages(groups), step=step)
+
+
+_LOG = logging.getLogger("adjudge.trainer")
+
+T = TypeVar("T")
+
+
+class Torn(torch.OutOfMemoryError):
+    """Memory ran out when a pass had given gradients to some of the weights."""
+
+
+class Passes:
+    """Divides rollouts into passes.
+
+    Args:
+        processes: those that make passes together.
+        tokens: most of a pass, padding included, to begin with.
+        sharded: whether a pass is one that all processes make.
+
+    Attributes:
+        tokens: most of a pass now.
+    """
+
+    def __init__(self, processes: Processes, *, tokens: int, sharded: bool) -> None:
+        self._processes = processes
+        self.tokens = tokens
+        self._sharded = sharded
+
+    def __call__(
+        self,
+        rollouts: Sequence[Rollout],
+        places: Sequence[int],
+        units: Callable[[Sequence[int]], list[list[int]]],
+        run: Callable[[Sequence[int]], T],
+        idle: Callable[[], object],
+    ) -> Iterator[T]:
+        """Yield what comes of each pass; one that memory does not hold is halved, and with it all that follow.
+
+        With shards all processes make as many passes, the last of them `idle`, and none can be made anew.
+        """
+        left = deque(within_budget(rollouts, units(places), self.tokens))
+        if self._sharded:
+            lacking = max(self._processes.all_gather([len(left)])) - len(left)
+            try:
+                for part in left:
+                    yield run(part)
+                for _ in range(lacking):
+                    idle()
+            except torch.OutOfMemoryError as error:
+                raise torch.OutOfMemoryError(
+                    f"a pass does not fit into memory ({error}); lower learning.micro_tokens ({self.tokens}): "
+                    "with learning.sharding: full the other processes are in that pass, too, so it is not halved"
+                ) from error
+            return
+        while left:
+            part = left.popleft()
+            try:
+                done = run(part)
+            except torch.OutOfMemoryError as error:
+                self._halve(rollouts, part, error, whole=len(units(part)) == 1)
+                if isinstance(error, Torn):
+                    raise
+            else:
+                yield done
+                continue
+            torch.cuda.empty_cache()  # behind the handler, which holds what the pass made
+            places = [*part, *(place for more in left for place in more)]
+            left = deque(within_budget(rollouts, units(places), self.tokens))
+
+    def _halve(self, rollouts: Sequence[Rollout], part: Sequence[int], error: Exception, *, whole: bool) -> None:
+        tokens = padded_tokens(rollouts, part)
+        if whole:
+            raise torch.OutOfMemoryError(
+                f"a pass of {tokens} tokens, the least that can be read at once, does not fit into memory ({error}); "
+                "set learning.gradient_checkpointing or learning.lora, or lower rollouts.sampling.max_new_tokens"
+            ) from error
+        self.tokens = min(self.tokens, tokens) // 2
+        _LOG.warning(
+            "a pass of %d tokens does not fit into memory; from here on passes have at most %d; set "
+            "learning.micro_tokens to that (%s)",
+            tokens,
+            self.tokens,
+            error,
+        )

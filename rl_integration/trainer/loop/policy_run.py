@@ -21,8 +21,8 @@ from adjudge.engines.policy_engine import SHARDED, PolicyEngine
 from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import SESSION, Task
+from adjudge.rl_integration.trainer.loop.checkpoints import held
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunFile
-from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report

@@ -19,7 +19,7 @@ import torch
 from adjudge.engines.loading import lent
 from adjudge.engines.policy_engine import SHARDED, PolicyEngine, PolicyPrompts
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder, TaskSource, check_tasks
@@ -28,6 +28,7 @@ from adjudge.rl_integration.trainer.loop.checkpoints import (
     Checkpoint,
     check_facts,
     drop_later,
+    held,
     newest_checkpoint,
     run_facts,
     save_checkpoint,
@@ -35,7 +36,6 @@ from adjudge.rl_integration.trainer.loop.checkpoints import (
 )
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.evolution import Evolution
-from adjudge.rl_integration.trainer.loop.folder_lock import held
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal

@@ -21,8 +21,7 @@ import numpy as np
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message, Sample, Scorer
 from adjudge.rl_integration.trainer.data.task import SESSION, FinishReason, Rollout, Task
-from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox, plain_tokens
-from adjudge.rl_integration.trainer.rollouts.chat_turns import Turns
+from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox, Turns, plain_tokens
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown

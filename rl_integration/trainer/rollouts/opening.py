@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from adjudge.rl_integration.trainer.rollouts.calls import TagCalls, Toolbox, check_writable
-from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls, Turns
+from adjudge.rl_integration.trainer.rollouts.calls import ChatCalls, TagCalls, Toolbox, Turns, check_writable
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue, Listening
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TreeConfig

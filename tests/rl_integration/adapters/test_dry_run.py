@@ -15,8 +15,8 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge import verl
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.dry_run import DryRun
 from adjudge.rl_integration.adapters.failures import WINDOW
+from adjudge.rl_integration.adapters.row_reward import DryRun
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.slime import SlimeReward
 from adjudge.trl import Reward

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from adjudge.protocol import Sample
 from adjudge.rl_integration.service.caller import Breaker
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.tickets import Request, Ticket
-from adjudge.rl_integration.service.traffic_queue import Cohorts, FairQueue, TrafficQueue
+from adjudge.rl_integration.service.tickets import Cohorts, FairQueue, Request, Ticket, TrafficQueue
 
 
 class Clock:

@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
 from adjudge.rl_integration.watch.report import MARKS, form_change, form_of
 from adjudge.rl_integration.watch.seen import fingerprint
 
@@ -105,7 +104,7 @@ def test_a_watch_goes_on_from_its_state_in_another_process() -> None:
     program = (
         "import json, sys\n"
         "from adjudge.protocol import Sample, Score\n"
-        "from adjudge.rl_integration.watch.config import WatchConfig\n"
+        "from adjudge.rl_integration.watch.hacking import WatchConfig\n"
         "from adjudge.rl_integration.watch.hacking import HackingWatch\n"
         "watch = HackingWatch(WatchConfig(window=256, baseline=256, enough=128, block=32))\n"
         "state, texts = json.load(sys.stdin)\n"

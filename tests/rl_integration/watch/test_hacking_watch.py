@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
 from adjudge.rl_integration.watch.report import HackingReport
 
 Stream = Iterator[tuple[Sample, Score]]

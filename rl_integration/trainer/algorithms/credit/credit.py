@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     rows_of_tokens,
 )
 from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Preference
 from adjudge.rl_integration.trainer.data.arrays import (

@@ -41,8 +41,7 @@ import numpy as np
 from adjudge.options import Count, Options, Range
 from adjudge.responses.trajectories.tree_values import prefix_paths
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative, LeaveOneOut
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative, LeaveOneOut, moments
 from adjudge.rl_integration.trainer.data.arrays import Floats, Integers, same_shape
 from adjudge.rl_integration.trainer.data.task import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups

@@ -56,21 +56,19 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from adjudge.options import Count, Options, Range, Share
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
-    ImportanceSampling,
-    RelativeEntropy,
-    Steer,
-    TopEntropy,
-    sampling_logp_difference,
-)
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     LARGEST_LOG,
     Aggregation,
+    ImportanceSampling,
     Level,
     LossValue,
+    RelativeEntropy,
+    Steer,
     TokenBatch,
+    TopEntropy,
     aggregate,
     ratio,
+    sampling_logp_difference,
 )
 from adjudge.rl_integration.trainer.data.arrays import check_kind, check_number
 

@@ -9,25 +9,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from adjudge.options import named
-from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import (
     Asymmetric,
     BatchRelative,
-    Signed,
-    SoftMean,
-    Tilted,
-)
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
     BestOfGroup,
     GroupRelative,
     LeaveOneOut,
     MaximumLikelihood,
     SeveralRewards,
+    Signed,
+    SoftMean,
     Stratified,
+    Tilted,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.inside import AttentionRhythm, EffectiveRank
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import RelativeEntropy, Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import RelativeEntropy, Steer, TopEntropy
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")

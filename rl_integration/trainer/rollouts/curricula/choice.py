@@ -12,7 +12,14 @@ from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import AdaptiveHints, AdaptiveHintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.chunked import Adcl
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import (
+    Dars,
+    PfPpo,
+    ReinforceAda,
+    RestGrpo,
+    Rlpr,
+    ZeroVariance,
+)
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     Demonstrations,
     DemonstrationsRule,
@@ -21,7 +28,6 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
     Refinements,
     RefinementsRule,
 )
-from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
 from adjudge.rl_integration.trainer.rollouts.curricula.self_play import SelfPlay, SelfPlayRule
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mixture, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config

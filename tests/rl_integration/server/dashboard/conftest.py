@@ -22,7 +22,7 @@ from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard import board
 from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.rl_integration.watch.hacking import WatchConfig
 from adjudge.rl_integration.watch.panel import WatchPanel
 
 SMALL = WatchConfig(window=256, baseline=128, enough=64, block=16, enough_groups=4)

@@ -16,8 +16,7 @@ from adjudge.rl_integration.server.dashboard.board import Board, History, verdic
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import BINS, LaneStats, Spread
-from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
 from adjudge.rl_integration.watch.panel import WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
 

@@ -17,7 +17,7 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.rl_integration.watch.hacking import WatchConfig
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ from tests.rl_integration.trainer.rollouts.small_tools import Adder, Lookup
 
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, broken_up
-from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.calls import Call, ChatCalls, TagCalls, broken_up
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 

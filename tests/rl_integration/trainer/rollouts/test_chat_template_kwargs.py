@@ -17,7 +17,7 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import open_policy, train_policy_run
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.run import Run
-from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.calls import ChatCalls
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.user import UserChoice
 from adjudge.training.config_file import config_of

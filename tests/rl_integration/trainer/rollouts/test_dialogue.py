@@ -17,8 +17,7 @@ from tests.rl_integration.trainer.rollouts.small_tools import Doing, Lookup, Slo
 from adjudge.protocol import response_text
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.calls import Call, ChatCalls, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig

@@ -24,8 +24,7 @@ from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop import run
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
-from adjudge.rl_integration.trainer.rollouts.calls import Toolbox
-from adjudge.rl_integration.trainer.rollouts.chat_turns import ChatCalls, Turns
+from adjudge.rl_integration.trainer.rollouts.calls import ChatCalls, Toolbox, Turns
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue, Listening
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TreeConfig

@@ -19,7 +19,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.tree import (
     tree_po,
     tree_rl,
 )
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 UNIT = st.sampled_from([0.0, 0.5, 1.0])

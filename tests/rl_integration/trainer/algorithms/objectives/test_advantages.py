@@ -13,20 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import ANY, UNIT, batches, in_groups, mean, spread
 
-from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import (
     Asymmetric,
     BatchRelative,
-    Signed,
-    SoftMean,
-    Tilted,
-)
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
     BestOfGroup,
     GroupRelative,
     LeaveOneOut,
     MaximumLikelihood,
     SeveralRewards,
+    Signed,
+    SoftMean,
     Stratified,
+    Tilted,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import AdvantageRule
 from adjudge.rl_integration.trainer.rewards.groups import Groups, informative

@@ -24,13 +24,15 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     ImportanceSampling,
+    LossValue,
     RelativeEntropy,
     Steer,
+    TokenBatch,
     TopEntropy,
+    Totals,
 )
-from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 
 Loss = Callable[[TokenBatch], LossValue]
 

@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, batches
 
-from adjudge.rl_integration.trainer.algorithms.objectives.gae import Gae
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Gae, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
@@ -196,7 +195,7 @@ def test_whitened_advantages_have_mean_zero_and_variance_one_under_the_mask() ->
 def test_advantages_need_no_torch() -> None:
     program = (
         "import sys\n"
-        "from adjudge.rl_integration.trainer.algorithms.objectives import batch_advantages, group_advantages\n"
+        "from adjudge.rl_integration.trainer.algorithms.objectives import advantages\n"
         "from adjudge.rl_integration.trainer.rewards import groups, shaping\n"
         "assert 'torch' not in sys.modules"
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import token_batch
 
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     ImportanceSampling,
     RelativeEntropy,
     Steer,

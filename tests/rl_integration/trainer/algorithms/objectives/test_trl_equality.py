@@ -14,7 +14,7 @@ import torch
 from tests.engines.tiny_models import write_model
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import (
     GroupRelative,
     LeaveOneOut,
     SeveralRewards,
@@ -22,8 +22,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
-from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, TopEntropy
-from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import ImportanceSampling, TokenBatch, TopEntropy
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Setting, States

@@ -18,8 +18,7 @@ from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, bat
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import PromptRecord, Record
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr
-from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import Dars, PfPpo, ReinforceAda, RestGrpo, Rlpr
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Posterior, Sec, nearest
 
 
