@@ -15,16 +15,14 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.access import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
-from adjudge.rl_integration.server.dashboard.board import Board, Lanes
+from adjudge.rl_integration.server.dashboard.board import Board, Lanes, running
 from adjudge.rl_integration.server.gate import LOG
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, together
@@ -74,20 +72,12 @@ class Whole:
     """What all replicas told; has the page's board, as a single server has."""
 
     def __init__(self, config: ServerConfig) -> None:
-        self.config = config
-        self.started = steady()
-        self.draining = False
         self._lock = threading.Lock()
         self._replicas: dict[str, _Replica] = {}
         self._flows: Flows = {}
         self._panel = WatchPanel(config.watch, texts=not config.hide_texts)
-        self._board = Board(self, self._panel)
+        self._board = Board(self, config, self._panel)
         threading.Thread(target=self._ticks, name="adjudge-whole", daemon=True).start()
-
-    @property
-    def service(self) -> Whole:
-        """What has the numbers: this."""
-        return self
 
     def tell(self, told: Told) -> None:
         """Take a replica's numbers."""
@@ -181,6 +171,7 @@ class RemoteBoard:
     """
 
     def __init__(self, service: RewardService, panel: Passing, whole: Any) -> None:
+        self.draining = False
         self._service = service
         self._panel = panel
         self._whole = whole
@@ -190,16 +181,9 @@ class RemoteBoard:
         self._unheard: tuple[Flows, Samples] | None = None
         self._away = False
 
-    @asynccontextmanager
-    async def ticking(self) -> AsyncIterator[None]:
+    def ticking(self) -> AbstractAsyncContextManager[None]:
         """Tell the whole once a second for as long as this is open."""
-        task = asyncio.create_task(self._ticks())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return running(self._ticks())
 
     def close(self) -> None:
         """Tell a last time, if there is still somebody to tell."""

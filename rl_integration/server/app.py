@@ -264,7 +264,7 @@ def health(host: Host, board: Shown) -> APIRouter:
     @router.get("/readyz", summary="Whether every scorer takes samples")
     async def readyz() -> JSONResponse:
         resting = [lane.name for lane in host.service.stats() if lane.state == "open"]
-        if host.draining:
+        if board.draining:
             return JSONResponse({"status": "draining"}, 503, headers={"Retry-After": "5"})
         if resting:
             return JSONResponse({"status": "suspended", "scorers": resting}, 503, headers={"Retry-After": "1"})
@@ -318,7 +318,7 @@ def application(
     tokens = Tokens.read(config.tokens) if config.tokens else None
     score_log = ScoreLog(config.score_log, config.score_log_bytes) if config.score_log else None
     host = Host(service, config, score_log)
-    board = board or Board(host, panel)
+    board = board or Board(service, config, panel)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -326,7 +326,7 @@ def application(
             score_log.start()
         async with board.ticking():
             yield
-        host.draining = True
+        board.draining = True
         await service.drain(config.drain_seconds)
         await asyncio.to_thread(board.close)
         if score_log is not None:

@@ -15,13 +15,13 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes
-from adjudge.rl_integration.service.tickets import Draining, Request, Traffic
+from adjudge.rl_integration.service.tickets import Asking, Draining, Request, Traffic
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
 from adjudge.scoring.api import load, sample_of
@@ -94,16 +94,11 @@ class RewardService:
         if not samples:
             self._lane(name)
             return []
-        return await asyncio.wrap_future(self._submitted(name, samples, client, traffic, within).future)
+        future = self.submit(name, samples, client=client, traffic=traffic, within=within)
+        return await asyncio.wrap_future(future)
 
     async def stream(
-        self,
-        name: str,
-        samples: Sequence[Sample | Mapping[str, Any]],
-        *,
-        client: str = "",
-        traffic: Traffic = "train",
-        within: float | None = None,
+        self, name: str, samples: Sequence[Sample | Mapping[str, Any]], **asking: Unpack[Asking]
     ) -> AsyncGenerator[tuple[int, Score], None]:
         """Yield the place and the score of each sample as soon as there is one; else as `score`."""
         if not samples:
@@ -116,7 +111,7 @@ class RewardService:
             with suppress(RuntimeError):  # the loop is closed: nobody reads on
                 here.call_soon_threadsafe(queue.put_nowait, (place, score))
 
-        request = self._submitted(name, samples, client, traffic, within, on_score)
+        request = self._submitted(name, samples, on_score, **asking)
         try:
             for _ in range(len(samples)):
                 yield await queue.get()
@@ -124,31 +119,19 @@ class RewardService:
             request.future.cancel()  # nobody reads on; what is done is done
 
     def submit(
-        self,
-        name: str,
-        samples: Sequence[Sample | Mapping[str, Any]],
-        *,
-        client: str = "",
-        traffic: Traffic = "train",
-        within: float | None = None,
+        self, name: str, samples: Sequence[Sample | Mapping[str, Any]], **asking: Unpack[Asking]
     ) -> Future[list[Score]]:
         """Ask for scores as `score` does, and return at once; from any thread."""
-        return self._submitted(name, samples, client, traffic, within).future
+        return self._submitted(name, samples, **asking).future
 
     def score_blocking(
-        self,
-        name: str,
-        samples: Sequence[Sample | Mapping[str, Any]],
-        *,
-        client: str = "",
-        traffic: Traffic = "train",
-        within: float | None = None,
+        self, name: str, samples: Sequence[Sample | Mapping[str, Any]], **asking: Unpack[Asking]
     ) -> list[Score]:
         """Score samples as `score` does, and wait; not from the service's own thread."""
         if not samples:
             self._lane(name)
             return []
-        future = self.submit(name, samples, client=client, traffic=traffic, within=within)
+        future = self.submit(name, samples, **asking)
         try:
             return future.result()
         except BaseException:
@@ -248,10 +231,11 @@ class RewardService:
         self,
         name: str,
         samples: Sequence[Sample | Mapping[str, Any]],
-        client: str,
-        traffic: Traffic,
-        within: float | None,
         on_score: Callable[[int, Score], None] | None = None,
+        *,
+        client: str = "",
+        traffic: Traffic = "train",
+        within: float | None = None,
     ) -> Request:
         if traffic not in ("train", "eval"):
             raise ValueError(f'traffic={traffic!r}; give "train" or "eval"')

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count, takewhile
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 from adjudge.protocol import NO_COST, Sample, Score
 
@@ -51,6 +51,15 @@ class Draining(Refused):
 
 
 Traffic: TypeAlias = Literal["train", "eval"]
+
+
+class Asking(TypedDict, total=False):
+    """What may be said beside samples; see `RewardService.score`."""
+
+    client: str
+    traffic: Traffic
+    within: float | None
+
 
 WEIGHTS: dict[Traffic, float] = {"train": 3.0, "eval": 1.0}
 """How the scorer's time is shared while both kinds of traffic wait."""

@@ -9,8 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
@@ -18,7 +17,7 @@ from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.json_bodies import aside
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.service.tickets import Refused, Traffic
+from adjudge.rl_integration.service.tickets import Asking, Refused
 from adjudge.wire import encode
 
 if TYPE_CHECKING:
@@ -185,8 +184,6 @@ class Host:
         self.config = config
         self.score_log = score_log
         self.replays = Replays()
-        self.started = steady()
-        self.draining = False
         self._allowance = Allowance(config.max_under_way)
 
     def only_scorer(self, asked: str | None) -> str:
@@ -205,44 +202,29 @@ class Host:
         return asked
 
     async def score(
-        self,
-        request: HttpRequest,
-        scorer: str,
-        samples: Sequence[Sample],
-        *,
-        traffic: Traffic = "train",
-        within: float | None = None,
+        self, request: HttpRequest, scorer: str, samples: Sequence[Sample], **asking: Unpack[Asking]
     ) -> list[Score]:
         """Score samples for whoever sent the request."""
-        client, begun = self._noted(request, scorer, samples), time.perf_counter()
-        with self._answers(client, len(samples)):
-            scores = await self.service.score(scorer, samples, client=client, traffic=traffic, within=within)
+        with self._answers(request, scorer, samples, asking) as log_scores:
+            scores = await self.service.score(scorer, samples, **asking)
         if any(score.reason == _CLOSED for score in scores):
             raise _closing()
         scores = await aside(len(scores), lambda: list(map(_sendable, scores)))
         request.state.log["failed"] = sum(score.status == "failed" for score in scores)
-        self._log_scores(request, scorer, samples, scores, begun, traffic)
+        log_scores(samples, scores)
         return scores
 
     async def stream(
-        self,
-        request: HttpRequest,
-        scorer: str,
-        samples: Sequence[Sample],
-        *,
-        traffic: Traffic = "train",
-        within: float | None = None,
+        self, request: HttpRequest, scorer: str, samples: Sequence[Sample], **asking: Unpack[Asking]
     ) -> AsyncGenerator[tuple[int, Score], None]:
         """Yield scores as they come; see `score`."""
-        client, begun = self._noted(request, scorer, samples), time.perf_counter()
-        with self._answers(client, len(samples)):
-            scores = self.service.stream(scorer, samples, client=client, traffic=traffic, within=within)
-            async with aclosing(scores):
+        with self._answers(request, scorer, samples, asking) as log_scores:
+            async with aclosing(self.service.stream(scorer, samples, **asking)) as scores:
                 async for place, score in scores:
                     if score.reason == _CLOSED:
                         raise _closing()
                     score = _sendable(score)
-                    self._log_scores(request, scorer, [samples[place]], [score], begun, traffic)
+                    log_scores([samples[place]], [score])
                     yield place, score
 
     async def once(self, request: HttpRequest, key: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
@@ -251,39 +233,28 @@ class Host:
         digest = await aside(len(body), lambda: hashlib.sha256(body).digest(), _DIGESTED) if key else b""
         return await self.replays.once(request.state.client, key, digest, work)
 
-    def _noted(self, request: HttpRequest, scorer: str, samples: Sequence[Sample]) -> str:
+    @contextmanager
+    def _answers(
+        self, request: HttpRequest, scorer: str, samples: Sequence[Sample], asking: Asking
+    ) -> Iterator[Callable[[Sequence[Sample], Sequence[Score]], None]]:
+        """Hold samples as those of the request's client; yield what takes their scores to the score log."""
         log: dict[str, Any] = {"scorer": scorer, "samples": len(samples)}
         if self.config.log_texts:
             log["texts"] = [{"prompt": one.prompt, "response": one.response} for one in samples]
         request.state.log = log
-        client: str = request.state.client
-        return client
+        client = asking["client"] = request.state.client
+        begun, traffic = time.perf_counter(), asking.get("traffic", "train")
 
-    def _log_scores(
-        self,
-        request: HttpRequest,
-        scorer: str,
-        samples: Sequence[Sample],
-        scores: Sequence[Score],
-        begun: float,
-        traffic: Traffic,
-    ) -> None:
-        if self.score_log is not None:
-            self.score_log.add(
-                scorer,
-                samples,
-                scores,
-                latency=time.perf_counter() - begun,
-                client=request.state.client,
-                route=request.url.path,
-                traffic=traffic,
-            )
+        def log_scores(samples: Sequence[Sample], scores: Sequence[Score]) -> None:
+            if self.score_log is not None:
+                latency, route = time.perf_counter() - begun, request.url.path
+                self.score_log.add(
+                    scorer, samples, scores, latency=latency, client=client, route=route, traffic=traffic
+                )
 
-    @contextmanager
-    def _answers(self, client: str, count: int) -> Iterator[None]:
-        with self._allowance.taken(client, count):
+        with self._allowance.taken(client, len(samples)):
             try:
-                yield
+                yield log_scores
             except Refused as refused:
                 raise HttpError.of(refused) from refused
 
@@ -310,17 +281,3 @@ def _check_evidence(score: Score) -> None:
 
 def _closing() -> HttpError:
     return HttpError(503, "draining", "the server had to stop before it could answer; ask again", retry_after=5.0)
-
-
-_since_boot: Callable[[], float] = (
-    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
-)
-_BOOT = time.time() - _since_boot()
-
-
-def steady() -> float:
-    """Return seconds since the epoch: what the wall clock said when this process began, and how long that is ago.
-
-    The wall clock itself is set, by people and by NTP, and a chart by it would go back, or leap.
-    """
-    return _BOOT + _since_boot()

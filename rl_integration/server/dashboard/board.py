@@ -11,9 +11,10 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -21,7 +22,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 from fastapi import APIRouter, Query, Response
 
 from adjudge.pages.document import BASE
-from adjudge.rl_integration.server.base.access import steady
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.whole_run import HistoryFile, WholeRun
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, quantile
@@ -170,6 +170,20 @@ _REPORT_EVERY = 2.0
 _TOLD = "name scorer fingerprint generation answered refused shared waiting running suspensions".split()
 
 
+_since_boot: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
+_BOOT = time.time() - _since_boot()
+
+
+def steady() -> float:
+    """Return seconds since the epoch: what the wall clock said when this process began, and how long that is ago.
+
+    The wall clock itself is set, by people and by NTP, and a chart by it would go back, or leap.
+    """
+    return _BOOT + _since_boot()
+
+
 class Numbers(Protocol):
     """What has numbers: a `RewardService`, or many."""
 
@@ -182,20 +196,19 @@ class Numbers(Protocol):
         ...
 
 
-class Subject(Protocol):
-    """What a board is about: a `Host`, or many."""
-
-    config: ServerConfig
-    started: float
-    draining: bool
-
-    @property
-    def service(self) -> Numbers:
-        """What has the numbers."""
-        ...
-
-
 Lanes: TypeAlias = tuple[list[LaneStats], dict[str, list[LaneStats]]]
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have endless work done for as long as this is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 class Board:
@@ -205,30 +218,26 @@ class Board:
         ValueError: the file of the configuration's `history` holds none.
     """
 
-    def __init__(self, host: Subject, panel: WatchPanel | None) -> None:
-        self._host = host
+    def __init__(self, service: Numbers, config: ServerConfig, panel: WatchPanel | None) -> None:
+        self.draining = False
+        self._service = service
+        self._config = config
         self._panel = panel
+        self._started = steady()
         self._lock = threading.Lock()  # `look` is called on the server's loop, `moment` elsewhere
         self._tick = 0
         self._histories: dict[str, History] = {}
-        self._file = HistoryFile(host.config.history) if host.config.history else None
+        self._file = HistoryFile(config.history) if config.history else None
         self._runs: dict[str, WholeRun] = self._file.runs if self._file is not None else {}
         for run in self._runs.values():
             run.end_by(steady())
         self._reports: dict[str, tuple[float, int, HackingReport]] = {}
 
-    @asynccontextmanager
-    async def ticking(self) -> AsyncIterator[None]:
+    def ticking(self) -> AbstractAsyncContextManager[None]:
         """Look at the service once a second for as long as this is open."""
         if self._file is not None:
             self._file.start(self._kept)
-        task = asyncio.create_task(self._ticks())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return running(self._ticks())
 
     def close(self) -> None:
         """Take a last look, and keep it; after `ticking`, once all is answered."""
@@ -240,9 +249,9 @@ class Board:
         """Add a point to every history; `now` is in seconds from any start."""
         with self._lock:
             self._tick += 1
-            lanes = self._host.service.stats()
+            lanes = self._service.stats()
             renewed = [stats.name for stats in lanes if self._history(stats.name).note(stats, now)]
-            for name, outcomes in self._host.service.take_outcomes().items():
+            for name, outcomes in self._service.take_outcomes().items():
                 self._runs.setdefault(name, WholeRun()).note(outcomes, steady(), self._tick)
         if self._panel is not None:
             for name in renewed:
@@ -250,7 +259,7 @@ class Board:
 
     def lanes(self) -> Lanes:
         """Return the numbers of every scorer, and those of each replica that is there; none without replicas."""
-        return self._host.service.stats(), {}
+        return self._service.stats(), {}
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
         """Return what the page shows now, without the points and samples up to those that it has."""
@@ -258,7 +267,7 @@ class Board:
             now = self._tick
             tick = tick if tick <= now else 0  # another server's
             missing = now - tick if tick else _POINTS
-            lanes = [(stats, self._history(stats.name)) for stats in self._host.service.stats()]
+            lanes = [(stats, self._history(stats.name)) for stats in self._service.stats()]
             pasts = [(history.newest(missing), history.stalled) for _, history in lanes]
             runs = {name: run.dump(tick) for name, run in self._runs.items()}
         newest = self._panel.newest(sample) if self._panel is not None else {}
@@ -268,14 +277,14 @@ class Board:
         ]
         return {
             "version": version("adjudge"),
-            "started": self._host.started,
+            "started": self._started,
             "now": steady(),
-            "draining": self._host.draining,
+            "draining": self.draining,
             "tick": now,
             "every": _EVERY,
             "points": _POINTS,
             "sample": max((one.number for samples in newest.values() for one in samples), default=sample),
-            "report": self._host.config.report,
+            "report": self._config.report,
             "texts": self._panel is not None and self._panel.texts,
             "limits": asdict(self._panel.config) if self._panel is not None else None,
             "scorers": scorers,
@@ -364,6 +373,8 @@ class Shown(Protocol):
 
     `lanes` and `moment` are called on other threads than the server's loop.
     """
+
+    draining: bool
 
     def ticking(self) -> AbstractAsyncContextManager[None]:
         """Look at the service for as long as this is open."""

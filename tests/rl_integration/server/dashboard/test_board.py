@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.board import Board, History, verdict
 from adjudge.rl_integration.service.config import LaneConfig
@@ -165,7 +164,7 @@ class Told(WatchPanel):
 
 
 def board(panel: WatchPanel | None, service: RewardService) -> Board:
-    return Board(Host(service, ServerConfig()), panel)
+    return Board(service, ServerConfig(), panel)
 
 
 def test_only_what_is_new_is_told() -> None:

@@ -21,7 +21,6 @@ from tests.rl_integration.server.dashboard.conftest import Lengths, Serve
 from tests.small_disk import needs_small_disk, printed_on_a_small_disk
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.whole_run import SHORTEST, SLOTS, HistoryFile, WholeRun
@@ -245,8 +244,7 @@ def test_a_file_from_a_clock_that_was_ahead_is_followed_by_what_comes(tmp_path: 
     row = {"format": "adjudge history 1", "written": ahead, "scorers": {"exact": run.dump()}}
     path.write_text(json.dumps(row), encoding="utf-8")
     with RewardService({"exact": "exact"}) as service:
-        host = Host(service, ServerConfig(history=str(path)))
-        board = Board(host, None)
+        board = Board(service, ServerConfig(history=str(path)), None)
         service.score_blocking("exact", [Sample(prompt="q", response="x", reference="x")])
         rows: list[Any] = []
         while sum(row[3] for row in rows) < 4:
