@@ -343,37 +343,24 @@ def application(
     others = [routes(host) for routes in DIALECTS]
     for router in (native(host, board), health(host, board), *others, dashboard(board)):
         app.include_router(router)
-    app.add_exception_handler(HttpError, _told)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _plain)
-    app.add_exception_handler(Exception, _unexpected)
+    for kind in (HttpError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _told)
     app.add_middleware(Gate, config=config, tokens=tokens)
     return app
 
 
-def _answer(request: Request, error: HttpError) -> JsonAnswer:
-    request.state.log = getattr(request.state, "log", {}) | error.logged()
-    return error.response(getattr(request.state, "request_id", ""))
-
-
 async def _told(request: Request, error: Exception) -> JsonAnswer:
-    assert isinstance(error, HttpError)
-    return _answer(request, error)
-
-
-async def _invalid(request: Request, error: Exception) -> JsonAnswer:
-    assert isinstance(error, RequestValidationError)
-    first: dict[str, Any] = dict(error.errors()[0])
-    place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    return _answer(request, bad_request(f"{place}: {first['msg']}"))
-
-
-async def _plain(request: Request, error: Exception) -> JsonAnswer:
-    assert isinstance(error, HTTPException)
-    code = _CODES.get(error.status_code, "bad_request")
-    return _answer(request, HttpError(error.status_code, code, str(error.detail)))
-
-
-async def _unexpected(request: Request, _: Exception) -> JsonAnswer:
-    message = "a fault of adjudge or of a scorer that is plugged into it; the log has the request's id"
-    return _answer(request, HttpError(500, "fault", message))
+    match error:
+        case HttpError():
+            told = error
+        case RequestValidationError():
+            first: dict[str, Any] = dict(error.errors()[0])
+            place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
+            told = bad_request(f"{place}: {first['msg']}")
+        case HTTPException():
+            told = HttpError(error.status_code, _CODES.get(error.status_code, "bad_request"), str(error.detail))
+        case _:
+            message = "a fault of adjudge or of a scorer that is plugged into it; the log has the request's id"
+            told = HttpError(500, "fault", message)
+    request.state.log = getattr(request.state, "log", {}) | told.logged()
+    return told.response(getattr(request.state, "request_id", ""))

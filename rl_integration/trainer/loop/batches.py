@@ -24,8 +24,8 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import Improver
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Improver
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask, Writer
 
@@ -63,7 +63,7 @@ class Batches:
         processes: Processes,
         curriculum: Curriculum,
         facts: Facts,
-        improver: Improver | None = None,
+        improver: Improver[Any] | None = None,
     ) -> None:
         self._source = source
         self._writer = writer

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
+from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder, check_tasks
 
 GIVEN, SWAPPED = "given", "swapped"
 LABELS: Final = ("A", "B")
@@ -64,7 +64,7 @@ def _share(facts: Iterable[bool]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-class CohortOrder:
+class CohortOrder(TaskOrder):
     """Draws whole cohorts in a shuffled order, and reports how order-dependent the verdicts are.
 
     Raises:
@@ -79,10 +79,10 @@ class CohortOrder:
         if len(sizes) > 1:
             told = ", ".join(f"{name.removeprefix(chr(0))!r} has {size}" for size, name in sorted(sizes.items()))
             raise ValueError(f"cohorts have different numbers of tasks ({told}); keep them apart, or complete them")
-        self._order = TaskOrder([members[0] for members in cohorts.values()], seed=seed)
+        check_tasks(tasks)
+        super().__init__([members[0] for members in cohorts.values()], seed=seed)
         self._members = {members[0].id: members for members in cohorts.values()}
         self._size = max(sizes, default=1)
-        TaskOrder(tasks, seed=seed)  # no id stands twice, in a cohort either
 
     def draw(self, count: int) -> list[Task]:
         """Return the next tasks, those of a cohort side by side.
@@ -95,16 +95,8 @@ class CohortOrder:
                 f"rollouts.tasks is {count}, and {self._size} tasks each are scored together; give a multiple of "
                 f"{self._size} for each process"
             )
-        return [task for first in self._order.draw(count // self._size) for task in self._members[first.id]]
+        return [task for first in super().draw(count // self._size) for task in self._members[first.id]]
 
     def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Return the effects of order in a batch."""
         return order_effects(rollouts, scores)
-
-    def state(self) -> dict[str, Any]:
-        """Return the place in the order."""
-        return self._order.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a place."""
-        self._order.restore(state)

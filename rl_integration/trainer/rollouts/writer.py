@@ -281,11 +281,7 @@ class Answering:
 
     def judged(self, rollouts: Sequence[Rollout]) -> list[Answered]:
         """Return answers that are there already, each with its score; one by itself, also where groups are compared."""
-        scoring = Scoring(self._rewards, [rollout.task for rollout in rollouts], 1)
-        for place, rollout in enumerate(rollouts):
-            scoring.add(place, rollout)
-        scores, seconds = scoring.wait()
-        self.seconds_waiting += seconds
+        scores = self._scores([rollout.task for rollout in rollouts], 1, rollouts)
         return [Answered(rollouts=[one], scores=[score]) for one, score in zip(rollouts, scores, strict=True)]
 
     def texts(self, asks: Sequence[Ask]) -> list[str]:
@@ -300,12 +296,15 @@ class Answering:
         rollouts = [*group.rollouts, *more.rollouts]
         if not self._rewards.by_group:
             return Answered(rollouts=rollouts, scores=[*group.scores, *more.scores])
-        scoring = Scoring(self._rewards, [rollouts[0].task], len(rollouts))
+        return Answered(rollouts=rollouts, scores=self._scores([rollouts[0].task], len(rollouts), rollouts))
+
+    def _scores(self, tasks: Sequence[Task], count: int, rollouts: Sequence[Rollout]) -> list[Score]:
+        scoring = Scoring(self._rewards, tasks, count)
         for place, rollout in enumerate(rollouts):
             scoring.add(place, rollout)
         scores, seconds = scoring.wait()
         self.seconds_waiting += seconds
-        return Answered(rollouts=rollouts, scores=scores)
+        return scores
 
     def _written(self, asks: Sequence[Ask], count: int, scoring: Scoring | None) -> list[Rollout]:
         """Answers to asks of one count, side by side; told to the scoring as they end."""

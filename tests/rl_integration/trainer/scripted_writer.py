@@ -18,7 +18,8 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, Improver
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Improver
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout, Writer
@@ -125,7 +126,7 @@ def batches_of(
     writer: Scripted,
     *,
     curriculum: CurriculumChoice | None = None,
-    improver: Improver | None = None,
+    improver: Improver[Any] | None = None,
     scorer: Any = None,
     group: int = 4,
     processes: Processes | None = None,

@@ -8,13 +8,13 @@ the one that the update began with, x = logp_reference - logp, cut at 20 in size
 | surrogate | loss of a token with the advantage A | used by |
 |---|---|---|
 | `clipped` | -min(ρA, clip(ρ, 1 - low, 1 + high) A); high > low is DAPO's clip-higher | PPO, GRPO, DAPO, GSPO, RLOO |
-| `detached` | -sg[min(ρ, ceiling)] A logp: a clipped token keeps its gradient | CISPO (arXiv 2506.13585) |
+| `detached` | -sg[min(ρ, clip_ratio_c)] A logp: a clipped token keeps its gradient | CISPO (arXiv 2506.13585) |
 | `masked` | -A logp, and 0 where ρ has left [1 - low, 1 + high] the way that A pulls | REC (arXiv 2509.24203) |
 | `plain` | -A logp / (1 + tau) | REINFORCE, PSR/NSR, AsymRE; OPMD with its tau |
 | `Injected` | -A f(p), f(p) = p / (p + gamma): for tokens that were written to another prompt | arXiv 2506.03106 |
 
-With `ceiling`, the clipped loss uses min(ρ, ceiling), which is dual clipping (arXiv 1912.09729; verl's `clip_ratio_c`,
-TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves without effect; TRL and we do not.
+With `clip_ratio_c`, the clipped loss uses min(ρ, clip_ratio_c), which is dual clipping (arXiv 1912.09729; so called in
+verl, TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves without effect; TRL and we do not.
 `Injected` learns most from tokens at p = gamma; 0.1 as in the released code and in LUFFY (arXiv 2504.14945).  Its
 form "mixture" is RL-PLUS's (arXiv 2508.00222; its code at 13318ff), with q the probability when the update began, and
 (q + 1) / 2 for that of the demonstration's writer, of which nothing is known: -A (1 - sg p)^0.5 2p / (q + (q + 1) / 2).
@@ -35,7 +35,7 @@ KL(reference || policy) as in RAPO (arXiv 2510.03865), also for an older policy'
 of a response's last token is 0, and its released math code divides A by s and centres logits, which we do not:
 
     q_t = tau * (logp_t - old_t),   L = mean over responses of the mean over tokens of ( q_t - sg[ A + tau * next_t ] )²
-    next_t = the vocabulary's mean of logp - old at the next token (`next_values`)
+    next_t = the vocabulary's mean of logp - old at the next token
 
 `Preference` sets the best of a group against its worst, the first of equals; a group of one advantage adds 0.  eta = 0
 is DPO (arXiv 2305.18290), eta > 0 RPO (arXiv 2404.19733, 2405.16436; TRL's `rpo_alpha`):
@@ -153,55 +153,6 @@ class Rover(Options):
         return LossValue(loss=loss, metrics={"target": tokens.mean(target), "quality": tokens.mean(quality.detach())})
 
 
-def next_values(logps: Tensor, old_logps: Tensor, mask: Tensor) -> Tensor:
-    """Return (n, t) what `TokenBatch.next_value` holds.
-
-    Args:
-        logps: (n, t, vocabulary) log-probabilities of the policy at each token of the response.
-        old_logps: the same when the update began.
-        mask: (n, t) tokens of the policy; after a token comes the next one under the mask.
-    """
-    means = (logps.detach() - old_logps.detach()).mean(dim=-1)
-    values = torch.zeros_like(means)
-    after = means.new_zeros(len(means))
-    for place in reversed(range(means.shape[1])):
-        here = mask[:, place].bool()
-        values[:, place] = torch.where(here, after, values[:, place])
-        after = torch.where(here, means[:, place], after)
-    return values
-
-
-def clipped(rho: Tensor, advantages: Tensor, *, low: float, high: float, ceiling: float | None = None) -> Tensor:
-    """Return (n, t) losses of PPO's clipped surrogate.
-
-    Args:
-        rho: (n, t) or (n, 1) ratios.
-        advantages: (n, t).
-        low: how far below 1 the ratio may fall with effect.
-        high: how far above 1 it may rise with effect.
-        ceiling: the largest ratio that counts at all, above 1 + high; None for no bound.
-    """
-    inside = rho.clamp(1 - low, 1 + high)
-    bounded = rho if ceiling is None else rho.clamp(max=ceiling)
-    return -torch.minimum(bounded * advantages, inside * advantages)
-
-
-def detached(rho: Tensor, advantages: Tensor, logp: Tensor, *, ceiling: float) -> Tensor:
-    """Return (n, t) losses of REINFORCE with the bounded ratio as a weight without gradient."""
-    return -rho.detach().clamp(max=ceiling) * advantages * logp
-
-
-def plain(advantages: Tensor, logp: Tensor, *, tau: float = 0.0) -> Tensor:
-    """Return (n, t) losses of REINFORCE, divided by 1 + tau."""
-    return -advantages * logp / (1 + tau)
-
-
-def masked(rho: Tensor, advantages: Tensor, logp: Tensor, *, low: float, high: float) -> Tensor:
-    """Return (n, t) losses of REINFORCE, 0 where the ratio has left [1 - low, 1 + high] the way that A pulls."""
-    beyond = torch.where(advantages >= 0, rho > 1 + high, rho < 1 - low)
-    return -advantages * logp * ~beyond
-
-
 Estimator: TypeAlias = Literal["k1", "k2", "k3", "forward"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
@@ -252,7 +203,7 @@ class PolicyLoss(Options):
     """A policy-gradient loss; see the modules of the parts for their formulas.
 
     Attributes:
-        surrogate: the loss of a token .
+        surrogate: the loss of a token; see the module.
         level: what the ratio is taken over (`tokens.ratio`); not read by `plain`.
         clip_ratio_low: how far below 1 the ratio may fall, in [0, 1]; read by `clipped` and `masked`.
         clip_ratio_high: how far above 1 it may rise; read by `clipped` and `masked`.
@@ -333,22 +284,18 @@ class PolicyLoss(Options):
         return LossValue(loss=loss, metrics=metrics)
 
     def _surrogate(self, tokens: TokenBatch, rho: Tensor, advantages: Tensor) -> Tensor:
+        low, high = 1 - self.clip_ratio_low, 1 + self.clip_ratio_high
         match self.surrogate:
             case "clipped":
-                return clipped(
-                    rho,
-                    advantages,
-                    low=self.clip_ratio_low,
-                    high=self.clip_ratio_high,
-                    ceiling=self.clip_ratio_c,
-                )
+                bounded = rho if self.clip_ratio_c is None else rho.clamp(max=self.clip_ratio_c)
+                return -torch.minimum(bounded * advantages, rho.clamp(low, high) * advantages)
             case "detached":
-                return detached(rho, advantages, tokens.logp, ceiling=self.clip_ratio_c or 0.0)
+                return -rho.detach().clamp(max=self.clip_ratio_c) * advantages * tokens.logp
             case "masked":
-                low, high = self.clip_ratio_low, self.clip_ratio_high
-                return masked(rho.detach(), advantages, tokens.logp, low=low, high=high)
+                beyond = torch.where(advantages >= 0, rho.detach() > high, rho.detach() < low)
+                return -advantages * tokens.logp * ~beyond
             case "plain":
-                return plain(advantages, tokens.logp, tau=self.tau)
+                return -advantages * tokens.logp / (1 + self.tau)
 
     @torch.no_grad()
     def _metrics(self, tokens: TokenBatch, rho: Tensor, advantages: Tensor) -> dict[str, Tensor]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from adjudge.options import named
 from adjudge.rl_integration.trainer.data.task import Task
-from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import AdaptiveHints, AdaptiveHintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.chunked import Adcl
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import (
@@ -20,15 +19,13 @@ from adjudge.rl_integration.trainer.rollouts.curricula.filters import (
     Rlpr,
     ZeroVariance,
 )
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import AdaptiveHintsRule, HintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
-    Demonstrations,
     DemonstrationsRule,
-    Hints,
-    HintsRule,
-    Refinements,
+    Improver,
     RefinementsRule,
+    SelfPlayRule,
 )
-from adjudge.rl_integration.trainer.rollouts.curricula.self_play import SelfPlay, SelfPlayRule
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mixture, Mopps, Pcl, Prioritized, Sec
 from adjudge.training.config_file import config_of, plain_config
 
@@ -112,9 +109,6 @@ class CurriculumChoice:
         return rules
 
 
-Improver: TypeAlias = Hints | AdaptiveHints | Refinements | Demonstrations | SelfPlay
-"""Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
-
 ImproverRule: TypeAlias = RefinementsRule | HintsRule | AdaptiveHintsRule | DemonstrationsRule | SelfPlayRule
 
 IMPROVERS: Mapping[str, ImproverRule] = MappingProxyType(
@@ -156,7 +150,7 @@ class ImproverChoice:
             raise ValueError("improver.set is given without improver.name; name the improver that the options are of")
         self._rule()
 
-    def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver | None:
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver[Any] | None:
         """Return the improver for a run, to be closed; None where none is named.
 
         Raises:

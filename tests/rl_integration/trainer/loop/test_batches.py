@@ -18,7 +18,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Task, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
 
 
 def choice(*names: str, set: dict[str, Any] | None = None) -> CurriculumChoice:

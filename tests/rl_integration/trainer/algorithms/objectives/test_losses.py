@@ -20,7 +20,6 @@ from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
     Preference,
     Rover,
     kl_estimate,
-    next_values,
     pairs,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
@@ -394,13 +393,6 @@ def test_rover_equals_its_formula() -> None:
     flat = [square for row in squares for square in row]
     whole = Rover(tau=2.0, aggregation="token_mean")(tokens).loss
     assert math.isclose(float(whole), sum(flat) / len(flat), rel_tol=1e-12)
-
-
-def test_the_next_value_is_that_of_the_next_token_of_the_policy() -> None:
-    old = torch.zeros(1, 4, 2)
-    new = torch.tensor([[[1.0, 3.0], [5.0, 5.0], [-1.0, 0.0], [7.0, 9.0]]])
-    mask = torch.tensor([[1, 0, 1, 1]])
-    torch.testing.assert_close(next_values(new, old, mask), torch.tensor([[-0.5, 0.0, 8.0, 0.0]]))
 
 
 def test_preferences_are_between_a_groups_best_and_worst() -> None:

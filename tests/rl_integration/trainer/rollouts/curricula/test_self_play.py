@@ -18,7 +18,7 @@ from adjudge.engines.interface import Prompt, Sampling
 from adjudge.engines.policy_engine import PolicyEngine
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop import run
-from adjudge.rl_integration.trainer.rollouts.curricula.self_play import SelfPlayRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import SelfPlayRule
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 

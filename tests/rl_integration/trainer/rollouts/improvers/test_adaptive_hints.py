@@ -14,12 +14,12 @@ from tests.rl_integration.trainer.scripted_writer import Scripted, answering_of
 
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.curricula.adaptive_hints import (
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import IMPROVERS
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import (
     AdaptiveHints,
     AdaptiveHintsRule,
     needed_share,
 )
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import IMPROVERS
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.writer import Ask
 

@@ -14,7 +14,8 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import IMPROVERS
-from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule, Improved, with_more
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Improved, with_more
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Ask
 
