@@ -15,7 +15,7 @@ from typing import Any
 from adjudge.protocol import MissingReferenceError, Sample, Score
 from adjudge.rl_integration.adapters.failures import RecentFailures, checked_fallback, number
 from adjudge.rl_integration.adapters.row import named
-from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, names_at
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig, in_order, names_at
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring.api import load, malformed, score_rows
@@ -83,10 +83,10 @@ class Source:
 
 async def _answered(client: AsyncClient, samples: Sequence[Sample], scorer: Any) -> list[Score]:
     """The server's scores; it would refuse all of a request for one sample that is none, which fails here alone."""
-    scores = {place: bad for place, sample in enumerate(samples) if (bad := malformed(sample)) is not None}
-    sent = [place for place in range(len(samples)) if place not in scores]
-    scores.update(zip(sent, await client.score([samples[place] for place in sent], scorer), strict=True))
-    return [scores[place] for place in range(len(samples))]
+    bad = {place: score for place, sample in enumerate(samples) if (score := malformed(sample)) is not None}
+    sent = [place for place in range(len(samples)) if place not in bad]
+    scores = await client.score([samples[place] for place in sent], scorer)
+    return in_order([sent, list(bad)], [scores, list(bad.values())])
 
 
 async def _look_at(config: ClientConfig) -> None:
@@ -200,10 +200,7 @@ class OneByOne:
         asked = [
             source.scores([samples[place] for place in chosen], counted=counted) for source, chosen in places.items()
         ]
-        by_place: dict[int, Score] = {}
-        for chosen, scores in zip(places.values(), await asyncio.gather(*asked), strict=True):
-            by_place.update(zip(chosen, scores, strict=True))
-        return [by_place[place] for place in range(len(samples))]
+        return in_order(places.values(), await asyncio.gather(*asked))
 
     def scores_blocking(self, samples: Sequence[Sample], data_sources: Sequence[str] = ()) -> list[Score]:
         """Return one score per sample, in order, from any thread, also inside a running event loop; see `scores`."""

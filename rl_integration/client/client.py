@@ -15,7 +15,7 @@ import secrets
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, NamedTuple
@@ -196,7 +196,7 @@ class AsyncClient:
         finally:  # one mistake ends them all
             for task in tasks:
                 task.cancel()
-        return _in_order(chunks, answers)
+        return in_order(chunks, answers)
 
     async def _ask(self, rows: list[dict[str, Any]], asked: Mapping[str, Any]) -> list[Score]:
         key = secrets.token_hex(16)
@@ -214,7 +214,7 @@ class AsyncClient:
             parts = chunked([str(row["group"]) for row in rows], max(1, len(rows) // 2))
             if len(parts) > 1:  # one after the other, so that they do not fill the server's queue together
                 answers = [await self._ask([rows[place] for place in part], asked) for part in parts]
-                return _in_order(parts, answers)
+                return in_order(parts, answers)
         if isinstance(answer, Refusal):
             raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
         if isinstance(answer, Fault):
@@ -320,7 +320,8 @@ def chunked(groups: Sequence[str], most: int) -> list[list[int]]:
     return chunks
 
 
-def _in_order(chunks: Sequence[Sequence[int]], answers: Sequence[Sequence[Score]]) -> list[Score]:
+def in_order(chunks: Iterable[Sequence[int]], answers: Iterable[Sequence[Score]]) -> list[Score]:
+    """Return scores by the places of their samples, which each chunk names."""
     scores: dict[int, Score] = {}
     for chunk, answer in zip(chunks, answers, strict=True):
         scores.update(zip(chunk, answer, strict=True))

@@ -12,7 +12,7 @@ Not covered: texts as token ids, images, and the parameters of tokenizing; score
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -120,45 +120,42 @@ def pooling(host: Host) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
     async def values(
-        request: Request, asked: Asked, scorer: str | None, fallback: float | None, samples: list[Sample]
-    ) -> tuple[list[float], dict[str, Any]]:
+        request: Request, asked: Inputs | Pairs, scorer: str | None, fallback: float | None
+    ) -> tuple[Iterator[tuple[int, float]], dict[str, Any]]:
+        samples = await aside_if_large(request, lambda: _samples(asked))
         if asked.use_activation:
             raise bad_request("use_activation=true: values are sent as they are; leave it out")
         model = asked.model if asked.model in host.service.names else None
         name = host.only_scorer(scorer if scorer is not None else model)
         scores = await host.score(request, name, within_limit(samples, host.config.max_samples))
         head = {"id": request.state.request_id, "created": int(time.time()), "model": asked.model or name}
-        return numbers(scores, fallback), {**head, "usage": _usage(scores)}
+        return enumerate(numbers(scores, fallback)), {**head, "usage": _usage(scores)}
 
     @router.post("/classify", summary="Score as vLLM classifies")
     async def classify(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Classes:
-        rewards, head = await values(
-            request, asked, scorer, fallback, await aside_if_large(request, lambda: _inputs(asked))
-        )
-        return Classes(data=[Class(index=at, label=None, probs=[one]) for at, one in enumerate(rewards)], **head)
+        rewards, head = await values(request, asked, scorer, fallback)
+        return Classes(data=[Class(index=at, label=None, probs=[one]) for at, one in rewards], **head)
 
     @router.post("/score", summary="Score as vLLM scores pairs")
     async def score(request: Request, asked: Pairs, scorer: ScorerName = None, fallback: Fallback = None) -> PairScores:
-        rewards, head = await values(
-            request, asked, scorer, fallback, await aside_if_large(request, lambda: _pairs(asked))
-        )
-        return PairScores(data=[PairScore(index=at, score=one) for at, one in enumerate(rewards)], **head)
+        rewards, head = await values(request, asked, scorer, fallback)
+        return PairScores(data=[PairScore(index=at, score=one) for at, one in rewards], **head)
 
     @router.post("/v1/embeddings", summary="Score as SGLang embeds with a reward model")
     async def embeddings(
         request: Request, asked: Inputs, scorer: ScorerName = None, fallback: Fallback = None
     ) -> Embeddings:
-        rewards, head = await values(
-            request, asked, scorer, fallback, await aside_if_large(request, lambda: _inputs(asked))
-        )
-        return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in enumerate(rewards)], **head)
+        rewards, head = await values(request, asked, scorer, fallback)
+        return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in rewards], **head)
 
     return router
 
 
-def _inputs(asked: Inputs) -> list[Sample]:
+def _samples(asked: Inputs | Pairs) -> list[Sample]:
+    if isinstance(asked, Pairs):
+        return _pairs(asked)
     if (asked.input is None) == (asked.messages is None):
         raise bad_request("give either input (a text or texts) or messages (a conversation)")
     if asked.messages is not None:

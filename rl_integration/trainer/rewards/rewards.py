@@ -28,7 +28,7 @@ from adjudge.rl_integration.service.tickets import Refused
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample
-from adjudge.runtime.loop import run_blocking
+from adjudge.runtime.loop import BackgroundLoop, run_blocking
 from adjudge.scoring.api import load
 
 
@@ -133,26 +133,18 @@ class OtherServer:
     def __init__(self, config: RewardConfig) -> None:
         self._scorer = config.scorer
         self._client = AsyncClient(ClientConfig(url=config.server))
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="adjudge-reward-client", daemon=True)
-        self._thread.start()
+        self._loop = BackgroundLoop("adjudge-reward-client")
 
     def send(self, together: Sequence[Asked]) -> None:
         """Send a request for each."""
         for asked in together:
-            answer = asyncio.run_coroutine_threadsafe(self._client.score(asked.samples, self._scorer), self._loop)
+            work = self._client.score(asked.samples, self._scorer)
+            answer = asyncio.run_coroutine_threadsafe(work, self._loop.started())
             answer.add_done_callback(partial(_shared, [asked]))
 
     def close(self) -> None:
         """Give up what is under way."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5.0)
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
+        self._loop.close()
 
 
 class Rewards:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -352,19 +352,11 @@ def _by_anchor(
     )
 
 
-class CreditRule(Protocol):
-    """One number for each token, from the rewards of all answers and of their steps.
+CreditRule: TypeAlias = StepCredit | Capo | Gigpo | TreeCredit
+"""From the rewards of all answers and of their steps to (n, t) advantages of tokens, by `over`.
 
-    A rule is a pure function with its options bound.  An answer that was not judged gets 0, and has no vote.
-    """
-
-    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
-        """Return (n, t) advantages of tokens; what stands at tokens that are not the policy's own is not read.
-
-        Raises:
-            ValueError: the rule cannot read these answers.
-        """
-        ...
+A pure function with its options bound.  An answer that was not judged gets 0, and has no vote; what stands at tokens
+that are not the policy's own is not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
