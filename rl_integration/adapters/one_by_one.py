@@ -32,31 +32,10 @@ class Source:
     def __init__(self, scorer: Any, server: str | ClientConfig | None, max_failed: float) -> None:
         self._recent = RecentFailures(max_failed)
         # Loaded here and not by the first request: with a model as scorer, 32 threads would load 32 of it.
-        self._scorer: Any = load(scorer) if server is None else scorer
+        self.scorer: Any = load(scorer) if server is None else scorer
         self._client = None if server is None else AsyncClient(server)
-        self.groupwise = server is None and is_groupwise(self._scorer)
-
-    @property
-    def name(self) -> str:
-        """The scorer's name."""
-        return str(getattr(self._scorer, "name", self._scorer))
-
-    def needs_reference(self) -> bool:
-        """Return whether the scorer refuses a sample because it has no reference; a server is not asked."""
-        if self._client is not None:
-            return False
-        try:
-            validate_sample(self._scorer, Sample(prompt="", response=""))
-        except MissingReferenceError:
-            return True
-        except ValueError:
-            return False  # it lacks something else too, which a row will have or will be told of
-        return False
-
-    def part_names(self) -> list[str] | None:
-        """Return what the parts of its scores are called; None where the scorer does not say so."""
-        says = isinstance(self._scorer, Composite) and not self.groupwise
-        return [part.name for part in self._scorer.members()] if says else None
+        self.here = server is None
+        self.groupwise = self.here and is_groupwise(self.scorer)
 
     async def scores(self, samples: Sequence[Sample], *, counted: bool = True) -> list[Score]:
         """Return one score per sample, in order; one that the scorer is not for abstains with "out_of_scope".
@@ -71,11 +50,11 @@ class Source:
             ValueError: the server refuses the request itself, or does not answer.
         """
         if self._client is None:
-            scores = await score_rows(self._scorer, samples)
+            scores = await score_rows(self.scorer, samples)
         else:
             if not counted:
                 await _look_at(self._client.config)
-            scores = await _answered(self._client, samples, self._scorer)
+            scores = await _answered(self._client, samples, self.scorer)
         for sample, score in zip(samples, scores, strict=True) if counted else ():
             self._recent.count(sample, score)
         return scores
@@ -146,7 +125,7 @@ class OneByOne:
     @property
     def groupwise(self) -> bool:
         """Whether a scorer of this process needs the other samples of a group to judge one."""
-        return any(source is not None and source.groupwise for source in (*self._sources.values(), self._others))
+        return any(source.groupwise for source in self._all())
 
     def check_alone(self, remedy: str = GATHER) -> None:
         """Raise `ValueError` if a scorer needs the other samples of a group to judge one."""
@@ -161,12 +140,17 @@ class OneByOne:
         Raises:
             ValueError: one does; every sample would be out of its scope.
         """
-        for source in (*self._sources.values(), self._others):
-            if source is not None and source.needs_reference():
+        for source in self._all():
+            try:
+                if source.here:
+                    validate_sample(source.scorer, Sample(prompt="", response=""))
+            except MissingReferenceError:
                 raise ValueError(
-                    f"the scorer {source.name!r} compares with a reference, and nothing says where a row of "
-                    f"{self._framework} has one: reference=COLUMN"
-                )
+                    f"the scorer {getattr(source.scorer, 'name', source.scorer)!r} compares with a reference, and "
+                    f"nothing says where a row of {self._framework} has one: reference=COLUMN"
+                ) from None
+            except ValueError:
+                pass  # it lacks something else too, which a row will have or will be told of
 
     def check_parts(self, names: Sequence[str]) -> None:
         """Make sure that some scorer has each part that is to be logged, where all of them say which they have.
@@ -174,11 +158,13 @@ class OneByOne:
         Raises:
             ValueError: none has; its number would be missing for ever.
         """
-        told = [source.part_names() for source in (*self._sources.values(), self._others) if source is not None]
-        known = {name for have in told for name in have or ()}
-        for name in names if None not in told else ():
+        sources = self._all()
+        if any(source.groupwise or not isinstance(source.scorer, Composite) for source in sources):
+            return
+        known = sorted({part.name for source in sources for part in source.scorer.members()})
+        for name in names:
             if name not in known:
-                raise ValueError(f"parts names {name!r}, and the parts of the scorer are {', '.join(sorted(known))}")
+                raise ValueError(f"parts names {name!r}, and the parts of the scorer are {', '.join(known)}")
 
     async def scores(
         self, samples: Sequence[Sample], data_sources: Sequence[str] = (), *, counted: bool = True
@@ -209,6 +195,9 @@ class OneByOne:
     def number(self, score: Score) -> float:
         """Return the value of a score, or the fallback."""
         return number(score, self._fallback, self._framework)
+
+    def _all(self) -> list[Source]:
+        return [*self._sources.values(), *([] if self._others is None else [self._others])]
 
     def _source_of(self, name: str) -> Source:
         source = self._sources.get(name, self._others)

@@ -158,7 +158,6 @@ class RowReward:
     max_failed: float = 0.5
 
     def __post_init__(self) -> None:
-        """Load the scorers, and reject what cannot be meant."""
         for option in ("reference", "group", "data_source"):
             checked_place(option, getattr(self, option))
         self._asked = OneByOne(

@@ -69,7 +69,6 @@ class ClientConfig(Options, what="client option"):
     trust_env: bool = False
 
     def __post_init__(self) -> None:
-        """Check the options, and the address."""
         parts = urlsplit(self.url) if isinstance(self.url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.netloc or parts.username:
             raise ValueError(f"client option url={self.url!r}; give http://HOST:PORT, and no password in it")

@@ -45,7 +45,6 @@ class RayConfig(Options, what="ray option"):
     proxies: Literal["head", "every"] = "every"
 
     def __post_init__(self) -> None:
-        """Check the options, and those that depend on each other."""
         super().__post_init__()
         if self.max_replicas is not None and self.max_replicas < self.replicas:
             raise ValueError(

@@ -27,8 +27,8 @@ from adjudge.rl_integration.server.gate import LOG
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, together
 from adjudge.rl_integration.service.tickets import Traffic
+from adjudge.rl_integration.watch.hacking import Seen
 from adjudge.rl_integration.watch.panel import Recent, WatchPanel
-from adjudge.rl_integration.watch.seen import Seen
 
 _EVERY: Final = 1.0  # seconds between two tellings
 _THERE: Final = 10.0  # seconds after its last telling for which a replica is taken to be there

@@ -202,8 +202,6 @@ _HANDING_OVER = 0.1  # the share of a call's time, and at most a second, that is
 
 
 class _Call:
-    """A call under way."""
-
     def __init__(self, *, company: bool) -> None:
         self.company = company  # whether another call was on the thread at the same time
 

@@ -159,7 +159,6 @@ class Ticket:
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Measure the sample."""
         self.size = _length(self.sample.prompt) + _length(self.sample.response)
 
     @property
@@ -234,7 +233,6 @@ class Cohorts:
         self._open: dict[_Name, Cohort] = {}  # in the order of their ends, since all wait for as long
 
     def __len__(self) -> int:
-        """How many members wait for others."""
         return sum(len(cohort.tickets) for cohort in self._open.values())
 
     def add(self, ticket: Ticket) -> list[Ticket] | None:
@@ -298,7 +296,6 @@ class FairQueue(Generic[T]):
         self._count = 0
 
     def __len__(self) -> int:
-        """How many items wait."""
         return self._count
 
     def put(self, item: T, *, flow: Hashable, weight: float = 1.0, cost: float = 1.0) -> None:
@@ -356,7 +353,6 @@ class TrafficQueue(Generic[T]):
         self._lines: dict[Traffic, FairQueue[T]] = {traffic: FairQueue() for traffic in WEIGHTS}
 
     def __len__(self) -> int:
-        """How many items wait."""
         return len(self._turns)
 
     def put(self, item: T, *, traffic: Traffic, flow: Hashable, cost: float = 1.0) -> None:

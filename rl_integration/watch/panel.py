@@ -15,9 +15,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from adjudge.protocol import Sample, Score, Status
-from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
+from adjudge.rl_integration.watch.hacking import HackingWatch, Seen, WatchConfig, seen, texts_of
 from adjudge.rl_integration.watch.report import HackingReport
-from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 
 _HEAD, _TAIL = 700, 500
 """Characters kept of a text's two ends; answers stand at the end."""

@@ -60,7 +60,6 @@ class ServerConfig(Options, what="server option"):
     watch: WatchConfig = field(default_factory=WatchConfig)
 
     def __post_init__(self) -> None:
-        """Check the options, and refuse to listen to other machines without tokens."""
         super().__post_init__()
         if not self.tokens and not self.open_to_all and not loopback(self.host):
             raise ValueError(

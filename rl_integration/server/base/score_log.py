@@ -24,7 +24,7 @@ from typing import Self
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.tickets import Traffic
-from adjudge.rl_integration.watch.seen import fingerprint, texts_of
+from adjudge.rl_integration.watch.hacking import fingerprint, texts_of
 
 LOG = logging.getLogger("adjudge.server")
 

@@ -197,7 +197,6 @@ def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
 
 
 def _level(window: Sequence[Measurement], of: Of) -> float:
-    """The mean over a window."""
     return sum((one.gold if of == "gold" else one.reward)[0] for one in window) / len(window)
 
 

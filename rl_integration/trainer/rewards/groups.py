@@ -82,7 +82,6 @@ class Groups:
         return cls(rewards=given, ids=np.array(ids, dtype=np.int64), valid=known)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.rewards)
 
     def sums(self, values: Floats) -> Floats:

@@ -384,7 +384,6 @@ class _Answer:
         return [replace(fork, copy=copy) for fork, (_, copy) in zip(forks, kept, strict=True)]
 
     def _copy(self, place: int, leaves: int, turns: int) -> _Answer:
-        """An open answer with its first turns."""
         nodes = None if self.nodes is None else self.nodes[:turns]
         tokens, messages = (nodes[-1].tokens, nodes[-1].turns) if nodes else (0, 0)
         return replace(
@@ -431,7 +430,6 @@ class _Answer:
         self.turns[-1] = {**self.turns[-1], "content": f"{self.turns[-1]['content']}\n\n{hint}"}
 
     def _closed(self) -> None:
-        """The newest turn ends here."""
         if self.nodes:
             newest = replace(self.nodes[-1], tokens=len(self.ids), turns=len(self.turns), session=self.session)
             self.nodes = (*self.nodes[:-1], newest)

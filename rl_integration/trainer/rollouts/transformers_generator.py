@@ -319,8 +319,6 @@ def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
 
 @dataclass(slots=True, kw_only=True)
 class _Writing:
-    """A piece on its way."""
-
     place: int
     prompt: Sequence[int]
     max_tokens: int

@@ -10,9 +10,8 @@ import sys
 import pytest
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig
+from adjudge.rl_integration.watch.hacking import HackingWatch, WatchConfig, fingerprint
 from adjudge.rl_integration.watch.report import MARKS, form_change, form_of
-from adjudge.rl_integration.watch.seen import fingerprint
 
 SMALL = WatchConfig(window=256, baseline=256, enough=128, block=32)
 

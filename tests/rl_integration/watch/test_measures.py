@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.hacking import _log_median, groups, rank_correlation, repeats
+from adjudge.rl_integration.watch.hacking import (
+    Seen,
+    _log_median,
+    fingerprint,
+    groups,
+    rank_correlation,
+    repeats,
+    seen,
+    texts_of,
+)
 from adjudge.rl_integration.watch.report import apart, histogram
-from adjudge.rl_integration.watch.seen import Seen, fingerprint, seen, texts_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
