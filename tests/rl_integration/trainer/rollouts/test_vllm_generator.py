@@ -198,8 +198,8 @@ def test_a_changed_policy_writes_after_a_refresh_and_not_before(policy: Policy, 
 def test_weights_are_handed_over_once_for_a_version_unless_they_changed(
     policy: Policy, generator: VllmGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loads: list[Policy] = []
-    monkeypatch.setattr(generator._vllm, "load", loads.append)
+    loads: list[int] = []
+    monkeypatch.setattr(generator, "_load", lambda: loads.append(1))
     generator.refresh(0)
     assert not loads
     generator.refresh(1)
@@ -276,8 +276,8 @@ def test_a_call_that_is_broken_off_leaves_nothing_behind(policy: Policy, generat
 
     with pytest.raises(KeyError):
         generator.generate(prompts, 4, SamplingConfig(max_new_tokens=16), seed=5, on_piece=refuse)
-    assert generator._vllm is not None
-    assert not generator._vllm.engine.has_unfinished_requests()
+    assert generator._engine is not None
+    assert not generator._engine.has_unfinished_requests()
     found = drawn(generator, prompts, 4)
     assert {place: piece.ids for place, piece in found.items()} == {
         place: piece.ids for place, piece in expected.items()
@@ -303,8 +303,8 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
     with pytest.raises(ValueError, match=message):
         generator.generate(**given, seed=0, on_piece=lambda place, piece: told.append(place))
     assert not told
-    assert generator._vllm is not None
-    assert not generator._vllm.engine.has_unfinished_requests()
+    assert generator._engine is not None
+    assert not generator._engine.has_unfinished_requests()
     assert not drawn(generator, [])
 
 
@@ -315,36 +315,36 @@ def test_an_engine_that_fails_says_so_and_is_started_anew(policy: Policy, genera
     def fail() -> Any:
         raise RuntimeError("out of memory\nand so on")
 
-    assert generator._vllm is not None
-    generator._vllm.engine.step = fail
+    assert generator._engine is not None
+    generator._engine.step = fail
     with pytest.raises(VllmFailed, match=r"vLLM failed while it wrote: out of memory \(see its log\)"):
         drawn(generator, prompts)
-    assert generator._vllm is None
+    assert generator._engine is None
     assert greedy(generator, prompts) == expected
 
 
 def test_an_engine_that_stands_still_is_given_up(
     generator: VllmGenerator, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert generator._vllm is not None
-    monkeypatch.setattr(generator._vllm, "step", lambda: iter(()))
+    assert generator._engine is not None
+    monkeypatch.setattr(generator._engine, "step", list)
     monkeypatch.setattr(generator, "close", lambda: None)  # it need not be started again for the next test
     with pytest.raises(VllmFailed, match="makes no progress; 5 answers have not ended"):
         drawn(generator, encoded(policy))
-    generator._vllm.abort(f"{generator._calls}.{place}" for place in range(5))
+    generator._engine.abort_request([f"{generator._calls}.{place}" for place in range(5)])
 
 
 def test_weights_that_do_not_fit_end_the_engine(policy: Policy, generator: VllmGenerator) -> None:
     head = policy.model.lm_head
     try:
-        assert generator._vllm is not None
+        assert generator._engine is not None
         policy.model.lm_head = torch.nn.Identity()
         with pytest.raises(ValueError, match=r"no weights for lm_head\.weight of vLLM's model"):
-            generator._vllm.load(policy)
+            generator._load()
         policy.model.lm_head = torch.nn.Linear(128, 9)
         with pytest.raises(VllmFailed, match="does not take the weights of 'a tiny new policy'"):
             generator.refresh(1)
-        assert generator._vllm is None
+        assert generator._engine is None
     finally:
         policy.model.lm_head = head
 
