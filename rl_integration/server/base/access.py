@@ -142,37 +142,6 @@ def _same(known: bytes, given: bytes) -> None:
         raise HttpError(422, "key_reused", "this idempotency key came with another request; give each its own")
 
 
-class Allowance:
-    """Counts samples under way by client; for use on one event loop."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._under_way: Counter[str] = Counter()
-
-    @contextmanager
-    def taken(self, client: str, count: int) -> Iterator[None]:
-        """Hold a client's samples as under way.
-
-        Raises:
-            HttpError: 429, that would be too many.
-        """
-        here = self._under_way[client]
-        if here and here + count > self._most:
-            raise HttpError(
-                429,
-                "too_many_under_way",
-                f"{here} samples of this client are under way, and at most {self._most} may be",
-                retry_after=1.0,
-            )
-        self._under_way[client] += count
-        try:
-            yield
-        finally:
-            self._under_way[client] -= count
-            if not self._under_way[client]:
-                del self._under_way[client]
-
-
 _CLOSED = "closed"  # the reason of what a stopping server could not answer in time; another try elsewhere can
 
 
@@ -184,7 +153,7 @@ class Host:
         self.config = config
         self.score_log = score_log
         self.replays = Replays()
-        self._allowance = Allowance(config.max_under_way)
+        self._under_way: Counter[str] = Counter()  # samples by client; for use on one event loop
 
     def only_scorer(self, asked: str | None) -> str:
         """Return the scorer a request means: the one it names, or the only one there is.
@@ -252,11 +221,19 @@ class Host:
                     scorer, samples, scores, latency=latency, client=client, route=route, traffic=traffic
                 )
 
-        with self._allowance.taken(client, len(samples)):
-            try:
-                yield log_scores
-            except Refused as refused:
-                raise HttpError.of(refused) from refused
+        here = self._under_way[client]
+        if here and here + len(samples) > self.config.max_under_way:
+            message = f"{here} samples of this client are under way, and at most {self.config.max_under_way} may be"
+            raise HttpError(429, "too_many_under_way", message, retry_after=1.0)
+        self._under_way[client] += len(samples)
+        try:
+            yield log_scores
+        except Refused as refused:
+            raise HttpError.of(refused) from refused
+        finally:
+            self._under_way[client] -= len(samples)
+            if not self._under_way[client]:
+                del self._under_way[client]
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})

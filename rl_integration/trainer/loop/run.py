@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,52 +57,40 @@ from adjudge.scoring import registry
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
 
 
-class PromptStates:
-    """Reads prompts with a policy as it is.
+def prompt_states(policy: Policy, processes: Processes, tasks: Sequence[Task]) -> Floats:
+    """Return (n, d) states of prompts in a policy as it is; processes share the reading, and all get the very same.
 
-    Args:
-        policy: put into evaluation mode while it reads.
-        processes: those that share the reading; all get all states, and so the very same ones.
+    Raises:
+        ValueError: a prompt cannot be written.
     """
+    prompts = [policy.encode(task) for task in processes.share(tasks)]
+    order = sorted(range(len(prompts)), key=lambda place: (len(prompts[place]), place))
+    states: dict[int, list[float]] = {}
+    with policy.reading(), policy.gathered():
+        while order:
+            width = max(1, _TOKENS // len(prompts[order[0]]))
+            part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
+            order = order[len(part) :]
+            states.update(zip(part, _states(policy, [prompts[place] for place in part]), strict=True))
+        rows = processes.all_gather([states[place] for place in range(len(prompts))])
+    return np.array(rows, dtype=np.float64)
 
-    def __init__(self, policy: Policy, processes: Processes) -> None:
-        self._policy = policy
-        self._processes = processes
 
-    def __call__(self, tasks: Sequence[Task]) -> Floats:
-        """Return (n, d) states.
-
-        Raises:
-            ValueError: a prompt cannot be written.
-        """
-        prompts = [self._policy.encode(task) for task in self._processes.share(tasks)]
-        order = sorted(range(len(prompts)), key=lambda place: (len(prompts[place]), place))
-        states: dict[int, list[float]] = {}
-        with self._policy.reading(), self._policy.gathered():
-            while order:
-                width = max(1, _TOKENS // len(prompts[order[0]]))
-                part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
-                order = order[len(part) :]
-                states.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
-        rows = self._processes.all_gather([states[place] for place in range(len(prompts))])
-        return np.array(rows, dtype=np.float64)
-
-    @torch.inference_mode()
-    def _states(self, prompts: Sequence[Sequence[int]]) -> list[list[float]]:
-        longest = max(map(len, prompts))
-        device = self._policy.device
-        ids = torch.tensor([[self._policy.pad] * (longest - len(row)) + list(row) for row in prompts], device=device)
-        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
-        outputs = self._policy.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
-            use_cache=False,
-            output_hidden_states=True,
-            logits_to_keep=1,
-        )
-        states: list[list[float]] = outputs.hidden_states[-1][:, -1].double().cpu().tolist()
-        return states
+@torch.inference_mode()
+def _states(policy: Policy, prompts: Sequence[Sequence[int]]) -> list[list[float]]:
+    longest, device = max(map(len, prompts)), policy.device
+    ids = torch.tensor([[policy.pad] * (longest - len(row)) + list(row) for row in prompts], device=device)
+    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
+    outputs = policy.model(
+        input_ids=ids,
+        attention_mask=mask,
+        position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
+        use_cache=False,
+        output_hidden_states=True,
+        logits_to_keep=1,
+    )
+    states: list[list[float]] = outputs.hidden_states[-1][:, -1].double().cpu().tolist()
+    return states
 
 
 def open_curriculum(
@@ -123,7 +112,7 @@ def open_curriculum(
         seed=config.seed,
         num_generations=config.rollouts.num_generations,
         advantages=objective.rule or GroupRelative(),  # with a critic there is none before it has read the batch
-        states=PromptStates(policy, processes),
+        states=partial(prompt_states, policy, processes),
     )
     made = config.curriculum.made(setting)
     names = ", ".join(config.curriculum.names)

@@ -15,7 +15,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.run import PromptStates, Run, RunResult
+from adjudge.rl_integration.trainer.loop.run import Run, RunResult, prompt_states
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import (
     CURRICULA,
     IMPROVERS,
@@ -183,8 +183,8 @@ def test_what_helped_is_told_and_evaluations_see_no_hint(tmp_path: Path, monkeyp
 
 def test_states_of_prompts_do_not_depend_on_how_they_are_read() -> None:
     policy = small_policy()
-    together = PromptStates(policy, Processes())(TASKS)
-    alone = np.concatenate([PromptStates(policy, Processes())([one]) for one in TASKS])
+    together = prompt_states(policy, Processes(), TASKS)
+    alone = np.concatenate([prompt_states(policy, Processes(), [one]) for one in TASKS])
     assert together.shape == (10, 16)
     np.testing.assert_allclose(together, alone, atol=1e-5)
     with torch.no_grad():
