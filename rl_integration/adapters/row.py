@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -68,6 +68,14 @@ def _shown(thing: Any) -> str:
     if hasattr(thing, "tobytes"):
         return blake2b(thing.tobytes()).hexdigest()
     return re.sub(" at 0x[0-9a-f]+", "", repr(thing), flags=re.IGNORECASE)  # another process has it elsewhere
+
+
+def without_ends(response: str, ends: Sequence[str]) -> tuple[str, bool]:
+    """Return a response without the marks that it ends in, and whether it ends in any."""
+    ended = False
+    while end := next((mark for mark in ends if mark and response.rstrip().endswith(mark)), ""):
+        response, ended = response.rstrip().removesuffix(end), True
+    return response, ended
 
 
 def check_aligned(framework: str, **columns: Any) -> None:

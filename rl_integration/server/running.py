@@ -122,11 +122,6 @@ class _Connection(HttpToolsProtocol):
         self._ends = self.loop.call_later(seconds, closing) if seconds is not None else None
 
 
-def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
-    """Return the class of connections whose requests' heads take at most so many seconds."""
-    return type("Connection", (_Connection,), {"_head_seconds": head_seconds})
-
-
 _BACKLOG = 4096  # connections that the kernel holds while the loop is busy
 _MAX_FILES = 65_536
 _TURN_SECONDS = 0.001  # of a thread; a request passes through several, and would wait 5 ms for each that is busy
@@ -206,7 +201,7 @@ def server(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=math.ceil(config.drain_seconds) + _FLUSH_SECONDS,
         server_header=False,
-        http=connection_class(config.body_seconds),
+        http=type("Connection", (_Connection,), {"_head_seconds": config.body_seconds}),
         ws="none",
     )
     return Server(settings, service, config.drain_seconds, tell)

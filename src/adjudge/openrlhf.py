@@ -21,7 +21,7 @@ from unicodedata import normalize
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import StopRun
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import check_aligned, read_reference, row_name
+from adjudge.rl_integration.adapters.row import check_aligned, read_reference, row_name, without_ends
 from adjudge.rl_integration.client.client import ClientConfig
 
 
@@ -100,7 +100,7 @@ class OpenRlhfReward:
         return {"rewards": values, "scores": values.clone(), "extra_logs": logs}
 
     def _sample(self, query: str, prompt: str, label: Any) -> Sample:
-        response, ended = self._stripped(query[_end_of(prompt, query) :])
+        response, ended = without_ends(query[_end_of(prompt, query) :], self._end_tokens)
         cut = "stop" if ended else "length"
         return Sample(
             prompt=prompt,
@@ -109,12 +109,6 @@ class OpenRlhfReward:
             group=row_name(prompt, label),
             finish_reason=cut if self._end_tokens else None,
         )
-
-    def _stripped(self, response: str) -> tuple[str, bool]:
-        ended = False
-        while end_token := next((token for token in self._end_tokens if response.rstrip().endswith(token)), ""):
-            response, ended = response.rstrip()[: -len(end_token)], True
-        return response, ended
 
 
 def _part(score: Score, name: str) -> float:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.row import row_name
+from adjudge.rl_integration.adapters.row import row_name, without_ends
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
@@ -95,7 +95,7 @@ def _rows(asked: GetReward) -> list[tuple[str, str, Any]]:
 
 def _sample(row: tuple[str, str, Any], strip_start: list[str], strip_end: list[str], cut_off: bool) -> Sample:
     query, prompt, label = row
-    response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
+    response, ended = without_ends(_response(query, prompt, strip_start), strip_end)
     reason = "stop" if ended else "length" if cut_off else None
     # OpenRLHF says of no answer whose siblings it has; prompt and label do, and a `cohort` gathers them by these.
     group = row_name(prompt, label) if prompt else ""
@@ -115,14 +115,3 @@ def _response(query: str, prompt: str, starts: Sequence[str]) -> str:
         "a query does not begin with its prompt, so its response cannot be told; send query = prompt + response, and "
         "name what stands before the prompt (?strip_start=<s>)"
     )
-
-
-def _without_end(response: str, ends: Sequence[str]) -> tuple[str, bool]:
-    """Return a response without the marks it ends in, and whether it ends in any."""
-    ended = False
-    while True:
-        bare = response.rstrip()
-        end = next((mark for mark in ends if mark and bare.endswith(mark)), "")
-        if not end:
-            return response, ended
-        response, ended = bare.removesuffix(end), True
