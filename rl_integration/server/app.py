@@ -135,9 +135,8 @@ _KEYED = {  # for the documentation; as FastAPI's own header it takes a tenth of
 }
 
 
-def native(host: Host, board: Shown) -> APIRouter:
-    """Return the routes."""
-    router = APIRouter(route_class=JsonRoute)
+def native(host: Host, board: Shown, router: APIRouter) -> None:
+    """Add the routes."""
 
     @router.post("/v1/score", summary="Score one sample or many", responses=_SCORED, openapi_extra=_KEYED)
     async def score(request: Request, asked: ScoreRequest) -> Response:
@@ -177,8 +176,6 @@ def native(host: Host, board: Shown) -> APIRouter:
     async def scorers() -> ScorersAnswer:
         lanes, _ = await asyncio.to_thread(board.lanes)
         return ScorersAnswer(scorers=[ScorerBody.model_validate(one) for one in lanes])
-
-    return router
 
 
 def _within(request: Request, asked: ScoreRequest) -> float | None:
@@ -340,8 +337,11 @@ def application(
         responses=REFUSALS,
         default_response_class=JsonAnswer,
     )
-    others = [routes(host) for routes in DIALECTS]
-    for router in (native(host, board), health(host, board), *others, dashboard(board)):
+    strict, others = APIRouter(route_class=JsonRoute), APIRouter(route_class=JsonRoute)
+    native(host, board, strict)
+    for dialect in DIALECTS:
+        dialect(host, others)
+    for router in (strict, health(host, board), others, dashboard(board)):
         app.include_router(router)
     for kind in (HttpError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _told)

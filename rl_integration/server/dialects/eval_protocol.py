@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, score_summary
 
 
@@ -55,9 +55,8 @@ class EvaluateResult(BaseModel):
     error: str | None = None
 
 
-def eval_protocol(host: Host) -> APIRouter:
-    """Return the route."""
-    router = APIRouter(route_class=JsonRoute)
+def eval_protocol(host: Host, router: APIRouter) -> None:
+    """Add the route."""
 
     @router.post("/evaluate", summary="Score for eval-protocol")
     async def evaluate(
@@ -66,8 +65,6 @@ def eval_protocol(host: Host) -> APIRouter:
         sample = await aside_if_large(request, lambda: _sample(asked))
         (score,) = await host.score(request, host.only_scorer(scorer), [sample])
         return _result(score, fallback)
-
-    return router
 
 
 def _sample(asked: Evaluate) -> Sample:

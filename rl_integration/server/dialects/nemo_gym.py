@@ -24,7 +24,7 @@ from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, score_summary
 from adjudge.rl_integration.server.dialects.responses_object import (
     VERDICT,
@@ -82,9 +82,8 @@ ReferenceField = Annotated[
 GroupField = Annotated[str | None, Query(description="The row's field that the rollouts of a prompt share.")]
 
 
-def nemo_gym(host: Host) -> APIRouter:
-    """Return the routes."""
-    router = APIRouter(route_class=JsonRoute)
+def nemo_gym(host: Host, router: APIRouter) -> None:
+    """Add the routes."""
 
     @router.post("/verify", summary="Score for NeMo Gym", response_model=Verified)
     async def verify(
@@ -110,8 +109,6 @@ def nemo_gym(host: Host) -> APIRouter:
     @router.get("/reverify_mode", summary="Whether NeMo Gym may verify stored rollouts again")
     async def reverify_mode() -> Literal["stateless"]:
         return "stateless"
-
-    return router
 
 
 def _row_and_sample(

@@ -22,7 +22,7 @@ from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.row import row_name, without_ends
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
@@ -51,9 +51,8 @@ Ends = Annotated[
 CutOff = Annotated[bool, Query(description="Whether a response that ends in nothing of strip_end was cut off.")]
 
 
-def open_rlhf(host: Host) -> APIRouter:
-    """Return the route."""
-    router = APIRouter(route_class=JsonRoute)
+def open_rlhf(host: Host, router: APIRouter) -> None:
+    """Add the route."""
 
     @router.post("/get_reward", summary="Score for OpenRLHF")
     async def get_reward(
@@ -78,8 +77,6 @@ def open_rlhf(host: Host) -> APIRouter:
         rewards = numbers(scores, fallback)
         valid = [float(score.value is not None) for score in scores]
         return Rewards(rewards=rewards, scores=rewards, extra_logs={"reward_valid": valid})
-
-    return router
 
 
 def _rows(asked: GetReward) -> list[tuple[str, str, Any]]:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, within_limit
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, numbers
 
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
@@ -115,9 +115,8 @@ class Embeddings(Listed):
     data: list[Embedding]
 
 
-def pooling(host: Host) -> APIRouter:
-    """Return the routes."""
-    router = APIRouter(route_class=JsonRoute)
+def pooling(host: Host, router: APIRouter) -> None:
+    """Add the routes."""
 
     async def values(
         request: Request, asked: Inputs | Pairs, scorer: str | None, fallback: float | None
@@ -149,8 +148,6 @@ def pooling(host: Host) -> APIRouter:
     ) -> Embeddings:
         rewards, head = await values(request, asked, scorer, fallback)
         return Embeddings(data=[Embedding(index=at, embedding=[one]) for at, one in rewards], **head)
-
-    return router
 
 
 def _samples(asked: Inputs | Pairs) -> list[Sample]:

@@ -28,7 +28,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.reasons import TRANSIENT
 from adjudge.rl_integration.server.base.access import Host
 from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, read_json, within_limit
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large, read_json, within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, score_summary
 from adjudge.verifiers.code.extraction import fenced
 
@@ -56,9 +56,8 @@ Instead = Annotated[
 ]
 
 
-def open_instruct(host: Host) -> APIRouter:
-    """Return the routes."""
-    router = APIRouter(route_class=JsonRoute)
+def open_instruct(host: Host, router: APIRouter) -> None:
+    """Add the routes."""
 
     async def results(
         request: Request, asked: TestProgram, scorer: str | None, fallback: int | None, *, stdio: bool
@@ -92,8 +91,6 @@ def open_instruct(host: Host) -> APIRouter:
         request: Request, asked: TestProgram, scorer: ScorerName = None, fallback: Instead = None
     ) -> Results:
         return await results(request, asked, scorer, fallback, stdio=True)
-
-    return router
 
 
 def _answers(score: Score, count: int) -> list[tuple[int, float]]:
@@ -195,9 +192,8 @@ _UNABLE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def sandbox_fusion(host: Host) -> APIRouter:
-    """Return the route."""
-    router = APIRouter(route_class=JsonRoute)
+def sandbox_fusion(host: Host, router: APIRouter) -> None:
+    """Add the route."""
 
     @router.post(
         "/run_code", summary="Run a program, as SandboxFusion does", response_model=RunCodeAnswer, responses=_UNABLE
@@ -227,8 +223,6 @@ def sandbox_fusion(host: Host) -> APIRouter:
             compile_result=compiled,
             run_result=ran,
         )
-
-    return router
 
 
 def _sample(asked: RunCode) -> Sample:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.access import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside_if_large, samples_of
+from adjudge.rl_integration.server.base.json_bodies import aside_if_large, samples_of
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
@@ -40,9 +40,8 @@ def _samples(asked: RemoteRm) -> list[Sample]:
     return samples_of([{"prompt": asked.prompt, "response": asked.response, "reference": reference_of(asked.label)}], 1)
 
 
-def slime(host: Host) -> APIRouter:
-    """Return the route."""
-    router = APIRouter(route_class=JsonRoute)
+def slime(host: Host, router: APIRouter) -> None:
+    """Add the route."""
 
     @router.post("/rm", summary="Score for slime")
     async def remote_rm(
@@ -58,5 +57,3 @@ def slime(host: Host) -> APIRouter:
         if not detail:
             return number
         return Detailed(reward=number, status=scores[0].status, reason=scores[0].reason)
-
-    return router
