@@ -9,7 +9,6 @@ Not covered: several processes; each needs a file of its own.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import logging
@@ -178,9 +177,7 @@ class ScoreLog:
         try:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by the workers that scorers fork
-            except OSError as error:
-                if error.errno not in (errno.EAGAIN, errno.EACCES):
-                    raise
+            except (BlockingIOError, PermissionError) as error:
                 why = "another process writes it, and each server needs a file of its own"
                 raise OSError(error.errno, why) from error
             size = os.fstat(file).st_size

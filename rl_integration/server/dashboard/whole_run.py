@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import logging
@@ -177,13 +176,14 @@ class HistoryFile:
             return None
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with this process; workers do not inherit it
-        except OSError as error:
+        except (BlockingIOError, PermissionError) as error:
             os.close(lock)
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                return None  # a file system without locks
             raise ValueError(
                 f"another process keeps the history {str(self._path)!r}; each server needs a file of its own"
             ) from error
+        except OSError:  # a file system without locks
+            os.close(lock)
+            return None
         return lock
 
     def _run(self, told: Callable[[], dict[str, Any]]) -> None:

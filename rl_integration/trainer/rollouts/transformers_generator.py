@@ -22,27 +22,20 @@ from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 
 class Continuation:
-    """Prompts read once, and the rows that go on from them.
+    """Prompts read once, and the rows that go on from them, by at most so many tokens."""
 
-    Args:
-        model: a causal language model of `transformers`.
-        prompts: tokens, [prompts, longest], padded on the left.
-        lengths: tokens of each prompt, [prompts].
-        max_tokens: tokens that will follow.
-    """
-
-    def __init__(self, model: Any, prompts: Tensor, lengths: Tensor, max_tokens: int) -> None:
+    def __init__(self, policy: Policy, prompts: Sequence[Sequence[int]], max_tokens: int) -> None:
         from transformers import DynamicCache
 
-        self._model = model
-        self._cache: Any = DynamicCache(config=model.config)
-        longest = prompts.shape[1]
-        columns = torch.arange(longest + max_tokens, device=prompts.device)
+        self._model, device, longest = policy.model, policy.device, max(map(len, prompts))
+        self._cache: Any = DynamicCache(config=policy.model.config)
+        padded = [[policy.pad] * (longest - len(ids)) + list(ids) for ids in prompts]
+        self._prompts = torch.tensor(padded, device=device)
+        self._next = torch.tensor([len(ids) for ids in prompts], device=device)
         # Columns to come are already open: what is handed to the model ends at the column it is at.
-        self._mask = (columns >= (longest - lengths)[:, None]).long()
-        self._next = lengths
+        columns = torch.arange(longest + max_tokens, device=device)
+        self._mask = (columns >= (longest - self._next)[:, None]).long()
         self._column = longest
-        self._prompts = prompts
 
     def read(self) -> Tensor:
         """Read the prompts; return the logits of the token that follows each, [prompts, vocabulary]."""
@@ -152,7 +145,6 @@ class TransformersGenerator:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._ends = policy.ends
-        self._pad = policy.pad
 
     @property
     def exact(self) -> bool:
@@ -212,9 +204,8 @@ class TransformersGenerator:
         stop_texts: StopTexts,
         on_piece: OnPiece,
     ) -> None:
-        rows = self._continuation(
-            [writing.prompt for writing in writings[::copies]], max(one.max_tokens for one in writings)
-        )
+        longest = max(one.max_tokens for one in writings)
+        rows = Continuation(self._policy, [writing.prompt for writing in writings[::copies]], longest)
         logits = rows.read().repeat_interleave(copies, 0)
         rows.repeat(copies)
         going = list(range(len(writings)))  # which writing each row is
@@ -234,13 +225,6 @@ class TransformersGenerator:
                 rows.keep(chosen)
                 tokens, going = tokens[chosen], [going[at] for at in open_rows]
             logits = rows.append(tokens)
-
-    def _continuation(self, prompts: Sequence[Sequence[int]], max_tokens: int) -> Continuation:
-        longest = max(map(len, prompts))
-        padded = [[self._pad] * (longest - len(ids)) + list(ids) for ids in prompts]
-        device = self._policy.device
-        lengths = torch.tensor([len(ids) for ids in prompts], device=device)
-        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, max_tokens)
 
 
 def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
