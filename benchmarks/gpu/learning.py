@@ -27,9 +27,8 @@ from adjudge.rl_integration.trainer.demo.subjects import sums
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, TokenRows
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 
 FIRST, COUNTED = 1, 2  # steps that are not counted, and those that are

@@ -42,10 +42,8 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
 )
 from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
-from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows, within_budget
+from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of, kl_penalty, token_rewards
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, TokenRows, token_rows, within_budget
 from adjudge.training.sharding import (
     Shards,
     in_shards,

@@ -33,8 +33,7 @@ from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, padded_tokens, token_rows, within_budget
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, TokenRows, padded_tokens, token_rows, within_budget
 
 
 def injected(rollouts: Sequence[Rollout]) -> Bools:

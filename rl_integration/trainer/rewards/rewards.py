@@ -113,14 +113,12 @@ class OwnService:
 
 def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
     error = submitted.exception()
-    begin = 0
+    scores = iter(submitted.result() if error is None else ())
     for asked in together:
-        end = begin + len(asked.samples)
         if error is not None:
             asked.fail(error)
         else:
-            asked.answer(submitted.result()[begin:end])
-        begin = end
+            asked.answer([next(scores) for _ in asked.samples])
 
 
 class OtherServer:

@@ -21,8 +21,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.inside import Attentio
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats, check_kind, flags, floats, same_shape
-from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.shaping import Overlong
+from adjudge.rl_integration.trainer.rewards.groups import Groups, Overlong
 from adjudge.training.config_keys import WORDS
 
 

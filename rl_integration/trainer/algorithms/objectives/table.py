@@ -26,7 +26,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.inside import Attentio
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import RelativeEntropy, Steer, TopEntropy
-from adjudge.rl_integration.trainer.rewards.shaping import Overlong
+from adjudge.rl_integration.trainer.rewards.groups import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")
 _DAPO = PolicyLoss(clip_ratio_high=0.28)

@@ -14,9 +14,8 @@ from transformers import TopPLogitsWarper
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, token_rows
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TreeConfig
-from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.tool import ToolChoice, ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator, _nucleus
 from adjudge.rl_integration.trainer.rollouts.writer import Piece, Writer

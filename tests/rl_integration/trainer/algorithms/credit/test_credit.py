@@ -31,8 +31,8 @@ from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch, LearningCredit
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.policy import token_rows
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TreeConfig
-from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 
 VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 Case = tuple[list[Rollout], list[Score]]

@@ -25,8 +25,7 @@ from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.learning_batch import read_inside
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, token_rows
 
 
 def deep_policy() -> Policy:

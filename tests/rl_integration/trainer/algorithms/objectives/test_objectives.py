@@ -20,8 +20,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.objective import Criti
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
-from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.shaping import Overlong, kl_penalty, token_rewards
+from adjudge.rl_integration.trainer.rewards.groups import Groups, Overlong, kl_penalty, token_rewards
 
 RELATIVE = [name for name, one in OBJECTIVES.items() if one.rule is not None and one.rule.min_size == 2]
 
@@ -196,7 +195,7 @@ def test_advantages_need_no_torch() -> None:
     program = (
         "import sys\n"
         "from adjudge.rl_integration.trainer.algorithms.objectives import advantages\n"
-        "from adjudge.rl_integration.trainer.rewards import groups, shaping\n"
+        "from adjudge.rl_integration.trainer.rewards import groups\n"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=1200)

@@ -26,8 +26,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Importan
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty
+from adjudge.rl_integration.trainer.rewards.groups import Groups, kl_penalty
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
