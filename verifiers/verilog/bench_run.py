@@ -29,16 +29,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 
-from adjudge.sandbox.program import ENDINGS, RunLimits, RunResult
+from adjudge.sandbox.program import RunLimits, RunResult
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
-from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.front_end import StoppedError, shorten
 from adjudge.verifiers.verilog.interface import Port, instance_interface, read_ports
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rewriting import KeyedBench, key_bench
 from adjudge.verifiers.verilog.rules import print_all
-from adjudge.verifiers.verilog.simulators import DRIVEN, REFUSED, icarus_twice
+from adjudge.verifiers.verilog.simulators import DRIVEN, REFUSED, check_run, icarus_twice
 
 PASSED = r"(?i)\bpass(?:es|ed)?\b"
 FAILED = (
@@ -198,24 +198,6 @@ def _header(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
     return f"module {name}{given} ({wires});"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchAnswer:
-    """What came of a bench run.
-
-    Attributes:
-        reason: a code of `adjudge.reasons.CANDIDATE`; "" when the bench spoke and accepts the design.
-        stage: "elaborate" when the design did not compile with the bench, else "run".
-        verdict: what the bench said; None when it did not come to that.
-        share: share of the bench's checks that passed, beyond what an empty design passes.
-    """
-
-    reason: str
-    stage: str
-    verdict: BenchVerdict | None = None
-    error: str = ""
-    share: float = 0.0
-
-
 @dataclass(frozen=True, kw_only=True)
 class BenchRun:
     """A bench that is fit to judge.
@@ -267,34 +249,31 @@ class BenchRun:
         floor = min((verdict.share for verdict in verdicts), default=0.0)
         return replace(self, rule=rule, ports=ports, floor=floor)
 
-    def judge(self, runner: Sandbox, candidate: Candidate, secret: str) -> BenchAnswer:
+    def judge(self, runner: Sandbox, candidate: Candidate, secret: str) -> tuple[float, str]:
         """Return what the bench says about a candidate that has the ports it expects and cannot know the secret.
 
+        That is the share of its checks that pass, beyond what an empty design passes, and the line that decided.
+
         Raises:
+            StoppedError: it does not compile with the bench, or comes to no end.
             BadReferenceError: the bench itself does not fit.
         """
         bench, testbench = self._keyed(secret), self.reference.testbench
         words = (name for name in sorted(candidate.shared_names) if re.search(rf"\b{re.escape(name)}\b", testbench))
         if (clash := next(words, None)) is not None:
-            return BenchAnswer(reason="candidate_error", stage="elaborate", error=f"the bench has the name {clash!r}")
+            raise StoppedError("candidate_error", "elaborate", f"the bench has the name {clash!r}")
         ports: tuple[Port, ...] = self.ports or candidate.ports
         parameters: tuple[str, ...] = ()
         if bench.overrides:
             ports, parameters = self._shape(bench, candidate.source.replace(candidate.top, self.reference.top))
         result, said = self._run(runner, bench, candidate.source, candidate.top, ports, parameters)
-        if result.ending in ENDINGS:
-            return BenchAnswer(reason=ENDINGS[result.ending], stage="run", error=f"it ended by {result.ending}")
-        if DRIVEN.search(result.stderr):
-            return BenchAnswer(reason="tampering", stage="elaborate", error="the design drives one of its own inputs")
-        if result.code == REFUSED:
-            error = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
-            return BenchAnswer(reason="candidate_error", stage="elaborate", error=shorten(error))
+        check_run(result, secret, DRIVEN)
         verdicts = [read_verdict(lines, self.rule) for lines in said]
         worst = min(verdicts, key=lambda verdict: (verdict.passed, verdict.share))
         if len(verdicts) == 2 and worst.passed:
-            return BenchAnswer(reason="", stage="run", verdict=worst, share=1.0)
+            return 1.0, worst.said
         share = max(0.0, (worst.share - self.floor) / (1 - self.floor)) if self.floor < 1 else 0.0
-        return BenchAnswer(reason="wrong", stage="run", verdict=worst, share=min(share, 0.999))
+        return min(share, 0.999), worst.said
 
     def _keyed(self, secret: str) -> KeyedBench:
         return _keyed(self.reference.testbench, self.reference.design, self.reference.top).under(secret)

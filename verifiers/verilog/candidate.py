@@ -16,6 +16,7 @@ from typing import Any
 
 from adjudge.verifiers.verilog.front_end import (
     Parsed,
+    StoppedError,
     SyntaxFaultError,
     defined_name,
     integers,
@@ -107,18 +108,6 @@ _UNIT_MEMBERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why a response cannot be compiled: a code of `adjudge.reasons.CANDIDATE`, and how far it came.
-
-    Stages are "extract", "syntax", "rules" and "ports".
-    """
-
-    reason: str
-    stage: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A design that keeps the rules.
 
@@ -134,37 +123,37 @@ class Candidate:
     shared_names: frozenset[str]
 
 
-def read_candidate(text: str, top: str, prefix: str, files: Collection[str] = ()) -> Candidate | Refusal:
+def read_candidate(text: str, top: str, prefix: str, files: Collection[str] = ()) -> Candidate:
     """Return the design `top` that a response, without its reasoning, holds.
 
     Its modules' names get the prefix in front; it may read the data files.
+
+    Raises:
+        StoppedError: there is none, or it cannot be compiled.
     """
     pieces = find_designs(text, top)
     if not pieces:
-        return Refusal(reason="no_answer", stage="extract", error="the response holds no module")
-    gathered = _gather(pieces, top)
-    if isinstance(gathered, Refusal):
-        return gathered
-    members = gathered.members
-    names = {name: prefix + name for member in members if (name := defined_name(member))}
-    if breach := first_breach(members, files):
-        reason = "tampering" if breach.kind == "tampering" else "candidate_error"
-        return Refusal(reason=reason, stage="rules", error=f"the design uses {breach.what}")
+        raise StoppedError("no_answer", "extract", "the response holds no module")
     try:
+        members, _trees = _gather(pieces, top)
+        names = {name: prefix + name for member in members if (name := defined_name(member))}
+        if breach := first_breach(members, files):
+            reason = "tampering" if breach.kind == "tampering" else "candidate_error"
+            raise StoppedError(reason, "rules", f"the design uses {breach.what}")
         source = print_design(members, names)
         ports = read_ports(source, names[top])
         parsed = parse(source)
         places = {place for member in parsed.members for place in dotted(member)}
         own = own_paths(source, names[top]) if places else set()
-        if foreign := [place for place in places if place[0] not in own]:
-            start, end = min(foreign)
-            name = source[start:end].replace(" ", "")[:80]
-            reason = "candidate_error" if name.split(".")[0] in _instances(parsed) else "tampering"
-            return Refusal(reason=reason, stage="rules", error=f"the hierarchical name {name!r}")
     except SyntaxFaultError as error:
-        return Refusal(reason="candidate_error", stage="syntax", error=str(error))
+        raise StoppedError("candidate_error", "syntax", str(error)) from error
     except InterfaceError as error:
-        return Refusal(reason="candidate_error", stage="ports", error=str(error))
+        raise StoppedError("candidate_error", "ports", str(error)) from error
+    if foreign := [place for place in places if place[0] not in own]:
+        start, end = min(foreign)
+        name = source[start:end].replace(" ", "")[:80]
+        reason = "candidate_error" if name.split(".")[0] in _instances(parsed) else "tampering"
+        raise StoppedError(reason, "rules", f"the hierarchical name {name!r}")
     return Candidate(
         source=source,
         top=names[top],
@@ -174,42 +163,35 @@ def read_candidate(text: str, top: str, prefix: str, files: Collection[str] = ()
     )
 
 
-def _gather(pieces: Sequence[str], top: str) -> _Gathered | Refusal:
-    """Return what is compiled of a response: what the top needs, other fences filling the gaps."""
-    try:
-        parsed = parse(pieces[0])
-    except SyntaxFaultError as error:
-        return Refusal(reason="candidate_error", stage="syntax", error=str(error))
-    if problem := _duplicates(parsed):
-        return Refusal(reason="candidate_error", stage="syntax", error=problem)
+def _gather(pieces: Sequence[str], top: str) -> tuple[list[Any], list[Parsed]]:
+    """Return the nodes that are compiled of a response, other fences filling gaps, and the trees that keep them alive.
+
+    Raises:
+        StoppedError, SyntaxFaultError: it does not have the module.
+    """
+    parsed = parse(pieces[0])
+    defined = [name for node in parsed.members if (name := defined_name(node))]
+    if twice := sorted({name for name in defined if defined.count(name) > 1}):
+        raise StoppedError("candidate_error", "syntax", f"the module {twice[0]!r} is defined twice")
     if top not in parsed.modules or not is_module(parsed.modules[top]):
         have = ", ".join(parsed.modules) or "none"
-        lacking = f"the response has no module {top!r}; it has {have[:100]}"
-        return Refusal(reason="candidate_error", stage="ports", error=lacking)
+        raise StoppedError("candidate_error", "ports", f"the response has no module {top!r}; it has {have[:100]}")
     needed = set(parsed.reachable(top))
     members = [node for node in parsed.members if node.kind.name in _UNIT_MEMBERS or defined_name(node) in needed]
-    gathered = _Gathered(members=members, trees=[parsed])
+    trees = [parsed]
     missing = {name for module in needed for name in parsed.instantiated(module)} - needed
     for piece in pieces[1:]:
-        missing -= {defined_name(node) for node in gathered.members}
+        known = {defined_name(node) for node in members}
+        missing -= known
         try:
             other = parse(piece) if missing else None
         except SyntaxFaultError:
             continue
         if other is not None:
-            known = {defined_name(node) for node in gathered.members}
             wanted = {name for start in missing & other.modules.keys() for name in other.reachable(start)} - known
-            gathered.members.extend(other.modules[name] for name in other.modules if name in wanted)
-            gathered.trees.append(other)
-    return gathered
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gathered:
-    """The nodes that are compiled, and the trees that keep them alive."""
-
-    members: list[Any]
-    trees: list[Parsed]
+            members.extend(other.modules[name] for name in other.modules if name in wanted)
+            trees.append(other)
+    return members, trees
 
 
 def _instances(parsed: Parsed) -> set[str]:
@@ -220,12 +202,6 @@ def _instances(parsed: Parsed) -> set[str]:
         for node in nodes(member)
         if node.kind.name == "HierarchicalInstance" and node.decl is not None
     }
-
-
-def _duplicates(parsed: Parsed) -> str:
-    names = [name for node in parsed.members if (name := defined_name(node))]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    return f"the module {twice[0]!r} is defined twice" if twice else ""
 
 
 def _shared(members: Sequence[Any]) -> set[str]:

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.sandbox.program import ENDINGS, RunLimits
+from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
 from adjudge.verifiers.verilog.driver import driver_source
-from adjudge.verifiers.verilog.front_end import integers, shorten
-from adjudge.verifiers.verilog.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
+from adjudge.verifiers.verilog.front_end import StoppedError, integers, shorten
+from adjudge.verifiers.verilog.interface import Interface, InterfaceError, Port, read_interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import print_all
-from adjudge.verifiers.verilog.simulators import COMPILED, REFUSED, icarus, icarus_again, require
+from adjudge.verifiers.verilog.simulators import COMPILED, check_run, icarus, icarus_again, require
 from adjudge.verifiers.verilog.stimulus import Stimulus, long_stimulus, make_stimulus
 
 END = "end"
@@ -140,22 +140,6 @@ _GOLD = "gold"  # in front of the reference's names; no candidate shares a simul
 _MAX_COMPILED = 4 << 20  # bytes that are kept for a reference; the largest of VerilogEval has 100 KiB
 
 
-class SimulationError(Exception):
-    """A simulation that came to no samples.
-
-    Attributes:
-        reason: a code of `adjudge.reasons.CANDIDATE`, for when the design was the candidate's.
-        stage: "elaborate" or "run".
-        limit: whether it ran into a limit.
-    """
-
-    def __init__(self, reason: str, stage: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.stage = stage
-        self.limit = reason in ("candidate_timeout", "candidate_memory", "candidate_output")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Differential:
     """A reference design that is fit to be compared with.
@@ -171,58 +155,38 @@ class Differential:
     reference: Reference
     limits: RunLimits
     effort: int
-    interface: Interface = NO_PORTS
-    source: str = ""
-    module: str = ""
-    constants: tuple[int, ...] = ()
+    interface: Interface
+    source: str
+    module: str
+    constants: tuple[int, ...]
     compiled: bytes = b""
 
-    def prepared(self, runner: Sandbox) -> Differential:
-        """Return this with the reference read, compiled once and tried.
+    @classmethod
+    def of(cls, reference: Reference, limits: RunLimits, effort: int, runner: Sandbox) -> Differential:
+        """Return a reference design that was read, compiled once and tried.
 
         Raises:
             BadReferenceError: it has no usable ports, does not compile, or never has a known output.
             ToolMissingError: Icarus is not installed.
         """
-        parsed = parse_reference(self.reference.design, "reference design")
-        top = self.reference.design_top
+        parsed = parse_reference(reference.design, "reference design")
         names = {name: f"{_GOLD}_{name}" for name in parsed.modules}
-        source = print_all(parsed, names)
-        ready = replace(
-            self,
-            interface=self._interface(source, names[top]),
+        source, module = print_all(parsed, names), names[reference.design_top]
+        ready = cls(
+            reference=reference,
+            limits=limits,
+            effort=effort,
+            interface=_interface(reference, source, module),
             source=source,
-            module=names[top],
+            module=module,
             constants=tuple(sorted(integers(parsed))),
         )
         require("iverilog")
         stimulus = ready.stimulus((), "the reference alone")
-        try:
-            samples, compiled = ready._simulated(runner, source, names[top], stimulus, _GOLD, keep=True)
-        except SimulationError as error:
-            raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
+        samples, compiled = ready._answered(runner, stimulus)
         if not known_bits(samples[stimulus.settled :]):
             raise BadReferenceError("the outputs of the reference design are never known")
         return replace(ready, compiled=compiled if len(compiled) <= _MAX_COMPILED else b"")
-
-    def _interface(self, source: str, module: str) -> Interface:
-        try:
-            guessed = read_interface(source, module)
-        except InterfaceError as error:
-            raise BadReferenceError(str(error)) from error
-        named = {port.name: port for port in guessed.inputs}
-        clocks = guessed.clocks if self.reference.clocks is None else self.reference.clocks
-        resets = guessed.resets if self.reference.resets is None else self.reference.resets
-        for name in (*clocks, *(name for name, _ in resets)):
-            if name not in named or named[name].width != 1:
-                raise BadReferenceError(f"{name!r} is not a one-bit input of the reference design")
-        if any(port.direction == "inout" for port in guessed.ports):
-            raise BadReferenceError("the reference design has inout ports; give a test bench")
-        if not guessed.outputs:
-            raise BadReferenceError("the reference design has no outputs")
-        return Interface(
-            ports=guessed.ports, clocks=clocks, resets=tuple(item for item in resets if item[0] not in clocks)
-        )
 
     def stimulus(self, constants: Sequence[int], seed: str) -> Stimulus:
         """Return what both designs are shown."""
@@ -240,21 +204,26 @@ class Differential:
         The secret names and, unless it is given, the stimulus are made from the seed.
 
         Raises:
-            SimulationError: the candidate's simulation came to nothing.
+            StoppedError: the candidate's simulation came to nothing.
             BadReferenceError: the reference's did.
         """
         stimulus = stimulus or self.stimulus(candidate.constants, seed)
         got, _ = self._simulated(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
-        try:
-            wanted, _ = self._simulated(runner, self.source, self.module, stimulus, _GOLD, self.compiled)
-        except SimulationError as error:
-            raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
+        wanted, _ = self._answered(runner, stimulus)
         comparison = compare(wanted, got, self.interface.outputs, stimulus.settled)
         if comparison.first < 0:
             return comparison, {}
         at = comparison.first
         shown = {"row": at, "inputs": stimulus.row(at), "expected": wanted[at][:128], "got": got[at][:128]}
         return comparison, shown
+
+    def _answered(self, runner: Sandbox, stimulus: Stimulus) -> tuple[list[str], bytes]:
+        """Return what the reference answers, and, where that was not kept, what Icarus made of it and its bench."""
+        keep = not self.compiled
+        try:
+            return self._simulated(runner, self.source, self.module, stimulus, _GOLD, self.compiled, keep)
+        except StoppedError as error:
+            raise BadReferenceError(f"the reference design does not run: {error}", limit=error.limit) from error
 
     def _simulated(
         self,
@@ -269,7 +238,7 @@ class Differential:
         """Return what a design answers to a stimulus, and, to `keep`, it and its bench as Icarus compiled them.
 
         Raises:
-            SimulationError: it does not compile, does not end, or does not let the bench end.
+            StoppedError: it does not compile, does not end, or does not let the bench end.
         """
         output, width = f"{secret}.samples", sum(port.width for port in self.interface.outputs)
         files = {name: self.reference.files[name].encode() for name in self.reference.shared}
@@ -282,17 +251,30 @@ class Differential:
             outputs = (output, COMPILED) if keep else (output,)
             program = icarus(files, ("bench.v", "design.v"), f"{secret}_bench", outputs)
         result = runner.run(program, self.limits)
-        if result.ending in ENDINGS:
-            raise SimulationError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
-        text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
-        if _DRIVEN.search(result.stderr):
-            raise SimulationError("tampering", "elaborate", "the design drives one of its own inputs")
-        if result.code == REFUSED:
-            raise SimulationError("candidate_error", "elaborate", shorten(text) or "it does not compile")
+        check_run(result, secret, _DRIVEN)
         try:
             return read_samples(result.outputs.get(output), stimulus, width), result.outputs.get(COMPILED, b"")
         except TraceError as error:
-            raise SimulationError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error
+            text = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
+            raise StoppedError("candidate_error", "run", f"{error} {shorten(text)}".strip()) from error
+
+
+def _interface(reference: Reference, source: str, module: str) -> Interface:
+    try:
+        guessed = read_interface(source, module)
+    except InterfaceError as error:
+        raise BadReferenceError(str(error)) from error
+    named = {port.name: port for port in guessed.inputs}
+    clocks = guessed.clocks if reference.clocks is None else reference.clocks
+    resets = guessed.resets if reference.resets is None else reference.resets
+    for name in (*clocks, *(name for name, _ in resets)):
+        if name not in named or named[name].width != 1:
+            raise BadReferenceError(f"{name!r} is not a one-bit input of the reference design")
+    if any(port.direction == "inout" for port in guessed.ports):
+        raise BadReferenceError("the reference design has inout ports; give a test bench")
+    if not guessed.outputs:
+        raise BadReferenceError("the reference design has no outputs")
+    return Interface(ports=guessed.ports, clocks=clocks, resets=tuple(item for item in resets if item[0] not in clocks))
 
 
 def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = True) -> str:

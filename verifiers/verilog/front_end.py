@@ -26,6 +26,22 @@ class SyntaxFaultError(ValueError):
     """A source that is not Verilog; the message names the first error."""
 
 
+class StoppedError(Exception):
+    """A design that came no further than a stage.
+
+    Attributes:
+        reason: a code of `adjudge.reasons.CANDIDATE`, for when the design is the candidate's.
+        stage: "extract", "syntax", "rules", "ports", "elaborate" or "run".
+        limit: whether it ran into a limit.
+    """
+
+    def __init__(self, reason: str, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.stage = stage
+        self.limit = reason in ("candidate_timeout", "candidate_memory", "candidate_output")
+
+
 @cache
 def slang() -> ModuleType:
     """Return pyslang.
@@ -65,11 +81,8 @@ class Parsed:
 
     def instantiated(self, name: str) -> set[str]:
         """Return the names of what a module instantiates, known here or not."""
-        kinds = set()
-        for node in nodes(self.modules[name]):
-            if node.kind.name in ("HierarchyInstantiation", "PrimitiveInstantiation"):
-                kinds.add(node.type.valueText)
-        return kinds
+        kinds = ("HierarchyInstantiation", "PrimitiveInstantiation")
+        return {node.type.valueText for node in nodes(self.modules[name]) if node.kind.name in kinds}
 
     def reachable(self, top: str) -> list[str]:
         """Return the modules that a top needs, itself included, in the order of the file."""

@@ -42,7 +42,6 @@ class Interface:
     """The ports of a module, in order.
 
     Attributes:
-        ports: all of them.
         clocks: one-bit inputs that drive edges.
         resets: one-bit inputs that reset, and whether each is active high.
     """
@@ -60,9 +59,6 @@ class Interface:
     def outputs(self) -> tuple[Port, ...]:
         """The output ports."""
         return tuple(port for port in self.ports if port.direction == "output")
-
-
-NO_PORTS = Interface(ports=())
 
 
 def read_ports(text: str, top: str) -> tuple[Port, ...]:

@@ -44,7 +44,6 @@ class KeyedBench:
     """A bench, rewritten.
 
     Attributes:
-        source: its text.
         top: its top module's new name.
         secret: what the new names hold.
         overrides: whether it gives the design parameters.

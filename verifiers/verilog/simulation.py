@@ -17,9 +17,10 @@ from typing import Annotated, Any, ClassVar
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.sandbox.program import ENDINGS, Program, RunLimits
-from adjudge.sandbox.sandbox import Isolation, Sandbox, SandboxUnavailableError, sandbox
+from adjudge.sandbox.sandbox import Sandbox, sandbox
 from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.verifier_base import ReferenceVerifier
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 from adjudge.verifiers.verilog.front_end import shorten
 from adjudge.verifiers.verilog.simulators import REFUSED, ToolMissingError, icarus, require
 
@@ -32,7 +33,7 @@ _OWN = frozenset({_BENCH, "design.v", "compiled.vvp"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationVerifier(ReferenceVerifier["_Request", str]):
+class SimulationVerifier(IsolatedVerifier, ReferenceVerifier["_Request", str]):
     """Run the test bench in a response; 1 if it compiles and ends by itself.
 
     The response is the bench's source and nothing else, without code fences.  The reference is `{"top": name of the
@@ -43,7 +44,6 @@ class SimulationVerifier(ReferenceVerifier["_Request", str]):
         seconds: seconds for compiling and running.
         memory_mb: MiB for the simulation.
         output_mb: MiB that it may print, and that each of its files may have.
-        isolation: "bubblewrap", or "none" for sources that you trust.
     """
 
     name: ClassVar[str] = "simulation"
@@ -52,9 +52,6 @@ class SimulationVerifier(ReferenceVerifier["_Request", str]):
     seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
     memory_mb: Annotated[int, Range(ge=64, le=65_536)] = 1024
     output_mb: Annotated[int, Range(ge=1, le=256)] = 8
-    isolation: Isolation = "bubblewrap"
-
-    unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from adjudge.sandbox.program import Program
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.program import ENDINGS, Program, RunResult
+from adjudge.verifiers.verilog.front_end import StoppedError, shorten
 
 _REMEDY = {
     "iverilog": "install Icarus Verilog (Debian, Ubuntu: apt-get install iverilog; macOS: brew install icarus-verilog)",
@@ -18,7 +20,7 @@ _REMEDY = {
 }
 
 
-class ToolMissingError(RuntimeError):
+class ToolMissingError(SandboxUnavailableError):
     """A program that the verifier needs is not installed; the message says how to get it."""
 
 
@@ -63,3 +65,18 @@ def icarus_twice(files: Mapping[str, bytes], sources: Sequence[str], top: str, f
         "exit 0"
     )
     return Program(command=(*_SHELL, script), files=dict(files))
+
+
+def check_run(result: RunResult, secret: str, driven: re.Pattern[bytes]) -> None:
+    """Make sure that a simulation of a candidate's design ran to its end; `driven` is how Icarus says it drives inputs.
+
+    Raises:
+        StoppedError: it did not, or it does.
+    """
+    if result.ending in ENDINGS:
+        raise StoppedError(ENDINGS[result.ending], "run", f"it ended by {result.ending}")
+    if driven.search(result.stderr):
+        raise StoppedError("tampering", "elaborate", "the design drives one of its own inputs")
+    if result.code == REFUSED:
+        said = result.stderr.decode(errors="replace").replace(f"{secret}_", "")
+        raise StoppedError("candidate_error", "elaborate", shorten(said) or "it does not compile")

@@ -22,14 +22,15 @@ from adjudge.extras import install_hint
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.sandbox import Isolation, SandboxUnavailableError, sandbox
+from adjudge.sandbox.sandbox import sandbox
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.verifier_base import TextVerifier
+from adjudge.verifiers.code.sandboxed import IsolatedVerifier
 from adjudge.verifiers.verilog.bench_run import BenchRun
-from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
-from adjudge.verifiers.verilog.differential import Comparison, Differential, SimulationError, port_mismatch
+from adjudge.verifiers.verilog.candidate import Candidate, read_candidate
+from adjudge.verifiers.verilog.differential import Comparison, Differential, port_mismatch
 from adjudge.verifiers.verilog.equivalence import Proof, prove
-from adjudge.verifiers.verilog.front_end import slang
+from adjudge.verifiers.verilog.front_end import StoppedError, slang
 from adjudge.verifiers.verilog.interface import Interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.rules import print_all
@@ -50,7 +51,7 @@ class Ready:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
+class VerilogVerifier(IsolatedVerifier, TextVerifier[Ready, tuple[Candidate, str]]):
     """1 when the response's design passes, else 0 or the share that `credit` gives.
 
     The reference is `{"reference": source of a design, "top": name that the response's module must have}`, or
@@ -73,7 +74,6 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         seconds: seconds for one simulation or proof.
         memory_mb: MiB for one.
         seed: changes the stimuli.
-        isolation: "bubblewrap", or "none" for responses that you trust.
     """
 
     name: ClassVar[str] = "verilog"
@@ -89,9 +89,6 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
     memory_mb: Annotated[int, Range(ge=64, le=65_536)] = 1024
     seed: Annotated[int, Range(ge=-(2**63), le=2**63)] = 0
-    isolation: Isolation = "bubblewrap"
-
-    unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,39 +137,43 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         """Return the design, and the secret that its run is made of."""
         # The response is part of the hash, so no response can know its stimulus or its secret names.
         secret = hashlib.sha256(f"{self.seed}\0{_key(sample.reference)}\0{text}".encode(errors="replace")).hexdigest()
-        candidate = read_candidate(text, gold.reference.top, f"c{secret[:16]}_", gold.reference.shared)
-        if isinstance(candidate, Refusal):
-            return self._stopped(candidate.reason, candidate.stage, candidate.error)
-        return candidate, secret
+        try:
+            return read_candidate(text, gold.reference.top, f"c{secret[:16]}_", gold.reference.shared), secret
+        except StoppedError as stopped:
+            return self._stopped(stopped)
 
     def judge(self, answer: tuple[Candidate, str], ready: Ready) -> Score:
         """Return the verdict on one design; see the class."""
         candidate, secret = answer
-        score = self._judged(ready, candidate, secret)
-        if score.reason == "candidate_error" and score.evidence["stage"] == "elaborate":
-            runner = sandbox(self.isolation)
-            if plain := plain_verilog(runner, candidate.source, candidate.top, self._run_limits()):
-                # What is left are modules: functions and types are written out, so no name is shared any more.
-                score = self._judged(ready, replace(candidate, source=plain, shared_names=frozenset()), secret)
-        return score
+        try:
+            return self._judged(ready, candidate, secret)
+        except StoppedError as stopped:
+            plain = ""
+            if (stopped.reason, stopped.stage) == ("candidate_error", "elaborate"):
+                plain = plain_verilog(sandbox(self.isolation), candidate.source, candidate.top, self._run_limits())
+            if not plain:
+                return self._stopped(stopped)
+        try:  # what is left are modules: functions and types are written out, so no name is shared any more
+            return self._judged(ready, replace(candidate, source=plain, shared_names=frozenset()), secret)
+        except StoppedError as stopped:
+            return self._stopped(stopped)
 
     def _judged(self, ready: Ready, candidate: Candidate, secret: str) -> Score:
+        """Return the verdict on a design as it is.
+
+        Raises:
+            StoppedError: it does not come to a verdict.
+        """
         runner = sandbox(self.isolation)
         if problem := _port_problem(ready, candidate):
-            return self._stopped("candidate_error", "ports", problem)
+            raise StoppedError("candidate_error", "ports", problem)
         evidence: dict[str, Any] = {}
         shares = []
         if ready.bench is not None:
-            answer = ready.bench.judge(runner, candidate, f"s{secret[16:32]}")
-            if answer.verdict is None:
-                return self._stopped(answer.reason, answer.stage, answer.error)
-            evidence["bench"] = answer.verdict.said
-            shares.append(answer.share)
+            share, evidence["bench"] = ready.bench.judge(runner, candidate, f"s{secret[16:32]}")
+            shares.append(share)
         if ready.differential is not None:
-            try:
-                comparison, shown = ready.differential.judge(runner, candidate, secret)
-            except SimulationError as error:
-                return self._stopped(error.reason, error.stage, str(error))
+            comparison, shown = ready.differential.judge(runner, candidate, secret)
             evidence |= {"rows": comparison.checked, "matched": comparison.matched, **shown}
             if comparison.differing:
                 evidence["differing"] = list(comparison.differing)
@@ -181,10 +182,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
             return Score.scored(self._credit(min(shares)), "wrong", stage="run", **evidence)
         if self.formal == "off" or ready.differential is None:
             return Score.scored(1.0, stage="passed", **evidence)
-        try:
-            return self._proved(ready.differential, candidate, comparison, secret, evidence)
-        except SimulationError as error:
-            return self._stopped(error.reason, error.stage, str(error))
+        return self._proved(ready.differential, candidate, comparison, secret, evidence)
 
     def _proved(
         self,
@@ -208,7 +206,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         for stimulus in filter(None, (proof.stimulus, long)):
             try:
                 comparison, row = differential.judge(runner, candidate, secret, stimulus)
-            except (SimulationError, BadReferenceError) as error:
+            except (StoppedError, BadReferenceError) as error:
                 if not error.limit:
                     raise
                 continue  # the simulation that counts kept its limits
@@ -223,10 +221,10 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
             return Score.failed("undecided", stage="proof", still=bits, stuck=proof.stuck, **shown)
         return Score.scored(1.0, stage="passed", **shown)
 
-    def _stopped(self, reason: str, stage: str, error: str) -> Score:
-        parsed = stage in ("rules", "ports", "elaborate") and reason == "candidate_error"
+    def _stopped(self, stopped: StoppedError) -> Score:
+        parsed = stopped.stage in ("rules", "ports", "elaborate") and stopped.reason == "candidate_error"
         value = self.stages[0] if parsed and self.credit == "staged" else 0.0
-        return Score.scored(value, reason, stage=stage, error=error)
+        return Score.scored(value, stopped.reason, stage=stopped.stage, error=str(stopped))
 
     def _credit(self, share: float) -> float:
         if self.credit == "fraction":
@@ -300,9 +298,8 @@ def _prepared(verifier: VerilogVerifier, reference: Reference) -> Ready:
     if wants_design:
         if not reference.design:
             raise BadReferenceError("the reference has no design to compare with")
-        plain = Differential(reference=reference, limits=verifier._run_limits(), effort=verifier.effort)
-        differential = plain.prepared(runner)
+        differential = Differential.of(reference, verifier._run_limits(), verifier.effort, runner)
     if wants_bench:
-        plain_bench = BenchRun(reference=reference, limits=verifier._run_limits())
-        bench = plain_bench.prepared(runner, verifier.empty_bench == "refuse")
+        bench = BenchRun(reference=reference, limits=verifier._run_limits())
+        bench = bench.prepared(runner, verifier.empty_bench == "refuse")
     return Ready(reference=reference, differential=differential, bench=bench)
