@@ -1,18 +1,11 @@
-"""When two results count as the same: one object with every choice spelt out.
+"""When two results count as the same: one object with every choice spelt out, and published ways as named ones.
 
-How lenient a comparison is changes who wins a benchmark, so it is a policy and not a constant.  The published
-policies are in `adjudge.verifiers.sql.comparator`.
+How lenient a comparison is changes who wins a benchmark, so it is a policy and not a constant.
 
-Which columns of one result stand for which columns of another.
-
-A backtracking search over columns with equal contents.  Each step refines a number per row that stands for the row's
-cells chosen so far, so a wrong choice is seen after one pass; columns with the same contents are tried once.
-
-Numbers within a tolerance of a reference number, made equal to it.
-
-After `Snap` both tables can be compared by hashing, in linear time, instead of trying pairs of rows.
-
-Published ways to compare results, as named comparators.
+Which columns of one result stand for which of another is found by a backtracking search over columns with equal
+contents.  Each step refines a number per row that stands for the row's cells chosen so far, so a wrong choice is seen
+after one pass; columns with the same contents are tried once.  Numbers within a tolerance of a reference number are
+made equal to it first (`Snap`), so that tables are compared by hashing, in linear time, and not by pairs of rows.
 
 Sources: BIRD mini-dev `evaluation_ex.py` (4d970a9); test-suite-sql-eval `exec_eval.py` (e97acc5); defog sql-eval
 `eval.py` (b833324); IBM text2sql-eval-toolkit `text2sql_utils.py` (02fef3d).
@@ -27,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal
 
 from adjudge.options import Range, check_options
-from adjudge.verifiers.sql.cells import Cell, Row, Table
+from adjudge.verifiers.sql.engine import Cell, Row, Table
 
 MAX_WORK = 8_000_000  # cells looked at before giving up: about a second
 

@@ -1,9 +1,8 @@
-"""From a reference's databases to engines that run queries.
+"""What a sample's reference says: accepted queries, and databases on which they are compared, as engines kept open.
 
-What a worker process keeps from sample to sample: open databases and the results of references.
-
-A group of responses to one question shares both.  Each process has its own: after a fork a new one is made, and what
-was inherited is never touched, because a connection has one user.
+A worker process keeps open databases and the results of references from sample to sample, since a group of responses to
+one question shares both.  Each process has its own: after a fork a new one is made, and what was inherited is never
+touched, because a connection has one user.
 """
 
 from __future__ import annotations
@@ -12,20 +11,163 @@ import hashlib
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.sql.comparator import Comparator, comparator
 from adjudge.verifiers.sql.databases.schema_shape import SchemaError, schema_of_file
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
 from adjudge.verifiers.sql.engine import Engine, EngineOptions
 from adjudge.verifiers.sql.postgres_engine import PostgresEngine
-from adjudge.verifiers.sql.reference import Database, SqlReference
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
-from adjudge.verifiers.sql.synthesis import synthesise
-from adjudge.verifiers.sql.variation import LikeFile, aimed_engines, varied_engines
+from adjudge.verifiers.sql.variation import LikeFile, aimed_engines, synthesise, varied_engines
+
+KEYS: Final = ("sql", "database", "ordered", "comparator")
+MAX_DATABASES: Final = 32
+MAX_QUERIES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """One database of a reference.
+
+    Attributes:
+        kind: "sqlite", "duckdb", "postgres", or "synthetic": made from a schema.
+        where: the file, the connection string, or the schema as JSON.
+    """
+
+    kind: Literal["sqlite", "duckdb", "postgres", "synthetic"]
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlReference:
+    """A reference, read.
+
+    Attributes:
+        queries: the accepted ones.
+        databases: where they are compared.
+        ordered: whether the order of rows counts; None leaves it to the comparator.
+        comparator: how results are compared; None leaves it to the verifier.
+    """
+
+    queries: tuple[str, ...]
+    databases: tuple[Database, ...]
+    ordered: bool | None = None
+    comparator: Comparator | None = None
+
+
+def _mistake(message: str) -> BadReferenceError:
+    return BadReferenceError(message, mistake=True)
+
+
+def read_reference(reference: Any, folder: str = "") -> SqlReference:
+    """Return what a reference says.
+
+    Args:
+        reference: `{"sql": .., "database": ..}` and, if wanted, `ordered` and `comparator`.
+        folder: where relative paths of databases start.
+
+    Raises:
+        BadReferenceError: it is something else, or names a file that is not there.
+    """
+    if not isinstance(reference, Mapping):
+        raise _mistake(
+            f"the reference is {reference!r:.80}; give {{'sql': the accepted query, 'database': a file, a list of "
+            "files, a DSN, or a schema}"
+        )
+    unknown = sorted(str(key) for key in set(reference) - set(KEYS))
+    if unknown:
+        raise _mistake(f"the reference has a key {unknown[0]!r}; its keys are {', '.join(KEYS)}")
+    queries = _texts(reference.get("sql"), "sql", MAX_QUERIES)
+    ordered = reference.get("ordered")
+    if ordered is not None and not isinstance(ordered, bool):
+        raise _mistake(f"the reference's 'ordered' is {ordered!r:.40}; it must be true or false")
+    chosen = None
+    if reference.get("comparator") is not None:
+        try:
+            chosen = comparator(reference["comparator"])
+        except (ValueError, TypeError) as error:
+            raise _mistake(f"the reference's comparator: {error}") from error
+    return SqlReference(
+        queries=queries,
+        databases=_databases(reference.get("database"), folder),
+        ordered=ordered,
+        comparator=chosen,
+    )
+
+
+def _texts(value: Any, key: str, most: int) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not texts or len(texts) > most:
+        raise _mistake(f"the reference's {key!r} is {value!r:.60}; give a text, or a list of 1 to {most} texts")
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise _mistake(f"the reference's {key!r} holds {text!r:.60}; give a text")
+    return tuple(texts)
+
+
+def _databases(value: Any, folder: str) -> tuple[Database, ...]:
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    if not listed or len(listed) > MAX_DATABASES:
+        raise _mistake(f"the reference names {len(listed)} databases; give from 1 to {MAX_DATABASES}")
+    databases = tuple([_database(item, folder) for item in listed])
+    kinds = {"sqlite" if item.kind == "synthetic" else item.kind for item in databases}
+    if len(kinds) > 1:
+        raise _mistake(
+            f"the reference's databases are of the kinds {', '.join(sorted(kinds))}; one query has one dialect"
+        )
+    return databases
+
+
+def _database(value: Any, folder: str) -> Database:
+    if isinstance(value, Mapping):
+        if "like" in value:
+            like = _database(value["like"], folder)
+            if set(value) != {"like"} or like.kind != "sqlite":
+                raise _mistake("the reference's 'like' must name a SQLite file, and nothing beside it")
+            return Database(kind="synthetic", where=json.dumps({"like": like.where, "changed": _changed(like.where)}))
+        if "schema" not in value:
+            raise _mistake(f"the reference's 'database' is {value!r:.60}; a mapping needs the key 'schema' or 'like'")
+        try:
+            return Database(kind="synthetic", where=json.dumps(dict(value), sort_keys=True))
+        except TypeError as error:
+            raise _mistake(f"the reference's schema is not plain data: {error}") from error
+    if not isinstance(value, str) or not value:
+        raise _mistake(
+            f"the reference's 'database' is {value!r:.60}; give a file, a list of files, a DSN "
+            "(postgresql://...), {'schema': .., 'values': ..}, or {'like': a SQLite file}"
+        )
+    if value.startswith(("postgresql://", "postgres://")):
+        return Database(kind="postgres", where=value)
+    path = str(Path(folder, value))
+    try:
+        kind = _file_kind(path, *_changed(path))
+    except (OSError, ValueError) as error:
+        raise BadReferenceError(f"the database {value!r:.200} cannot be read: {error}", mistake=False) from error
+    if kind is None:
+        raise BadReferenceError(f"the file {value!r:.200} is neither a SQLite nor a DuckDB database", mistake=False)
+    return Database(kind=kind, where=path)
+
+
+def _changed(path: str) -> list[int]:
+    now = os.stat(path)
+    return [now.st_mtime_ns, now.st_size]
+
+
+@lru_cache(maxsize=256)
+def _file_kind(path: str, changed: int, size: int) -> Literal["sqlite", "duckdb"] | None:
+    """Return what a file is by its first bytes; the other arguments make a changed file another one."""
+    with open(path, "rb") as file:
+        head = file.read(16)
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return "sqlite" if head == b"SQLite format 3\0" else None
+
 
 MAX_OPEN: Final = 160  # 16 references with their files and what was made of them
 MAX_BYTES: Final = 64 << 20
@@ -85,6 +227,8 @@ class Session:
         if kept is not None and all(engine.alive for engine in kept):
             return kept
         made = make()
+        for number, engine in enumerate(made):
+            engine.key = (key, number)
         for group in self._engines.put(key, made, max(1, len(made))):
             for engine in group:
                 engine.close()
@@ -106,33 +250,21 @@ def session() -> Session:
     return _sessions[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An engine and the key under which its results may be kept."""
-
-    engine: Engine
-    key: Hashable
-
-
-def open_databases(reference: SqlReference, options: EngineOptions) -> list[Opened]:
+def open_databases(reference: SqlReference, options: EngineOptions) -> list[Engine]:
     """Return the engines of a reference's databases, kept open from sample to sample.
 
     Raises:
         EngineUnavailableError: one cannot be opened or reached.
         BadReferenceError: a schema cannot be used.
     """
-    opened: list[Opened] = []
+    opened: list[Engine] = []
     for database in reference.databases:
         stamp = _stamp(database.where) if database.kind in ("sqlite", "duckdb") else ()
         key: Hashable = (database.kind, short(database.where), options, stamp)
         if database.kind == "synthetic":
             key = (key, *map(short, reference.queries))
-        opened += _opened(key, partial(_made, database, reference, options))
+        opened += session().engines(key, partial(_made, database, reference, options))
     return opened
-
-
-def _opened(key: Hashable, make: Callable[[], tuple[Engine, ...]]) -> list[Opened]:
-    return [Opened(engine, (key, number)) for number, engine in enumerate(session().engines(key, make))]
 
 
 def _made(database: Database, reference: SqlReference, options: EngineOptions) -> tuple[Engine, ...]:
@@ -161,7 +293,7 @@ def _synthetic(given: dict[str, Any], queries: tuple[str, ...], options: EngineO
         raise BadReferenceError(str(error), mistake=error.mistake) from error
 
 
-def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[list[Opened], str]:
+def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[Sequence[Engine], str]:
     """Return databases made like the reference's first file, kept open from sample to sample, or why there are none."""
     kinds = {database.kind for database in reference.databases}
     if options.variations == 0 or "synthetic" in kinds:
@@ -178,12 +310,12 @@ def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[l
             reasons.put(key, f"no database can be made like the file: {error}", 1)
             return ()
 
-    opened = _opened(("varied", key), make)
+    opened = session().engines(("varied", key), make)
     unmade = reasons.get(key) or "on no database made like the file has the reference a clear answer"
     return opened, "" if opened else unmade
 
 
-def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: str) -> list[Opened]:
+def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: str) -> Sequence[Engine]:
     """Return databases made like the reference's first file and aimed at what one candidate looks at beyond it.
 
     Candidates that look at the same share them.
@@ -195,7 +327,7 @@ def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: 
         aim = like.aim_at(candidate)
         if aim is None:
             return []
-        return _opened(("aimed", key, short(repr(aim))), partial(aimed_engines, like, aim))
+        return session().engines(("aimed", key, short(repr(aim))), partial(aimed_engines, like, aim))
     except SchemaError:  # the same that kept any from being made
         return []
 

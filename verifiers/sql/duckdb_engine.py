@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.extras import install_hint
-from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.databases.statement import Dialect
+from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, Table
 
 if TYPE_CHECKING:
     import duckdb

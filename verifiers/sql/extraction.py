@@ -15,8 +15,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from adjudge.verifiers.sql.databases.statement import LOOKS, OTHERS, QUERIES, Statement, first_word
-from adjudge.verifiers.sql.databases.tokens import Dialect
+from adjudge.verifiers.sql.databases.statement import LOOKS, OTHERS, QUERIES, Dialect, Statement, first_word
 
 Blocks: TypeAlias = Literal["last", "same"]
 

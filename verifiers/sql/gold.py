@@ -6,15 +6,13 @@ nothing on any database, so that every query that finds nothing would match it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.database import Opened, session, short
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
-from adjudge.verifiers.sql.reference import SqlReference
+from adjudge.verifiers.sql.database import SqlReference, session, short
+from adjudge.verifiers.sql.databases.statement import Dialect, Statement
+from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits, Table
 from adjudge.verifiers.sql.ties import tie_runs
 
 
@@ -23,7 +21,6 @@ class Gold:
     """One accepted query's result on one database.
 
     Attributes:
-        table: the result.
         ordered: whether the order of its rows counts, where the comparator leaves that open.
         runs: a number for each row, equal for rows that may change places; None when each has its own place.
     """
@@ -39,13 +36,13 @@ class Target:
 
     reference: SqlReference
     comparator: Comparator
-    databases: list[Opened]
+    databases: Sequence[Engine]
     golds: list[list[Gold]]
 
     @property
     def engine(self) -> Engine:
         """The first database's engine; all have one dialect."""
-        return self.databases[0].engine
+        return self.databases[0]
 
 
 class GoldError(Exception):
@@ -67,7 +64,7 @@ _REASONS = {
 
 
 def gold_results(
-    reference: SqlReference, databases: list[Opened], comparator: Comparator, limits: QueryLimits, empty: str
+    reference: SqlReference, databases: Sequence[Engine], comparator: Comparator, limits: QueryLimits, empty: str
 ) -> list[list[Gold]]:
     """Return the results of each accepted query on each database.
 
@@ -81,8 +78,8 @@ def gold_results(
     for query in reference.queries:
         left = limits.seconds
         golds = []
-        for database in databases:
-            gold = _kept(query, database, reference, comparator, replace(limits, seconds=max(left, 0.05)))
+        for engine in databases:
+            gold = _kept(query, engine, reference, comparator, replace(limits, seconds=max(left, 0.05)))
             if isinstance(gold, Fault):
                 raise GoldError(_REASONS[gold.kind], f"the reference's query fails: {gold.text}")
             left -= gold.table.seconds
@@ -98,14 +95,14 @@ def gold_results(
 
 
 def _kept(
-    query: str, database: Opened, reference: SqlReference, comparator: Comparator, limits: QueryLimits
+    query: str, engine: Engine, reference: SqlReference, comparator: Comparator, limits: QueryLimits
 ) -> Gold | Fault:
     # Seconds that are left differ from call to call; whoever needs more than was allowed before has failed by then.
-    key = (database.key, short(query), reference.ordered, comparator, limits.rows, limits.output_bytes)
+    key = (engine.key, short(query), reference.ordered, comparator, limits.rows, limits.output_bytes)
     kept = session().results.get(key)
     if isinstance(kept, Gold):
         return kept
-    gold = _fresh(query, database.engine, reference, comparator, limits)
+    gold = _fresh(query, engine, reference, comparator, limits)
     if isinstance(gold, Gold):
         session().results.put(key, gold, gold.table.size)
     return gold

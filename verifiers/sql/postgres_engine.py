@@ -19,9 +19,8 @@ import weakref
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.extras import install_hint
-from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.databases.statement import Dialect
+from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, Table
 
 if TYPE_CHECKING:
     import psycopg

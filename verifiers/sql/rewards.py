@@ -33,8 +33,7 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.verifiers.sql.cells import Row, Table
-from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
+from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits, Row, Table
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
 Stage: TypeAlias = Literal["extract", "refused", "run", "compare", "match"]
@@ -315,8 +314,7 @@ def cost_ratio(
     ratios = []
     for engine in engines:
         if cost == "steps" and isinstance(engine, SqliteEngine):
-            counts = engine.steps(gold, limits), engine.steps(candidate, limits)
-            wanted, taken = counts
+            wanted, taken = engine.steps(gold, limits), engine.steps(candidate, limits)
             ratios.append(WORST if isinstance(taken, Fault) or isinstance(wanted, Fault) else wanted / taken)
         else:
             ratios.append(_timed(gold, candidate, engine, limits, iterations))

@@ -25,10 +25,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from adjudge.runtime.pool import in_worker
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.schema_shape import quoted, unchanging
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Dialect
+from adjudge.verifiers.sql.databases.statement import Dialect, Statement
 from adjudge.verifiers.sql.engine import (
     CHANGING,
     Collector,
@@ -37,6 +35,7 @@ from adjudge.verifiers.sql.engine import (
     EngineUnavailableError,
     Fault,
     QueryLimits,
+    Table,
     refused_function,
 )
 
@@ -139,13 +138,6 @@ _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 2_000,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-_READ, _SELECT, _FUNCTION, _RECURSIVE, _PRAGMA = (
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-    sqlite3.SQLITE_PRAGMA,
-)
 
 
 class _Guard:
@@ -163,22 +155,22 @@ class _Guard:
     def __call__(
         self, action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
     ) -> int:
-        if action == _READ:
+        if action == sqlite3.SQLITE_READ:
             table = (first or "").lower()
             if table in _INTERNAL or table.startswith("pragma_"):
                 return self._refuse(f"reading {table}")
             if table in self._tables:  # not json_each and the like, which show what the query itself says
                 self.reads.add(table)
             return sqlite3.SQLITE_OK
-        if action == _FUNCTION:
+        if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
             if name in CHANGING:
                 self.changing = self.changing or name
                 return sqlite3.SQLITE_DENY
             return self._refuse(f"the function {name}") if name in _PRIVATE else sqlite3.SQLITE_OK
-        if action in (_SELECT, _RECURSIVE):
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return sqlite3.SQLITE_OK
-        if action == _PRAGMA and (first, second) == ("data_version", None):  # FTS5 asks for it by itself
+        if action == sqlite3.SQLITE_PRAGMA and (first, second) == ("data_version", None):  # FTS5 asks for it by itself
             return sqlite3.SQLITE_OK
         return self._refuse(f"action {action} on {first}")
 
@@ -268,8 +260,7 @@ class SqliteEngine(Engine):
 
     def run(self, sql: str, limits: QueryLimits) -> Table | Fault:
         """Run one query; see the module for what is refused."""
-        statement = Statement(sql, "sqlite")
-        connection, guard = self._connection(self._always_clocked or may_read_clock(statement))
+        connection, guard = self._connection(self._always_clocked or may_read_clock(Statement(sql, "sqlite")))
         guard.reset()
         connection.text_factory = str
         done = self._run(connection, guard, sql, limits)

@@ -14,10 +14,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from adjudge.verifiers.sql.cells import NAN, Row, Table
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Dialect
-from adjudge.verifiers.sql.engine import Engine, QueryLimits
+from adjudge.verifiers.sql.databases.statement import Dialect, Statement
+from adjudge.verifiers.sql.engine import NAN, Engine, QueryLimits, Row, Table
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp

@@ -1,36 +1,151 @@
-"""Databases made from a SQLite file, on which a query that merely coincides with the reference gives itself away.
+"""Databases made for a reference, on which wrong queries give other results than it does.
 
-They hold rows like the file's, changed where the reference looks, and keep the rules that the file keeps
-(`databases.file_facts`), so that a query which is right for this data stays right.  Dropped are those on which
-the reference has no clear answer: it fails, finds nothing, finds NULL where it has none on the file, cuts through a
-tie, or picks more than one row where it picks one on the file.
+From a schema alone, several fillings are tried; kept are those on which the reference finds something and on which the
+most mutants of it, that no kept one tells apart yet, give another result.  Everything follows from the schema and the
+queries, so the same reference always has the same databases.
 
-Not covered: engines other than SQLite, virtual tables, and references of which no tried database has a clear answer
-(those that need thousands of rows, or values that only the whole file has).  The score's evidence says so.
+Like a SQLite file, they hold rows like the file's, changed where the reference looks, and keep the rules that the file
+keeps (`databases.file_facts`), so that a query which is right for this data stays right, and one that merely coincides
+with the reference gives itself away.  Dropped are those on which the reference has no clear answer: it fails, finds
+nothing, finds NULL where it has none on the file, cuts through a tie, or picks more than one row where it picks one on
+the file.
+
+Not covered: engines other than SQLite, virtual tables, views that the reference's queries would change, and references
+of which no tried database has a clear answer (those that need thousands of rows, or values that only the whole file
+has).  The score's evidence says so.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from math import fsum
+from typing import TYPE_CHECKING, Any, Final
 
-from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.aim import CandidateAim, candidate_aim, rows_like
+from adjudge.verifiers.sql.comparator import Comparator
+from adjudge.verifiers.sql.databases.aim import CandidateAim, aimed_rows, candidate_aim, rows_like
 from adjudge.verifiers.sql.databases.column_draw import LookedAt
 from adjudge.verifiers.sql.databases.file_facts import FileFacts, Row, file_facts
-from adjudge.verifiers.sql.databases.mutants import all_parsed, parsed
-from adjudge.verifiers.sql.databases.schema_shape import quoted
-from adjudge.verifiers.sql.engine import Engine, EngineOptions, Fault, QueryLimits
+from adjudge.verifiers.sql.databases.mutants import all_parsed, mutants, parsed
+from adjudge.verifiers.sql.databases.row_maker import RowMaker
+from adjudge.verifiers.sql.databases.rows_like import RowsLike
+from adjudge.verifiers.sql.databases.schema_shape import quoted, read_schema
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, Fault, QueryLimits, Table
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
-from adjudge.verifiers.sql.synthesis import STEPS, best, made
 from adjudge.verifiers.sql.ties import with_keys
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
+
+
+_AGAIN: Final = 0.2
+_TRIES: Final = 3  # fillings tried for each database wanted
+# A clock would make the choice depend on the machine; two million instructions are some 20 ms.
+STEPS: Final = QueryLimits(seconds=60.0, rows=20_000, output_bytes=4 << 20, steps=2_000)
+
+
+_FOR_MUTANTS: Final = replace(STEPS, steps=200)  # there are many, and one that never ends tells nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """Databases made for a reference.
+
+    Attributes:
+        mutants: how many changed queries were tried against them.
+        told_apart: how many of those give another result on at least one database.
+    """
+
+    engines: tuple[SqliteEngine, ...]
+    mutants: int
+    told_apart: int
+
+
+def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineOptions) -> Synthesis:
+    """Return databases, `options.synthetic` of them, that tell a reference from its mutants as well as those tried can.
+
+    Args:
+        given: `{"schema": .., "values": ..}`, see `adjudge.verifiers.sql.databases.schema_shape`.
+        queries: the accepted queries; the mutants are those of the first that sqlglot can read.
+        options: how many databases, and how they are opened.
+
+    Raises:
+        SchemaError: the schema cannot be read.
+    """
+    schema = read_schema(given)
+    seed = hashlib.sha256(json.dumps([given, queries], sort_keys=True, default=str).encode()).hexdigest()
+    maker = aimed_rows(schema, queries, seed, options.moment)
+    tried = [made(maker, number, options) for number in range(_TRIES * options.synthetic)]
+    return best(tried, queries, options.synthetic)
+
+
+def made(filler: RowMaker | RowsLike, number: int, options: EngineOptions) -> SqliteEngine:
+    """Return an engine on database `number`."""
+    return SqliteEngine.of_script(lambda connection: filler.fill(connection, number), options)
+
+
+def best(
+    tried: Sequence[SqliteEngine],
+    queries: tuple[str, ...],
+    count: int,
+    known: Sequence[Table | Fault] = (),
+    coincidences: Sequence[str] = (),
+) -> Synthesis:
+    """Return the `count` databases that together tell the first query from most of its mutants; close the others.
+
+    Databases should differ from `known`, results of the queries, and from each other: who writes one of those down is
+    then wrong elsewhere.  `coincidences` are further queries to tell the first one from.
+    """
+    wrong = [*(mutant for tree in all_parsed(queries)[:1] for mutant in mutants(tree)), *coincidences]
+    aims = [_reached(engine, queries, wrong, known) for engine in tried]
+    kept: list[int] = []
+    reached: Counter[Hashable] = Counter()
+    for _ in range(min(count, len(tried))):
+        left = [at for at in range(len(tried)) if at not in kept]
+        # What is told apart already may be so again, for wrong answers that are near it, but counts for less.
+        chosen = max(left, key=lambda at: (fsum(_worth(aim) * _AGAIN ** reached[aim] for aim in aims[at]), -at))
+        kept.append(chosen)
+        reached.update(aims[chosen])
+    for at, engine in enumerate(tried):
+        if at not in kept:
+            engine.close()
+    told = sum(isinstance(aim, int) and aim >= 0 for aim in reached)
+    return Synthesis(engines=tuple([tried[at] for at in kept]), mutants=len(wrong), told_apart=told)
+
+
+def _worth(aim: Hashable) -> float:
+    """Return what one more thing that a database is good for counts: another result more than any mutant."""
+    return 10.0 if isinstance(aim, str) else 1.0
+
+
+def _reached(
+    engine: SqliteEngine, queries: tuple[str, ...], wrong: list[str], known: Sequence[Table | Fault]
+) -> frozenset[Hashable]:
+    """Return what a database is good for.
+
+    The mutants that it tells apart; as -1, -2, ... the queries with rows; and results that no known one equals.
+    """
+    golds = [engine.run(query, STEPS) for query in queries]
+    reached: set[Hashable] = {-1 - at for at, gold in enumerate(golds) if isinstance(gold, Table) and gold.tells}
+    gold = golds[0]
+    if not isinstance(gold, Table) or not gold.rows:
+        return frozenset(reached)
+    if known and isinstance(known[0], Table) and gold.rows != known[0].rows:
+        reached.add(repr(gold.rows[:20]))
+    comparator, ordered = Comparator(), Statement(queries[0], "sqlite").sorts
+    for at, other in enumerate(wrong):
+        table = engine.run(other, _FOR_MUTANTS)
+        # A mutant that does not run is not a wrong answer that anybody would be paid for.
+        if isinstance(table, Table) and comparator.difference(gold, table, ordered=ordered) is not None:
+            reached.add(at)
+    return frozenset(reached)
+
 
 MAKING_SECONDS: Final = 5.0
 """Seconds of the processor after which no more databases are tried; 0.2 s is usual."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -25,16 +25,19 @@ from adjudge.options import Range, named
 from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.verifier_base import TextVerifier
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.comparator import comparator as named_comparator
-from adjudge.verifiers.sql.database import Opened, aimed_databases, open_databases, varied_databases
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Dialect, tokens
-from adjudge.verifiers.sql.engine import EngineOptions, EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.database import (
+    SqlReference,
+    aimed_databases,
+    open_databases,
+    read_reference,
+    varied_databases,
+)
+from adjudge.verifiers.sql.databases.statement import Dialect, Statement, tokens
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, EngineUnavailableError, Fault, QueryLimits, Table
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
-from adjudge.verifiers.sql.reference import SqlReference, read_reference
 from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS, Judgement, cost_ratio
 from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
@@ -192,7 +195,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
 
     def check_reference(self, sample: Sample) -> None:
         """Read a sample's reference; no database is opened."""
-        reference = self.read(sample.reference)
+        reference = read_reference(sample.reference, self.folder)
         if self.reward == "r_ves" and self.cost == "steps":
             other = [item.kind for item in reference.databases if item.kind in ("duckdb", "postgres")]
             if other:
@@ -210,14 +213,6 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
         """Return what a response is worth whose query had to be killed: as much as any that fails to run."""
         judgement = Judgement(stage="run", reason=reason, response=response_text(sample))
         return Score.scored(REWARDS[self.reward](judgement), reason, stage="run")
-
-    def read(self, reference: Any) -> SqlReference:
-        """Return what a reference says.
-
-        Raises:
-            BadReferenceError: it cannot be used.
-        """
-        return read_reference(reference, self.folder)
 
     @cached_property
     def engine_options(self) -> EngineOptions:
@@ -238,7 +233,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
 
     def read_reference(self, reference: Any) -> Target:
         """Return what candidates are compared with: the results of the accepted queries."""
-        return self.target(self.read(reference))
+        return self.target(read_reference(reference, self.folder))
 
     def nothing(self, reason: str, sample: Sample, gold: Target) -> Score:
         """Return the score of a response without a query."""
@@ -308,13 +303,13 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
             return _faulty(blank, tables)
         return self._compared(replace(blank, query=sql), target, tables)
 
-    def _results(self, sql: str, databases: list[Opened], seconds: float) -> list[Table] | Fault:
+    def _results(self, sql: str, databases: Sequence[Engine], seconds: float) -> list[Table] | Fault:
         """Return the candidate's result on each database."""
         tables = []
-        for opened in databases:
+        for engine in databases:
             if seconds <= 0:
                 return Fault("timeout", "out of time")
-            table = opened.engine.run(sql, replace(self.query_limits, seconds=seconds))
+            table = engine.run(sql, replace(self.query_limits, seconds=seconds))
             if isinstance(table, Fault):
                 return table
             seconds -= table.seconds
@@ -341,9 +336,9 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
         These are the databases where the order counts, the reference's ties are known, and something changes.
         """
         over: dict[int, Table] = {}
-        for at, (opened, table) in enumerate(zip(made.databases, tables, strict=True)):
+        for at, (engine, table) in enumerate(zip(made.databases, tables, strict=True)):
             if all(accepted[at].runs is not None for accepted in made.golds):
-                other = turned(opened.engine, sql, table, self.query_limits)
+                other = turned(engine, sql, table, self.query_limits)
                 if other.rows != table.rows:
                     over[at] = other
         golds = [[accepted[at] for at in over] for accepted in made.golds]
@@ -383,9 +378,8 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
         return replace(blank, stage="compare", reason=reason, pairs=kept, evidence=evidence | first)
 
     def _ratio(self, gold: str, candidate: str, target: Target) -> float:
-        engines = [opened.engine for opened in target.databases]
         sql = prepared(gold, target.engine.dialect, target.comparator)
-        return cost_ratio(sql, candidate, engines, self.query_limits, self.cost, self.iterations)
+        return cost_ratio(sql, candidate, target.databases, self.query_limits, self.cost, self.iterations)
 
     def _parts(self, target: Target, judgement: Judgement) -> dict[str, Score]:
         """Return the similarities to the accepted query that is nearest."""

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.verifiers.sql.cells import NAN, Row, Table, plain
 from adjudge.verifiers.sql.comparator import POLICIES, ColumnSearch, Comparator, SearchLimitError, comparator
+from adjudge.verifiers.sql.engine import NAN, Row, Table, plain
 
 
 def table(rows: list[Row], width: int = 0) -> Table:

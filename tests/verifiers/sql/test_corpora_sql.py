@@ -17,9 +17,8 @@ from sqlglot.errors import SqlglotError
 from tests.corpus_parts import in_parts, part
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.cells import Table, plain
 from adjudge.verifiers.sql.comparator import POLICIES
-from adjudge.verifiers.sql.engine import QueryLimits
+from adjudge.verifiers.sql.engine import QueryLimits, Table, plain
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 from adjudge.verifiers.sql.verifier import SqlVerifier
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
-from adjudge.verifiers.sql.engine import Engine, EngineOptions, EngineUnavailableError, Fault, QueryLimits
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, EngineUnavailableError, Fault, QueryLimits, Table
 from adjudge.verifiers.sql.postgres_engine import PostgresEngine
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 

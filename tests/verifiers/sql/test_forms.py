@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.databases.text_form import form_of
+from adjudge.verifiers.sql.databases.column_draw import form_of
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 SCHEMA = """CREATE TABLE flight (

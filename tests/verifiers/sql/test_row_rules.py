@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.file_facts import TableFacts, file_facts
-from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits
+from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits, Table
 from adjudge.verifiers.sql.variation import LikeFile, varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier
 

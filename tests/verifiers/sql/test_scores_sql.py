@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.verifiers.sql.cells import Row, Table
+from adjudge.verifiers.sql.engine import Row, Table
 from adjudge.verifiers.sql.rewards import (
     REWARDS,
     Judgement,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Dialect, tokens
+from adjudge.verifiers.sql.databases.statement import Dialect, Statement, tokens
 
 TOKENS: dict[str, tuple[Dialect, str, list[str]]] = {
     "sqlite: doubled quotes": ("sqlite", "'a''b' \"c\"\"d\" `e``f` [g h]", ["'a''b'", '"c""d"', "`e``f`", "[g h]"]),

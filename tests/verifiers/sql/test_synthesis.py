@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.mutants import constants, joined_columns, mutants, parsed
-from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits
-from adjudge.verifiers.sql.synthesis import Synthesis, synthesise
+from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits, Table
+from adjudge.verifiers.sql.variation import Synthesis, synthesise
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 SCHEMA = """

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.databases.file_facts import MAX_ROWS, file_facts
-from adjudge.verifiers.sql.engine import Engine, EngineOptions, QueryLimits
+from adjudge.verifiers.sql.engine import Engine, EngineOptions, QueryLimits, Table
 from adjudge.verifiers.sql.variation import LikeFile, varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier
 

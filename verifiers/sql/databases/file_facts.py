@@ -85,9 +85,7 @@ class TableFacts:
     """One table.
 
     Attributes:
-        shape: its name and columns.
-        rows: rows of it.
-        whole: whether those are all.
+        whole: whether its rows are all.
         columns: what is known of each column.
         linked: groups of columns, by place, whose values in one row belong together.
         ordered: pairs of columns, by place, of which the first is never larger.

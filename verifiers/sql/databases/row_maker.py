@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from adjudge.verifiers.sql.databases.schema_shape import ColumnShape, Schema, TableShape, quoted
@@ -40,10 +40,8 @@ class RowMaker:
         made: dict[tuple[str, str], list[Any]] = {}
         connection.execute("BEGIN")
         for table in parents_first(self._schema.tables):
-            names = ", ".join(quoted(column.name) for column in table.columns)
-            marks = ", ".join("?" * len(table.columns))
             rows = self.rows(table, chooser, made)
-            connection.executemany(f"INSERT OR IGNORE INTO {quoted(table.name)} ({names}) VALUES ({marks})", rows)
+            insert(connection, table, rows)
             for at, column in enumerate(table.columns):
                 made[table.name.lower(), column.name.lower()] = [row[at] for row in rows if row[at] is not None]
         connection.execute("COMMIT")
@@ -92,6 +90,13 @@ class RowMaker:
         if column.kind in ("date", "moment"):
             return constants * 2 + [f"2020-03-{day:02d}" for day in range(1, 6)]
         return constants * 2 + [_bindable(value) for value in column.samples[:4]] + _WORDS[:5]
+
+
+def insert(connection: sqlite3.Connection, table: TableShape, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Put rows into a table, but for those that break one of its rules."""
+    columns = ", ".join(quoted(column.name) for column in table.columns)
+    marks = ", ".join("?" * len(table.columns))
+    connection.executemany(f"INSERT OR IGNORE INTO {quoted(table.name)} ({columns}) VALUES ({marks})", rows)
 
 
 def parents_first(tables: tuple[TableShape, ...]) -> list[TableShape]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from adjudge.verifiers.sql.databases.column_draw import Aim, ColumnDraw
 from adjudge.verifiers.sql.databases.file_facts import FileFacts, Row, TableFacts
-from adjudge.verifiers.sql.databases.row_maker import RowMaker, parents_first
+from adjudge.verifiers.sql.databases.row_maker import RowMaker, insert, parents_first
 from adjudge.verifiers.sql.databases.schema_shape import TableShape, quoted
 
 _SIZES: Final = (3, 5, 8, 12, 20, 30)
@@ -113,8 +113,7 @@ class RowsLike:
             else:
                 rows = self._empty.rows(shape, chooser, made)
             columns = ", ".join(quoted(column.name) for column in shape.columns)
-            marks = ", ".join("?" * len(shape.columns))
-            connection.executemany(f"INSERT OR IGNORE INTO {quoted(shape.name)} ({columns}) VALUES ({marks})", rows)
+            insert(connection, shape, rows)
             kept = connection.execute(f"SELECT {columns} FROM {quoted(shape.name)}").fetchall()  # CHECK drops some
             for at, column in enumerate(shape.columns):
                 made[name, column.name.lower()] = [row[at] for row in kept if row[at] is not None]

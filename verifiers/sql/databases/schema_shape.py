@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from adjudge.verifiers.sql.databases.statement import Statement
-from adjudge.verifiers.sql.databases.tokens import Token
+from adjudge.verifiers.sql.databases.statement import Statement, Token
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_TABLES: Final = 200
@@ -45,7 +44,6 @@ class ColumnShape:
     """One column.
 
     Attributes:
-        name: its name.
         kind: "integer", "real", "boolean", "text", "date", "moment" or "blob", by its declared type.
         key: whether it is the primary key, or a part of it.
         optional: whether it may be NULL.
