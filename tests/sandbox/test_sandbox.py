@@ -15,7 +15,7 @@ import pytest
 
 from adjudge.sandbox import bubblewrap
 from adjudge.sandbox import sandbox as sandbox_module
-from adjudge.sandbox.enclosure import Enclosure
+from adjudge.sandbox.bubblewrap import Enclosure
 from adjudge.sandbox.program import Program, RunLimits
 from adjudge.sandbox.sandbox import Sandbox, SandboxUnavailableError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.sandbox.enclosure import wait_readable
+from adjudge.sandbox.bubblewrap import wait_readable
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of

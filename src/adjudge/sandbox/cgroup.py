@@ -69,12 +69,12 @@ class Group:
         """
         if (memory_bytes, processes) != self._held:
             if self._unified:
-                _write(self._memory / "memory.max", memory_bytes)
+                (self._memory / "memory.max").write_text(f"{memory_bytes}")
                 with contextlib.suppress(OSError):  # absent without swap accounting
-                    _write(self._memory / "memory.swap.max", 0)
+                    (self._memory / "memory.swap.max").write_text("0")
             else:
-                _write(self._memory / "memory.limit_in_bytes", memory_bytes)
-            _write(self._pids / "pids.max", processes)
+                (self._memory / "memory.limit_in_bytes").write_text(f"{memory_bytes}")
+            (self._pids / "pids.max").write_text(f"{processes}")
             self._held = (memory_bytes, processes)
         if not self._unified:
             os.pwrite(self._opened("memory.max_usage_in_bytes"), b"0", 0)
@@ -166,11 +166,6 @@ def _sweep(folder: Path, prefix: str) -> None:
             if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
                 with contextlib.suppress(OSError):
                     child.rmdir()
-
-
-def _write(file: Path, value: int) -> None:
-    with open(file, "w", encoding="ascii") as opened:
-        opened.write(str(value))
 
 
 def _parents(root: Path, own: Path) -> list[tuple[Path, Path]]:

@@ -188,11 +188,8 @@ class Session:
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
                 setattr(module, name, self._stand_in(name, kind, value))
-        taken = {
-            *dir(builtins),
-            *self._job["own"],
-            *self._job["imports"],
-        }  # `import *` must not replace what the tests judge with
+        # `import *` must not replace what the tests judge with
+        taken = {*dir(builtins), *self._job["own"], *self._job["imports"]}
         module.__all__ = [name for name, _, _ in self._job["names"] if name not in taken and not name.startswith("_")]
         sys.modules[self._job["module"]] = module
         for name, value in self._names.items():

@@ -85,22 +85,13 @@ def zone_of(key: Any) -> Any:
     return zoneinfo.ZoneInfo(key)
 
 
-def _pandas(kind: str) -> Callable[[int, str], Any]:
-    return lambda number, unit: getattr(importlib.import_module("pandas"), kind)(_number(number), unit="ns").as_unit(
-        _unit(unit)
-    )
+def _pandas(kind: str) -> Callable[[Any, Any], Any]:
+    def made(number: Any, unit: Any) -> Any:
+        if type(number) is not int or unit not in ("s", "ms", "us", "ns"):
+            raise ValueError("no number of units of time")
+        return getattr(importlib.import_module("pandas"), kind)(number, unit="ns").as_unit(unit)
 
-
-def _number(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError("no number")
-    return value
-
-
-def _unit(value: Any) -> str:
-    if value not in ("s", "ms", "us", "ns"):
-        raise ValueError("no unit of time")
-    return str(value)
+    return made
 
 
 def _network(kind: str) -> Callable[[Any], Any]:

@@ -33,16 +33,18 @@ from typing import Literal, Self
 
 from adjudge.sandbox.bubblewrap import (
     ENVIRONMENT,
+    START_SECONDS,
     SYSTEM_PATH,
     WORK,
+    Enclosure,
     Layout,
     SandboxUnavailableError,
     explain,
     find_tools,
+    wait_readable,
 )
 from adjudge.sandbox.capture import Captured, converse, streams_of
 from adjudge.sandbox.cgroup import Group, tree_exceeds
-from adjudge.sandbox.enclosure import START_SECONDS, Enclosure, wait_readable
 from adjudge.sandbox.program import Ending, Program, RunLimits, RunResult
 from adjudge.sandbox.seccomp import syscall_filter
 from adjudge.sandbox.time_limit import TimeLimit
@@ -203,7 +205,7 @@ class Sandbox:
         layout = Layout(self._tools, limits)
         try:
             _fill(layout, program)
-            layout.seccomp(seccomp_program())
+            layout.seccomp(syscall_filter())
             layout.drop_privileges()
             with self._group(limits) as group:
                 return self._run(layout, program, limits, group)
@@ -271,19 +273,6 @@ def sandbox(isolation: Isolation) -> Sandbox:
     if key not in _SANDBOXES:
         _SANDBOXES[key] = Sandbox(isolation)
     return _SANDBOXES[key]
-
-
-@functools.cache
-def seccomp_program() -> bytes:
-    """Return the system call filter of this machine.
-
-    Raises:
-        SandboxUnavailableError: there is none.
-    """
-    try:
-        return syscall_filter()
-    except ValueError as error:
-        raise SandboxUnavailableError(f"{error}; say isolation='none' for programs you trust") from error
 
 
 def _check_paths(program: Program) -> None:

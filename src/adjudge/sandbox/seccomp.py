@@ -12,6 +12,7 @@ memory (paths), which a filter cannot read; the mount namespace bounds those.
 from __future__ import annotations
 
 import errno
+import functools
 import platform
 
 from adjudge.runtime.confine import (
@@ -29,6 +30,7 @@ from adjudge.runtime.confine import (
     Line,
     assembled,
 )
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 
 _KILL = 0x80000000
 _CLONE_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
@@ -64,15 +66,19 @@ _REFUSED: dict[str, tuple[int, int]] = {
 _CLONE, _CLONE3, _SOCKET, _IOCTL, _PERSONALITY = (56, 220), (435, 435), (41, 198), (16, 29), (135, 92)
 
 
-def syscall_filter(machine: str = "") -> bytes:
-    """Return the filter of this machine, "x86_64" or "aarch64", as an array of `struct sock_filter`.
+@functools.cache
+def syscall_filter() -> bytes:
+    """Return the filter of this machine as an array of `struct sock_filter`.
 
     Raises:
-        ValueError: there is no list for such a machine.
+        SandboxUnavailableError: there is no list for such a machine.
     """
-    machine = machine or platform.machine()
+    machine = platform.machine()
     if machine not in _ARCHITECTURES:
-        raise ValueError(f"no system call list for the machine {machine!r}; there are x86_64 and aarch64")
+        raise SandboxUnavailableError(
+            f"no system call list for the machine {machine!r}; there are x86_64 and aarch64; say isolation='none' for "
+            "programs you trust"
+        )
     at = list(_ARCHITECTURES).index(machine)
     lines: list[Line] = [
         (LOAD, ARCH_AT, None, None),

@@ -22,9 +22,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from adjudge.runtime import waits
-from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError, wait_readable
 from adjudge.sandbox.cgroup import tree
-from adjudge.sandbox.enclosure import wait_readable
 
 _INTERVAL = 0.25
 """Seconds between two looks; one costs 0.1 ms a process."""

@@ -176,18 +176,20 @@ def ending_of(got: Captured, ended: Ended) -> tuple[Ending, int | None]:
     return ("signalled", -ended.code) if ended.code < 0 else ("exited", ended.code)
 
 
-_shared: dict[Isolation, tuple[int, WarmPython]] = {}  # with the process that made it: after a fork it is of no use
+# By process id: those of the parent process are of no use after a fork.
+_SHARED: dict[tuple[int, Isolation], WarmPython] = {}
 
 
 def shared(isolation: Isolation) -> WarmPython:
     """Return the warm Python of this process."""
-    if _shared.get(isolation, (0, None))[0] != os.getpid():
-        _shared[isolation] = (os.getpid(), WarmPython(isolation))
-    return _shared[isolation][1]
+    key = (os.getpid(), isolation)
+    if key not in _SHARED:
+        _SHARED[key] = WarmPython(isolation)
+    return _SHARED[key]
 
 
 @atexit.register
 def _close_all() -> None:
-    for process, warm in _shared.values():
+    for (process, _), warm in _SHARED.items():
         if process == os.getpid():
             warm.close()

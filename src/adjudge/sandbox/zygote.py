@@ -26,16 +26,25 @@ from pathlib import Path
 from typing import Any, Self
 
 from adjudge.sandbox import codec, frames
-from adjudge.sandbox.bubblewrap import ENVIRONMENT, USER, Layout, find_tools
+from adjudge.sandbox.bubblewrap import (
+    ENVIRONMENT,
+    OPEN_FILES,
+    USER,
+    Enclosure,
+    Layout,
+    counts_processes_by_namespace,
+    find_tools,
+    wait_readable,
+)
 from adjudge.sandbox.cgroup import Group, tree_exceeds
-from adjudge.sandbox.enclosure import OPEN_FILES, Enclosure, counts_processes_by_namespace, wait_readable
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.sandbox import Isolation, seccomp_program
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.sandbox.seccomp import syscall_filter
 
 _HERE = Path(__file__).parent
 _FILES = (
     "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "peer.py", "raised.py",
-    "remote.py", "served.py", "guest.py", "guest_tests.py", "rehearsal.py", "zygote_guest.py",
+    "remote.py", "served.py", "guest.py", "guest_tests.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/sandbox"
 _BOOT = (  # the hooks come first: what is imported afterwards may register some
@@ -220,7 +229,7 @@ class Zygote:
             "isolated": isolated,
             "superuser": os.geteuid() == 0,
             "user": USER,
-            "seccomp": base64.b64encode(seccomp_program()).decode() if isolated else "",
+            "seccomp": base64.b64encode(syscall_filter()).decode() if isolated else "",
             "environment": dict(ENVIRONMENT),
             "preload": preload,
         }

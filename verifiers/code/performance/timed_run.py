@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from adjudge.sandbox import codec, frames
+from adjudge.sandbox.bubblewrap import wait_readable
 from adjudge.sandbox.capture import Captured, Streams, converse
-from adjudge.sandbox.enclosure import wait_readable
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.time_limit import TimeLimit
 from adjudge.sandbox.warm_python import Flavour, WarmPython, begun, ending_of
