@@ -225,44 +225,39 @@ _LIMITS: Final = frozenset({"candidate_timeout", "candidate_memory", "candidate_
 
 
 class ReferenceFaultError(Exception):
-    """A program of the reference's did not do what it must."""
+    """A program of the reference's did not do what it must, or took all the time there is (`over`)."""
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: str, detail: str, over: bool = False) -> None:
         super().__init__(detail)
         self.reason = reason
+        self.over = over
 
 
 class ProgramFaultError(Exception):
-    """The program is not worth timing."""
+    """The program is not worth timing, or the time for all runs together is over (`over`)."""
 
-    def __init__(self, reason: str, **evidence: Any) -> None:
+    def __init__(self, reason: str, over: bool = False, **evidence: Any) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.over = over
         self.evidence = evidence
 
 
-class BudgetSpentError(Exception):
-    """The time for all runs together is over.
-
-    Attributes:
-        fault: whose doing that is, to be raised where the runs until then tell nothing.
-    """
-
-    def __init__(self, fault: ReferenceFaultError | ProgramFaultError) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """Under what programs run.
+@dataclass(slots=True, kw_only=True)
+class Measuring:
+    """Runs of one program beside the baseline.
 
     Attributes:
         min_seconds: what the baseline must take at least, for a ratio to mean anything.
         slowest: the lower end of the range of speed-ups, which bounds how long a program is waited for.
+        budget: seconds for all runs together.
         max_waiting: share of its time that the baseline may be let wait by the machine.
+        cases: those of the reference, or those that `make_cases` has made.
     """
 
+    task: Task
+    program: Callee
+    gate: Gate
     warm: WarmPython
     flavour: Flavour
     limits: RunLimits
@@ -271,36 +266,7 @@ class Conditions:
     slowest: float
     budget: float
     max_waiting: float
-
-    def run(self, callee: Callee, case: bytes, limits: RunLimits) -> Timed:
-        """Run a program on a case; see `timed_call`."""
-        return timed_call(self.warm, callee, case, limits, self.flavour, loading=self.loading)
-
-
-def made_cases(conditions: Conditions, task: Task, seed: int) -> tuple[bytes, ...]:
-    """Return the cases: those of the reference, or those that its generator makes from a seed.
-
-    Raises:
-        ReferenceFaultError: the generator failed.
-        BadReferenceError: what it made are not cases.
-    """
-    if task.generator is None:
-        return task.cases
-    made = conditions.run(task.generator, packed([seed], {}), conditions.limits)
-    if made.reason:
-        raise _fault("the generator of inputs", made)
-    return given_cases(made.value)
-
-
-@dataclass(slots=True)
-class Measuring:
-    """Runs of one program beside the baseline."""
-
-    task: Task
-    program: Callee
-    cases: tuple[bytes, ...]
-    gate: Gate
-    conditions: Conditions
+    cases: tuple[bytes, ...] = ()
     expected: list[Any] = field(default_factory=list)
     waits: list[RunLimits] = field(default_factory=list)
     times: list[tuple[list[float], list[float]]] = field(default_factory=list)
@@ -309,22 +275,34 @@ class Measuring:
     _waited: float = 0.0
     _began: float = 0.0
 
+    def make_cases(self, seed: int) -> None:
+        """Take the cases of the reference, or those that its generator makes from a seed.
+
+        Raises:
+            ReferenceFaultError: the generator failed.
+            BadReferenceError: what it made are not cases.
+        """
+        self.cases = self.task.cases
+        if self.task.generator is not None:
+            made = self._run(self.task.generator, packed([seed], {}), self.limits)
+            if made.reason:
+                raise _fault("the generator of inputs", made)
+            self.cases = given_cases(made.value)
+
     def warm_up(self) -> None:
         """Run everything once, and let through who gives the right results.
 
         Raises:
-            ReferenceFaultError: the baseline or the exact program failed.
-            ProgramFaultError: the program did.
-            BudgetSpentError: the time is over.
+            ReferenceFaultError, ProgramFaultError: one of its programs failed, or the program did; or the time is over.
         """
         self._began = time.monotonic()
         for number, case in enumerate(self.cases):
             done = self._reference("the baseline", self.task.baseline, case)
-            if done.seconds < self.conditions.min_seconds:
+            if done.seconds < self.min_seconds:
                 raise ReferenceFaultError(
                     "gold_unparsable",
                     f"the baseline takes {done.seconds * 1000:.1f} ms on case {number}, and below "
-                    f"{self.conditions.min_seconds * 1000:g} ms there is more noise than work; give larger inputs",
+                    f"{self.min_seconds * 1000:g} ms there is more noise than work; give larger inputs",
                 )
             self.waits.append(self._patience(done.seconds))
             self.expected.append(done.value)
@@ -342,9 +320,7 @@ class Measuring:
         """Time both on each case; in odd rounds the program goes first.
 
         Raises:
-            ReferenceFaultError: the baseline failed.
-            ProgramFaultError: the program did.
-            BudgetSpentError: the time is over.
+            ReferenceFaultError, ProgramFaultError: the baseline failed, or the program did; or the time is over.
             OverloadedError: the machine is too busy for times to tell anything.
         """
         results = []
@@ -379,14 +355,16 @@ class Measuring:
 
         Where loading is not timed, nobody knows how much of it there is, and the limit of a run is all there is.
         """
-        limits = self.conditions.limits
-        if not self.conditions.loading:
-            return limits
-        most = _GENEROUS * seconds / min(self.conditions.slowest, 1.0) + _START_SECONDS
-        return replace(limits, seconds=min(limits.seconds, most))
+        if not self.loading:
+            return self.limits
+        most = _GENEROUS * seconds / min(self.slowest, 1.0) + _START_SECONDS
+        return replace(self.limits, seconds=min(self.limits.seconds, most))
+
+    def _run(self, callee: Callee, case: bytes, limits: RunLimits) -> Timed:
+        return timed_call(self.warm, callee, case, limits, self.flavour, loading=self.loading)
 
     def _program(self, number: int) -> Timed:
-        done = self.conditions.run(self.program, self.cases[number], self.waits[number])
+        done = self._run(self.program, self.cases[number], self.waits[number])
         if done.reason:
             raise ProgramFaultError(done.reason, case=number, error=shorten(done.detail, 300))
         self._look_at_the_time()
@@ -394,7 +372,7 @@ class Measuring:
 
     def _reference(self, what: str, callee: Callee, case: bytes) -> Timed:
         started = time.monotonic()
-        done = self.conditions.run(callee, case, self.conditions.limits)
+        done = self._run(callee, case, self.limits)
         if done.reason:
             raise _fault(what, done)
         self._spent += time.monotonic() - started
@@ -404,18 +382,18 @@ class Measuring:
 
     def _look_at_the_time(self) -> None:
         """Raise when it is up: the reference's fault if its own programs took half of it, whoever was running."""
-        if time.monotonic() - self._began <= self.conditions.budget:
+        if time.monotonic() - self._began <= self.budget:
             return
         self._look_at_the_machine()
-        told = f"the {self.conditions.budget:g} s for all runs together are over"
-        if self._spent > self.conditions.budget / 2:
-            fault = ReferenceFaultError("gold_timeout", f"{told}, {self._spent:.1f} s of them the reference's own")
-            raise BudgetSpentError(fault)
-        raise BudgetSpentError(ProgramFaultError("candidate_timeout", error=told))
+        told = f"the {self.budget:g} s for all runs together are over"
+        if self._spent > self.budget / 2:
+            told = f"{told}, {self._spent:.1f} s of them the reference's own"
+            raise ReferenceFaultError("gold_timeout", told, over=True)
+        raise ProgramFaultError("candidate_timeout", over=True, error=told)
 
     def _look_at_the_machine(self) -> None:
         """Raise `OverloadedError` where it was busy; of the program's own waits nothing follows, it may make them."""
-        if self._waited > self.conditions.max_waiting * self._spent:
+        if self._waited > self.max_waiting * self._spent:
             raise OverloadedError(
                 f"the machine let the baseline wait for {self._waited:.1f} of {self._spent:.1f} s, so the times say "
                 "more about what else it does than about the program"

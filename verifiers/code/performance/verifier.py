@@ -36,8 +36,6 @@ from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.performance.measuring import (
-    BudgetSpentError,
-    Conditions,
     Estimate,
     Gate,
     Measuring,
@@ -45,7 +43,6 @@ from adjudge.verifiers.code.performance.measuring import (
     ReferenceFaultError,
     Ruler,
     Scale,
-    made_cases,
 )
 from adjudge.verifiers.code.performance.task import Task, read_task
 from adjudge.verifiers.code.performance.timed_run import Callee
@@ -182,22 +179,20 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         return replace(score, evidence={**score.evidence, "stage": "tests"})
 
     def _tried(self, source: str, task: Task) -> Score:
-        def broken(error: str) -> Score:
-            return Score.scored(0.0, "candidate_crash", stage="gate", error=error)
-
         try:
-            return tried_twice(self.isolation, lambda: self._measured(source, task), broken)
+            return tried_twice(
+                self.isolation,
+                lambda: self._measured(source, task),
+                lambda error: Score.scored(0.0, "candidate_crash", stage="gate", error=error),
+            )
         except ReferenceFaultError as error:
             return Score.failed(error.reason, error=str(error))
         except ProgramFaultError as error:
             return Score.scored(0.0, error.reason, stage="gate", **error.evidence)
 
     def _measured(self, source: str, task: Task) -> Score:
-        conditions = self._conditions(source, task)
-        cases = made_cases(conditions, task, self._seed(source, task))
-        rules = Rules(tolerance=self.tolerance, unordered=self.unordered)
-        gate = Gate(rules=rules, recall=task.recall, most=task.most)
-        measuring = Measuring(task, Callee(source, task.baseline.name), cases, gate, conditions)
+        measuring = self._measuring(source, task)
+        measuring.make_cases(self._seed(source, task))
         estimate = None
         try:
             measuring.warm_up()
@@ -207,15 +202,19 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
                     estimate = measuring.estimate()
                     if self._ruler.settled(estimate):
                         break
-        except BudgetSpentError as spent:
-            if estimate is None:  # else who is noisy until the time is over would get no score
-                raise spent.fault from None
+        except (ReferenceFaultError, ProgramFaultError) as fault:
+            if estimate is None or not fault.over:  # who is noisy until the time is over would else get no score
+                raise
         assert estimate is not None, "there are as many rounds as repeats at least"
         return self._score(estimate, measuring)
 
-    def _conditions(self, source: str, task: Task) -> Conditions:
+    def _measuring(self, source: str, task: Task) -> Measuring:
         programs = (source, task.baseline.source, task.truth.source, task.generator.source if task.generator else "")
-        return Conditions(
+        rules = Rules(tolerance=self.tolerance, unordered=self.unordered)
+        return Measuring(
+            task=task,
+            program=Callee(source, task.baseline.name),
+            gate=Gate(rules=rules, recall=task.recall, most=task.most),
             warm=shared(self.isolation),
             flavour=flavour_of(*programs),
             limits=RunLimits(
