@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
@@ -23,8 +23,10 @@ from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_FEEDS, PYTHON_PRI
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.names import (
     IMPLICIT,
+    LIBRARY,
     after_future,
     attributes,
+    candidates_own,
     defined,
     imported,
     in_annotations,
@@ -32,14 +34,15 @@ from adjudge.verifiers.code.names import (
     missing,
     names_any,
     parsed,
+    places,
     reaching,
+    shadowing,
     silent,
     starred,
     syntax_tree,
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
-from adjudge.verifiers.code.whose_names import LIBRARY, candidates_own, places, shadowing
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
@@ -233,13 +236,11 @@ def _language(reference: Mapping[str, Any]) -> str:
 
 
 def _style(reference: Mapping[str, Any], tests: Any) -> Style:
-    named = reference.get("style")
-    styles: tuple[Style, ...] = ("calls", "stdio", "asserts", "humaneval", "pytest")
-    for style in styles:
-        if named == style:
-            return style
-    if named is not None:
-        raise ReferenceFormError(f"the style is {shorten(named)!r}; it must be one of {', '.join(styles)}")
+    if (named := reference.get("style")) is not None:
+        if named not in get_args(Style):
+            known = ", ".join(get_args(Style))
+            raise ReferenceFormError(f"the style is {shorten(named)!r}; it must be one of {known}")
+        return cast("Style", named)
     if isinstance(tests, str):
         return "humaneval" if "def check(" in tests else "asserts" if "def test" not in tests else "pytest"
     if isinstance(tests[0], str):

@@ -77,8 +77,6 @@ class _Reading:
             case ast.FunctionDef(name=name, decorator_list=[_, *_]):  # a fixture
                 given = [part.value for part in nodes_of(node) if isinstance(part, ast.Return) and part.value]
                 pairs = [(ast.Name(name), value) for value in given]
-            case _:
-                pass
         for target, value in pairs:
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                 for one, other in zip(target.elts, value.elts, strict=False):
@@ -150,8 +148,6 @@ class _Reading:
                 self._use_all(value, "__iter__")
             case ast.Call(func=func, args=[one, other, *_]):
                 self._call(getattr(func, "attr", getattr(func, "id", "")), one, other)
-            case _:
-                pass
 
     def _call(self, name: str, one: ast.expr, other: ast.expr) -> None:
         if name in _KINDS:
