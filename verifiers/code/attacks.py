@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase, suites_in
+from adjudge.scoring.attacks import AttackCase, attack_case, suites_in
 
 _DATA = Path(__file__).with_name("attacks.json")
 _MEMORY_MB = 256  # hostile programs use all they get
@@ -24,11 +23,6 @@ def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
         for case in data[kind]:
             response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
             for task in case["tasks"]:
-                name = f"{case['id']}-{task}"
-                yield AttackCase(
-                    id=name,
-                    tries=case.get("tries", ""),
-                    sample=Sample(prompt="", response=response, reference=data["tasks"][task], id=name),
-                    honest=kind == "honest",
-                    options={"seconds": case.get("seconds", 5.0), "memory_mb": _MEMORY_MB},
-                )
+                options = {"seconds": case.get("seconds", 5.0), "memory_mb": _MEMORY_MB}
+                told = {**case, "response": response, "options": options}
+                yield attack_case(f"{case['id']}-{task}", told, {}, data["tasks"][task], honest=kind == "honest")

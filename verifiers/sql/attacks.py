@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase, suites_in
+from adjudge.scoring.attacks import AttackCase, attack_case, suites_in
 
 _DATA: Final = Path(__file__).with_name("attacks.json")
 SHOP: Final = """
@@ -53,20 +52,9 @@ def cases_of(database: str, engine: str = "sqlite") -> Iterator[AttackCase]:
     for kind in ("attacks", "honest"):
         for case in data[kind]:
             if case.get("engine", "sqlite") == engine:
-                yield AttackCase(
-                    id=case["id"],
-                    tries=case.get("tries", ""),
-                    sample=Sample(
-                        prompt="Which?",
-                        response=_response(case),
-                        reference={"sql": data["golds"][case["gold"]], "database": database},
-                        id=case["id"],
-                        finish_reason=case.get("finish_reason"),
-                    ),
-                    honest=kind == "honest",
-                    reason=case.get("reason", ""),
-                    options=_limits(case, engine) | case.get("options", {}),
-                )
+                told = {**case, "response": _response(case), "options": _limits(case, engine) | case.get("options", {})}
+                reference = {"sql": data["golds"][case["gold"]], "database": database}
+                yield attack_case(case["id"], told, {"prompt": "Which?"}, reference, honest=kind == "honest")
 
 
 def _limits(case: Mapping[str, Any], engine: str) -> dict[str, Any]:

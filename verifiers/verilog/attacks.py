@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase, suites_in, whole_text
+from adjudge.scoring.attacks import AttackCase, attack_case, suites_in
 
 _DATA: Final = Path(__file__).with_name("attacks.json")
 DESIGN: Final = "differential"
@@ -42,24 +41,10 @@ def cases_of(setting: str) -> Iterator[AttackCase]:
         reference |= {"testbench": data["benches"][setting], "files": data["files"]}
     for kind in ("attacks", "honest"):
         for case in data[kind]:
-            name = f"{case['id']}-{setting}"
-            reason = case.get("reason", "")
-            limits = _ENDLESS if reason in ("candidate_timeout", "*") else _LIMITS
-            yield AttackCase(
-                id=name,
-                tries=case.get("tries", ""),
-                sample=Sample(prompt="Count.", response=whole_text(case["response"]), reference=reference, id=name),
-                honest=kind == "honest",
-                reason="" if reason == "*" else reason,
-                options=limits if kind == "attacks" else {},
-            )
+            limits = _ENDLESS if case.get("reason") in ("candidate_timeout", "*") else _LIMITS
+            suite = {"prompt": "Count.", "options": limits if kind == "attacks" else {}}
+            yield attack_case(f"{case['id']}-{setting}", case, suite, reference, honest=kind == "honest")
 
     for case in data["elsewhere"] if setting == DESIGN else ():
         source = {"reference": case["reference"], "top": "TopModule"}
-        yield AttackCase(
-            id=case["id"],
-            tries=case.get("tries", ""),
-            sample=Sample(prompt="Do the same.", response=case["response"], reference=source, id=case["id"]),
-            honest=case.get("honest", False),
-            reason=case.get("reason", ""),
-        )
+        yield attack_case(case["id"], case, {"prompt": "Do the same."}, source, honest=case.get("honest", False))

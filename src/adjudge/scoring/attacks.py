@@ -117,10 +117,13 @@ def cases_in(file: Path, name: str, folder: Path | None = None) -> Iterator[Atta
             named = case.get("reference", "usual")
             for reference in [named] if isinstance(named, str) else named:
                 case_id = case["id"] if isinstance(named, str) else f"{case['id']}-{reference}"
-                yield _case(case_id, case, suite, suite["references"][reference], honest=kind == "honest")
+                yield attack_case(case_id, case, suite, suite["references"][reference], honest=kind == "honest")
 
 
-def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], reference: Any, *, honest: bool) -> AttackCase:
+def attack_case(
+    name: str, case: Mapping[str, Any], suite: Mapping[str, Any], reference: Any, *, honest: bool
+) -> AttackCase:
+    """Return a case of the data above, with what its suite says of all its cases, under a name and for a reference."""
     reason = case.get("reason", "")
     endless = suite.get("endless", {}) if reason in _ENDLESS and not honest else {}
     return AttackCase(
