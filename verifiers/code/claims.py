@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adjudge.sandbox import codec
-from adjudge.sandbox.peer import Peer
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:(?:\(\))?\.([^\W\d]\w*))?")
 
@@ -40,19 +39,6 @@ class Target:
         """Return what "f", "Solution().f" or, for the same, "Solution.f" names; None if that is neither."""
         path = _PATH.fullmatch(text)
         return None if path is None else cls(path[1], path[2] or "")
-
-    def ask(self, peer: Peer, handle: codec.Handle, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it and return what comes back; each call of a method makes an instance of its own.
-
-        What it changes in its arguments is changed here, too.
-
-        Raises:
-            PeerLostError: the candidate is gone or broke the protocol.
-            FrameTimeoutError: it did not answer in time.
-        """
-        if self.method:
-            return peer.exchange("method", handle, (self.method, *args), dict(kwargs))
-        return peer.exchange("call", handle, args, dict(kwargs))
 
 
 Relation = Literal["==", "!=", "is", "is not", "true", "false", "<", "<="]

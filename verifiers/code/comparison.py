@@ -97,14 +97,11 @@ def _close(expected: Any, actual: Any, tolerance: float) -> bool:
     if not (isinstance(expected, float) or isinstance(actual, float)):
         return False
     try:
-        return _near(float(expected), float(actual), tolerance)
+        wanted, number = float(expected), float(actual)
     except OverflowError:
         return False
-
-
-def _near(expected: float, actual: float, tolerance: float) -> bool:
-    close = math.isclose(expected, actual, rel_tol=tolerance, abs_tol=_TINY if tolerance else 0.0)
-    return close and math.isfinite(expected)
+    close = math.isclose(wanted, number, rel_tol=tolerance, abs_tol=_TINY if tolerance else 0.0)
+    return close and math.isfinite(wanted)
 
 
 def _same_bag(expected: list[Any], actual: list[Any], tolerance: float) -> bool:

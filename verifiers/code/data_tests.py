@@ -10,14 +10,13 @@ Not covered: tests that have to be executed (`python_candidate`).
 from __future__ import annotations
 
 import copy
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adjudge.sandbox import codec, frames
-from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox.peer import PeerLostError, Raised
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.warm_python import WarmPython, flavour_of
 from adjudge.verifiers.code.claims import Claim, Target
@@ -35,19 +34,12 @@ class _Lost:
 
 
 def run_data(
-    warm: WarmPython,
-    source: str,
-    suite: Suite,
-    limits: RunLimits,
-    rules: Rules,
-    seconds: float,
-    thorough: bool,
-    budget: float,
+    warm: WarmPython, source: str, suite: Suite, limits: RunLimits, rules: Rules, thorough: bool, budget: float
 ) -> Verdict:
     """Ask the candidate what each test asks, and judge its answers here.
 
-    Tests are of the style "calls", or others that have claims; the rules are for calls, claims say it themselves.  One
-    test takes so many `seconds`, all of them the `budget`; `thorough` goes on after one has failed.
+    Tests are of the style "calls", or others that have claims; the rules are for calls, claims say it themselves.  The
+    seconds of the limits are those of one test, and the `budget` is for all; `thorough` goes on after one has failed.
     """
     verdict = Verdict(total=suite.count)
     flavour = flavour_of(source)
@@ -57,7 +49,7 @@ def run_data(
             continue
         try:
             with Candidate(warm, source, limits, flavour, suite.needs) as candidate:
-                _ask_all(candidate, suite, rules, (seconds, budget), thorough, verdict.outcomes)
+                _ask_all(candidate, suite, rules, thorough, budget, verdict.outcomes)
                 budget -= candidate.limit.total
                 candidate.close()
                 verdict.note_memory(candidate.memory_mb)
@@ -69,87 +61,81 @@ def run_data(
 
 
 def _ask_all(
-    candidate: Candidate,
-    suite: Suite,
-    rules: Rules,
-    time_for: tuple[float, float],
-    thorough: bool,
-    outcomes: list[Outcome],
+    candidate: Candidate, suite: Suite, rules: Rules, thorough: bool, budget: float, outcomes: list[Outcome]
 ) -> None:
-    """Run tests until all are done, one failed (unless thorough), or the candidate's process is lost.
-
-    `time_for` says how many seconds one test may take, and how many all of them.
-    """
+    """Run tests until all are done, one failed (unless thorough), or the candidate's process is lost."""
     target = next((target for target in suite.targets if target.name in candidate.names), None)
     absent = [name for name in suite.needs if name not in candidate.names]
     if _handle(candidate, target) is None if target is not None else absent:
         names = " or ".join(map(repr, suite.needs)) if suite.targets else repr(absent[0])
         raise NotLoadedError("run", "no_answer", f"it defines no function or class {names}")
-    peer = Peer(candidate.run.channel, serves_nothing, lifts=False)
     for index in range(len(outcomes), suite.count):
         started = time.monotonic()
-        candidate.limit.restart(*time_for)
-        peer.deadline = candidate.limit.left
+        candidate.limit.restart(candidate.limits.seconds, budget)
         if target is not None:
-            lost, failure = _call(candidate, peer, target, suite.cases[index], rules)
+            reason, detail = _call(candidate, target, suite.cases[index], rules)
         else:
-            lost, failure = _claims(candidate, peer, suite.claims[index], suite.sources[index])
-        reason, detail = failure or ("", {})
+            reason, detail = _claims(candidate, suite.claims[index], suite.sources[index])
         seconds = time.monotonic() - started
-        outcomes.append(Outcome(passed=failure is None, reason=reason, seconds=seconds, detail=detail))
-        if lost or (failure is not None and not thorough):
+        outcomes.append(Outcome(passed=not reason, reason=reason, seconds=seconds, detail=detail))
+        if candidate.lost or (reason and not thorough):
             return
 
 
-_Judged = tuple[bool, tuple[str, dict[str, str]] | None]
-"""Whether the candidate is lost; and the reason and the details of a failure, or None."""
+_Judged = tuple[str, dict[str, str]]
+"""The reason and the details of a failure, or "" and nothing."""
 
 
-def _call(candidate: Candidate, peer: Peer, target: Target, case: Case, rules: Rules) -> _Judged:
-    answer = _answer(candidate, peer, target, case.args, case.kwargs)
+def _call(candidate: Candidate, target: Target, case: Case, rules: Rules) -> _Judged:
+    answer = _answer(candidate, target, case.args, case.kwargs)
     detail = {"args": shorten(case.args), "expected": shorten(case.expected)}
     if case.kwargs:
         detail["kwargs"] = shorten(dict(case.kwargs))
     if reason := _no_answer(answer):
         if isinstance(answer, Raised):
             detail["error"] = shorten(_raised(answer))
-        return isinstance(answer, _Lost), (reason, detail)
+        return reason, detail
     right = (case.expected, *case.also)
     if not isinstance(answer, codec.Handle) and any(same_value(value, answer, rules) for value in right):
-        return False, None
-    return False, ("wrong", {**detail, "actual": _shown(answer)})
+        return "", {}
+    return "wrong", {**detail, "actual": _shown(answer)}
 
 
-def _claims(candidate: Candidate, peer: Peer, claims: Sequence[Claim], source: str) -> _Judged:
+def _claims(candidate: Candidate, claims: Sequence[Claim], source: str) -> _Judged:
     """Put the questions of one test, until one is not answered as it says."""
     for claim in claims:
-        answer = _answer(candidate, peer, claim.target, claim.args, claim.kwargs)
+        answer = _answer(candidate, claim.target, claim.args, claim.kwargs)
         if isinstance(answer, codec.Handle) and claim.relation in ("true", "false"):
-            answer = _exchanged(candidate, functools.partial(peer.exchange, "bool", answer, (), {}))
+            answer = _asked(candidate, "bool", answer, (), {})
             if not isinstance(answer, bool | Raised | _Lost):
                 answer = Raised(("TypeError",), "a truth that is neither true nor false", ())
         detail = {"source": shorten(source), "error": f"line {claim.line}: "}
         if reason := _no_answer(answer):
             detail["error"] += shorten(_raised(answer), 2 * SHOWN) if isinstance(answer, Raised) else "no answer"
-            return isinstance(answer, _Lost), (reason, detail)
+            return reason, detail
         if not claim.holds(answer):
             detail["error"] += f"AssertionError{f': {claim.message}' if claim.message else ''}"
-            return False, ("wrong", {**detail, "actual": _shown(answer)})
-    return False, None
+            return "wrong", {**detail, "actual": _shown(answer)}
+    return "", {}
 
 
-def _answer(candidate: Candidate, peer: Peer, target: Target, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _answer(candidate: Candidate, target: Target, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return what a call gives: plain data, a `Handle`, a `Raised` or a `_Lost`."""
     handle = _handle(candidate, target)
     if handle is None:
         return Raised(("TypeError",), f"{target.name!r} cannot be called", ())
     # copies, because what the call changes in place is changed here, too
-    return _exchanged(candidate, lambda: target.ask(peer, handle, copy.deepcopy(args), copy.deepcopy(kwargs)))
+    args, named = copy.deepcopy(args), dict(copy.deepcopy(kwargs))
+    if target.method:  # each call of a method makes an instance of its own
+        return _asked(candidate, "method", handle, (target.method, *args), named)
+    return _asked(candidate, "call", handle, args, named)
 
 
-def _exchanged(candidate: Candidate, exchange: Callable[[], Any]) -> Any:
+def _asked(
+    candidate: Candidate, operation: str, handle: codec.Handle, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
     try:
-        return exchange()
+        return candidate.peer.exchange(operation, handle, args, kwargs)
     except frames.FrameTimeoutError:
         return _Lost(candidate.fate("candidate_timeout"))
     except PeerLostError as error:

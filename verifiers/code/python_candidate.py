@@ -3,7 +3,7 @@
 Expected values stay in the tests' sandbox; the candidate's process gets the program and the arguments.  Whatever it
 answers is decoded as plain data, or is a stand-in that equals nothing.
 
-Not covered: tests that are data (`data_tests`), and programs that read standard input (`program_run`).
+Not covered: tests that are data (`data_tests`), and programs that read standard input (`run`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 from adjudge.sandbox import codec, frames
@@ -53,20 +54,21 @@ class Candidate:
     ) -> None:
         self._warm = warm
         self.source = source
-        self._limits = limits
+        self.limits = limits
         self._flavour = flavour
         self._wanted = list(wanted)
         self.run: Run  # from `start` on
         self.limit: TimeLimit  # of what it may be charged; it begins when the program is loaded
         self.names: dict[str, tuple[str, Any]] = {}
         self.memory_mb: float | None = None
+        self.lost = False
 
     def __enter__(self) -> Self:
         return self.start().load()
 
     def start(self) -> Self:
         """Start the run; it waits for its program."""
-        self.run = self._warm.zygote("candidate", self._flavour).run(self._limits)
+        self.run = self._warm.zygote("candidate", self._flavour).run(self.limits)
         return self
 
     def load(self) -> Self:
@@ -78,7 +80,7 @@ class Candidate:
         job = {"source": self.source, "filename": "solution.py", "wanted": self._wanted}
         try:
             self.run.begin("serve", job)
-            self.limit = TimeLimit(self._limits.seconds, [self.run.pid], fresh=False)
+            self.limit = TimeLimit(self.limits.seconds, [self.run.pid], fresh=False)
             frame = frames.receive(self.run.channel, self.limit.left)
             answer = None if frame is None else codec.loads(frame)
             if type(answer) is tuple and answer[:1] == ("ready",) and len(answer) == 2:
@@ -95,6 +97,13 @@ class Candidate:
             self.close()
             raise
 
+    @cached_property
+    def peer(self) -> Peer:
+        """Our end of its channel: its answers are plain data, or handles, which do nothing."""
+        peer = Peer(self.run.channel, serves_nothing, lifts=False)
+        peer.deadline = self.limit.left
+        return peer
+
     def _failure(self, answer: Any) -> NotLoadedError:
         match answer:
             case ("unparsable", str(text)):
@@ -110,6 +119,7 @@ class Candidate:
 
     def fate(self, otherwise: str) -> str:
         """End the run and return the reason for its end that the kernel knows, or the one given."""
+        self.lost = True
         ended = self.run.end()
         self.memory_mb = ended.memory_mb
         return "candidate_memory" if ended.out_of_memory else otherwise
@@ -141,10 +151,8 @@ def answer_of(
         _, handle = loaded.names.get(function, ("", None))
         if type(handle) is not codec.Handle:
             raise NotLoadedError("run", "no_answer", f"it defines no function {function!r}")
-        peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
         loaded.limit.restart(limits.seconds)
-        peer.deadline = loaded.limit.left
-        return peer.exchange("call", handle, arguments, {})
+        return loaded.peer.exchange("call", handle, arguments, {})
 
 
 def _names(given: Any) -> dict[str, tuple[str, Any]]:
@@ -165,10 +173,8 @@ def _names(given: Any) -> dict[str, tuple[str, Any]]:
     return names
 
 
-def run_tests(
-    warm: WarmPython, source: str, suite: Suite, limits: RunLimits, seconds: float, thorough: bool, budget: float
-) -> Verdict:
-    """Run tests that are source in a sandbox of their own, against the candidate in another; see `data_tests`.
+def run_tests(warm: WarmPython, source: str, suite: Suite, limits: RunLimits, thorough: bool, budget: float) -> Verdict:
+    """Run tests that are source in a sandbox of their own, against the candidate in another; see `run_data`.
 
     Raises:
         TestsBrokenError: the tests failed before anything of the candidate's reached them.
@@ -187,10 +193,9 @@ def run_tests(
                 candidate = Candidate(warm, source, limits, flavour, wanted).start()
                 held.callback(candidate.close)
                 # both forks are made before either is waited for
-                mine = RunLimits(seconds=seconds)
-                tests = held.enter_context(tests_zygote.run(mine, light=True))
+                tests = held.enter_context(tests_zygote.run(RunLimits(seconds=limits.seconds), light=True))
                 candidate.load()
-                more = _test_all(tests, candidate, suite, (seconds, budget), verdict)
+                more = _test_all(tests, candidate, suite, budget, verdict)
                 budget -= candidate.limit.total
                 tests.end_later()
                 candidate.close()
@@ -202,7 +207,7 @@ def run_tests(
             return verdict
 
 
-def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[float, float], verdict: Verdict) -> bool:
+def _test_all(tests: Run, candidate: Candidate, suite: Suite, budget: float, verdict: Verdict) -> bool:
     """Run the tests that are left; return whether some still are, because the candidate was lost."""
     absent = [name for name in suite.needs if name not in candidate.names]
     if absent:
@@ -222,12 +227,10 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[fl
         "start": len(verdict.outcomes) + verdict.skipped,
         "module": suite.module,
     }
-    return _listen(tests, candidate, job, time_for, verdict)
+    return _listen(tests, candidate, job, budget, verdict)
 
 
-def _listen(
-    tests: Run, candidate: Candidate, job: dict[str, Any], time_for: tuple[float, float], verdict: Verdict
-) -> bool:
+def _listen(tests: Run, candidate: Candidate, job: dict[str, Any], budget: float, verdict: Verdict) -> bool:
     try:
         tests.begin("tests", job, peer=candidate.run.channel)
     except codec.CodecError as error:
@@ -237,7 +240,7 @@ def _listen(
     asked = not _harmless(candidate.names)
     while True:
         started = time.monotonic()
-        candidate.limit.restart(*time_for)
+        candidate.limit.restart(candidate.limits.seconds, budget)
         try:
             frame = frames.receive(tests.channel, candidate.limit.left)
         except frames.FrameTimeoutError:

@@ -31,20 +31,18 @@ from typing import Annotated, Any, ClassVar, Final
 
 from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
-from adjudge.sandbox.sandbox import sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
-from adjudge.verifiers.code.languages import labels_of, missing
+from adjudge.verifiers.code.languages import labels_of
 from adjudge.verifiers.code.outcome import Credit, Outcome, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.program import question_of
-from adjudge.verifiers.code.program_run import ENDINGS, run_programs
 from adjudge.verifiers.code.python_candidate import run_tests
+from adjudge.verifiers.code.run import ENDINGS, run_programs
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import Suite, read_suite
 
@@ -230,10 +228,11 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         return Score.scored(value, "" if value == 1.0 else verdict.first_reason(), **evidence)
 
     def _tested(self, source: str, suite: Suite, seconds: float) -> Verdict:
-        def broken(error: str) -> Verdict:
-            return Verdict(total=suite.count, stage="run", reason="candidate_crash", detail=error)
-
-        return tried_twice(self.isolation, lambda: self._run(source, suite, seconds), broken)
+        return tried_twice(
+            self.isolation,
+            lambda: self._run(source, suite, seconds),
+            lambda error: Verdict(total=suite.count).stopped("run", "candidate_crash", error),
+        )
 
     def _run(self, source: str, suite: Suite, seconds: float) -> Verdict:
         warm = shared(self.isolation)
@@ -245,16 +244,12 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         thorough = self.credit != "all"
         with warm.lock:
             if suite.style == "stdio":
-                if suite.language != "python" and (lack := missing(suite.language)):
-                    raise SandboxUnavailableError(lack)
-                return run_programs(
-                    warm, sandbox(self.isolation), source, suite, limits, self.rules, thorough, self.total_seconds
-                )
+                return run_programs(warm, source, suite, limits, self.rules, thorough, self.total_seconds)
             if suite.style == "calls" or suite.claims:
-                return run_data(warm, source, suite, limits, self.rules, seconds, thorough, self.total_seconds)
+                return run_data(warm, source, suite, limits, self.rules, thorough, self.total_seconds)
             if suite.style == "pytest" and self.shared:
                 return run_shared(warm, source, suite, dataclasses.replace(limits, seconds=self.total_seconds))
-            return run_tests(warm, source, suite, limits, seconds, thorough, self.total_seconds)
+            return run_tests(warm, source, suite, limits, thorough, self.total_seconds)
 
     def _reached(self, suite: Suite, verdict: Verdict) -> str:
         """Return what keeps tests that run apart from judging the failed ones; "" where they judge.

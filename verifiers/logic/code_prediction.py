@@ -157,14 +157,12 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         rules = Rules(tolerance=self.tolerance)
         warm = shared(self.isolation)
 
-        def once() -> Verdict:
-            return run_data(warm, asked.code, suite, run, rules, self.seconds, False, 2 * self.seconds)
-
-        def broken(error: str) -> Verdict:
-            return Verdict(total=1, stage="run", reason="candidate_crash", detail=error)
-
         with warm.lock:
-            return tried_twice(self.isolation, once, broken)
+            return tried_twice(
+                self.isolation,
+                lambda: run_data(warm, asked.code, suite, run, rules, thorough=False, budget=2 * self.seconds),
+                lambda error: Verdict(total=1).stopped("run", "candidate_crash", error),
+            )
 
     def _call_once(self, asked: Prediction, arguments: Arguments) -> Verdict:
         """Return what `_call` returns; that it is right is kept for the other responses to the same task."""

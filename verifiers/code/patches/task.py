@@ -24,8 +24,7 @@ from typing import Any, Final
 
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.names import defined
-from adjudge.verifiers.code.patches.edits import Matching
-from adjudge.verifiers.code.patches.reference import CHANGES, change_of, texts_of
+from adjudge.verifiers.code.patches.edits import CHANGES, Matching, change_of, texts_of
 from adjudge.verifiers.code.patches.repository import read_repository, text_files
 from adjudge.verifiers.code.suite import positive
 
@@ -223,14 +222,12 @@ def _of_command(command: Any, given: Sequence[str], known: Mapping[str, str]) ->
 
 def _discovery(words: list[str]) -> tuple[list[str], str]:
     """Return the folder and the pattern of `unittest discover`."""
-    folder, pattern = ".", "test*.py"
     names = {"-s": "folder", "--start-directory": "folder", "-p": "pattern", "--pattern": "pattern", "-t": "top"}
+    given = {"folder": ".", "pattern": "test*.py"}
     while len(words) >= 2 and words[0] in names:
-        name, value = names[words[0]], words[1]
-        folder = value if name == "folder" else folder
-        pattern = value if name == "pattern" else pattern
+        given[names[words[0]]] = words[1]
         words = words[2:]
-    return [folder, *words], pattern
+    return [given["folder"], *words], given["pattern"]
 
 
 def _files_below(word: str, pattern: str, known: Mapping[str, str]) -> list[str]:

@@ -21,15 +21,17 @@ from adjudge.protocol import Limits, Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.verifier_base import Answer, Gold, ReferenceVerifier
 from adjudge.verifiers.code.patches.edits import (
+    CHANGES,
     BadEditError,
     Edit,
     Matching,
     Thought,
     apply_edits,
+    change_of,
     read_edits,
     solution_of,
+    texts_of,
 )
-from adjudge.verifiers.code.patches.reference import CHANGES, change_of, texts_of
 from adjudge.verifiers.code.patches.similarity import TooMuchWorkError, change_similarity, gold_diffs
 
 Scale = Literal["published", "unit"]

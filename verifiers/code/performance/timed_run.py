@@ -26,7 +26,7 @@ from adjudge.sandbox.capture import Captured, Streams, converse
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.time_limit import TimeLimit
 from adjudge.sandbox.warm_python import Flavour, WarmPython, begun, ending_of
-from adjudge.verifiers.code.program_run import ENDINGS
+from adjudge.verifiers.code.run import ENDINGS
 
 _LOADED: Final = b"\n"
 _MAX_ITEMS: Final = 20_000_000

@@ -18,9 +18,8 @@ from adjudge import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.patches import repository
-from adjudge.verifiers.code.patches.suite_run import _program
 from adjudge.verifiers.code.patches.task import PROTECTED, Modules, chosen_tests, matches, read_task
-from adjudge.verifiers.code.patches.tests_verifier import PatchTestsVerifier
+from adjudge.verifiers.code.patches.tests_verifier import PatchTestsVerifier, _program
 
 FILES = {
     "src/shop/__init__.py": "from .cart import Cart, EmptyCart\n",

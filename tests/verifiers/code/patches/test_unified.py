@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.code.patches.reference import BadDiffError, apply_diff
+from adjudge.verifiers.code.patches.edits import BadDiffError, apply_diff
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "--- x\n", "@@ y\n"]), max_size=25)
 
