@@ -26,9 +26,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.data_pipelines.steps.rollouts import Prefix, Rollout, first_error_of, label_of, monte_carlo
+from adjudge.data_pipelines.steps.rollouts import Prefix, Rollout, label_of, monte_carlo
 from adjudge.data_pipelines.steps.searches import TreeOptions, binary_search, grow
 from adjudge.statistics.intervals import Interval, wilson
+from adjudge.training.step_data import first_error
 
 METHODS = ("plain", "halving", "halving, verified", "tree")
 
@@ -143,7 +144,7 @@ async def _given(method: str, policy: Policy, k: int) -> list[tuple[int, int | N
     pieces = policy.wrong()
     if method == "plain":
         estimates = await monte_carlo(policy, pieces, k=k, outcome=False)
-        error = first_error_of([label_of(estimate, "hard") for estimate in estimates])
+        error = first_error([label_of(estimate, "hard") for estimate in estimates])
     else:
         verify = 1 if method == "halving, verified" else 0
         error = (await binary_search(policy, pieces, k=k, outcome=False, verify=verify)).first_error

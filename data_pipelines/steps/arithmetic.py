@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, StepLabels, first_error_of
+from adjudge.data_pipelines.steps.rollouts import Ends, Estimate, Spending, StepLabels
 from adjudge.protocol import Sample
+from adjudge.training.step_data import Label, first_error
 
 _ANNOTATION = re.compile(r"<<([^<>=]{1,200})=([^<>=]{1,60})>>")
 _NUMBER = r"[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})?(?:\.\d{1,30})?(?<=\d)%?"
@@ -90,14 +91,14 @@ def worked_labels(
     if outcome is None or not worked:
         return (None,) * len(steps), None
     if outcome:
-        return (1.0,) * len(steps), NO_ERROR
+        return (1.0,) * len(steps), -1
     labels: list[Label] = []
     for at, step in enumerate(steps):
         results = results_of(step)
         departs = any(all(abs(result - one) > _CLOSE for one in worked) for result in results)
         if departs or at == len(steps) - 1:
             known = (*labels, 0.0, *[None] * (len(steps) - at - 1))
-            return known, first_error_of(known)
+            return known, first_error(known)
         labels.append(1.0 if results else None)
     return tuple(labels), None
 
@@ -118,4 +119,4 @@ async def checked(ends: Ends, steps: Sequence[str], spending: Spending) -> StepL
         holds = [verdict for verdict in said if verdict is not None]
         estimates.append(Estimate(right=sum(holds), judged=len(holds)))
         labels.append(0.0 if False in said else 1.0 if said and None not in said else None)
-    return StepLabels(labels=tuple(labels), estimates=tuple(estimates), first_error=first_error_of(labels))
+    return StepLabels(labels=tuple(labels), estimates=tuple(estimates), first_error=first_error(labels))

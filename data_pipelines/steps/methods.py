@@ -25,7 +25,6 @@ from adjudge.data_pipelines.steps.config import Opinion, StepsConfig
 from adjudge.data_pipelines.steps.rollouts import (
     Ends,
     EngineCompleter,
-    Label,
     Oracle,
     Prefix,
     Rollout,
@@ -33,10 +32,8 @@ from adjudge.data_pipelines.steps.rollouts import (
     StepLabels,
     certain,
     estimate_of,
-    first_error_of,
     first_unreached,
     label_of,
-    labels_until,
     monte_carlo,
     shares,
 )
@@ -46,6 +43,7 @@ from adjudge.engines.interface import Fault, Generation
 from adjudge.io.jobs.engines import scores_of
 from adjudge.protocol import Scorer
 from adjudge.responses.refine import quality_values
+from adjudge.training.step_data import Label, error_labels, first_error
 
 Disagreement: TypeAlias = Literal["disagreed", "rollouts_unclear", "judge_unclear"]
 """Why a solution is left out: two different places, or one side leaves the place open."""
@@ -55,12 +53,12 @@ def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float 
     """Return hard labels up to the first error that rollouts and a judge both name, or why there are none."""
     if rollouts is None:
         return "rollouts_unclear"
-    place = first_error_of(judge, threshold=threshold)
+    place = first_error(judge, threshold=threshold)
     if place is None:
         return "judge_unclear"
     if place != rollouts:
         return "disagreed"
-    return StepLabels(first_error=place, labels=labels_until(place, len(judge)))
+    return StepLabels(first_error=place, labels=error_labels(len(judge), place))
 
 
 async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> StepLabels:
@@ -102,9 +100,8 @@ def _steps_left(rollouts: Sequence[Sequence[Rollout]]) -> list[int | None]:
 class _ProblemOracle:
     """See `rollouts.Oracle`."""
 
-    def __init__(self, problem: Problem, completer: EngineCompleter, tools: Tools, spending: Spending):
+    def __init__(self, problem: Problem, tools: Tools, spending: Spending):
         self._problem = problem
-        self._completer = completer
         self._tools = tools
         self._spending = spending
         self._kept: dict[Prefix, list[Rollout]] = {}
@@ -114,7 +111,9 @@ class _ProblemOracle:
         kept = self._kept.setdefault(prefix, [])
         lacking = n - len(kept)
         if lacking > 0 and prefix not in self._unreadable and self._spending.take(lacking):
-            drawn = await self._completer.complete(self._problem.prompt, "".join(prefix), first=len(kept), n=lacking)
+            completer = self._tools.prover or self._tools.completer
+            assert completer is not None, "a method with rollouts has an engine"
+            drawn = await completer.complete(self._problem.prompt, "".join(prefix), first=len(kept), n=lacking)
             if isinstance(drawn, Fault):
                 self._spending.counts["too_long" if drawn.too_long else "engine_errors"] += 1
                 self._unreadable.add(prefix)
@@ -154,63 +153,54 @@ class Tools:
     prover: EngineCompleter | None = None
     critic: Scorer | None = None
 
-    def oracle(self, problem: Problem, spending: Spending) -> _ProblemOracle:
+    def oracle(self, problem: Problem, spending: Spending) -> Oracle:
         """Return who goes on from prefixes of a problem: the prover, where there is one."""
-        completer = self.prover or self.completer
-        assert completer is not None, "a method with rollouts has an engine"
-        return _ProblemOracle(problem, completer, self, spending)
+        return _ProblemOracle(problem, self, spending)
 
     def cut(self, text: str) -> Prefix:
         """Return a text's pieces."""
         return Pieces.of(text, self.config.splitting, self.config.max_steps).pieces
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One solution with all that is known before the method begins."""
-
-    solution: Solution
-    outcome: bool | None
-    oracle: Oracle | None
-    spending: Spending
-
-
-async def labelled(case: Case, tools: Tools) -> StepLabels | str:
-    """Return the labels of a solution, or why there are none."""
-    config, cut = tools.config, case.solution.cut
+async def labelled(
+    solution: Solution, outcome: bool | None, oracle: Oracle, tools: Tools, spending: Spending
+) -> StepLabels | str:
+    """Return the labels of a solution, or why there are none; its `outcome` is None where nobody knows."""
+    config, cut = tools.config, solution.cut
     match config.method:
         case "arithmetic":
-            return await checked(tools.ends, cut.steps, case.spending)
+            return await checked(tools.ends, cut.steps, spending)
         case "worked":
-            return _worked(case)
+            reference = solution.problem.reference
+            worked = results_of(reference) if isinstance(reference, str) else frozenset()
+            if not worked:
+                return "no_worked_results"
+            labels, place = worked_labels(cut.steps, worked, outcome=outcome)
+            return StepLabels(labels=labels, first_error=place)
         case "consensus":
-            return await _consensus(case, tools)
+            return await _consensus(solution, outcome, oracle, tools, spending)
         case "pav":
             return await advantages(
-                _oracle(case),
+                oracle,
                 cut.pieces,
                 k=config.rollouts,
                 best_of=config.best_of,
-                outcome=case.outcome,
+                outcome=outcome,
                 first_pit=config.first_pit,
             )
         case "rest_mcts":
-            return await quality(_oracle(case), cut.pieces, k=config.rollouts, outcome=case.outcome)
+            return await quality(oracle, cut.pieces, k=config.rollouts, outcome=outcome)
         case "mc" | "binary":
-            return await _searched(case, config, config.method)
+            return await _searched(oracle, cut.pieces, outcome, config, config.method)
     raise AssertionError(f"no solution is labelled by {config.method}")
 
 
-def _oracle(case: Case) -> Oracle:
-    assert case.oracle is not None, "a method with rollouts has an oracle"
-    return case.oracle
-
-
-async def _searched(case: Case, config: StepsConfig, method: Opinion) -> StepLabels:
-    oracle, pieces, k = _oracle(case), case.solution.cut.pieces, config.rollouts
+async def _searched(
+    oracle: Oracle, pieces: Prefix, outcome: bool | None, config: StepsConfig, method: Opinion
+) -> StepLabels:
     if method == "binary":
-        return await binary_search(oracle, pieces, k=k, outcome=case.outcome, verify=config.verify)
-    estimates = await monte_carlo(oracle, pieces, k=k, outcome=case.outcome)
+        return await binary_search(oracle, pieces, k=config.rollouts, outcome=outcome, verify=config.verify)
+    estimates = await monte_carlo(oracle, pieces, k=config.rollouts, outcome=outcome)
     return StepLabels(
         labels=tuple(label_of(estimate, config.labels) for estimate in estimates),
         values=shares(estimates),
@@ -219,23 +209,16 @@ async def _searched(case: Case, config: StepsConfig, method: Opinion) -> StepLab
     )
 
 
-async def _consensus(case: Case, tools: Tools) -> StepLabels | str:
+async def _consensus(
+    solution: Solution, outcome: bool | None, oracle: Oracle, tools: Tools, spending: Spending
+) -> StepLabels | str:
     assert tools.critic is not None, "consensus has a critic"
     threshold = tools.config.critic_threshold
-    said = await critique(tools.critic, case.solution, case.spending)
-    if said is None or first_error_of(said, threshold=threshold) is None:
+    said = await critique(tools.critic, solution, spending)
+    if said is None or first_error(said, threshold=threshold) is None:
         return "judge_unclear"  # no rollout is spent on what cannot agree
-    search = await _searched(case, tools.config, tools.config.opinion)
+    search = await _searched(oracle, solution.cut.pieces, outcome, tools.config, tools.config.opinion)
     agreed = agreement(search.first_error, said, threshold=threshold)
     if isinstance(agreed, str):
         return agreed
     return replace(search, labels=agreed.labels, first_error=agreed.first_error)
-
-
-def _worked(case: Case) -> StepLabels | str:
-    reference = case.solution.problem.reference
-    worked = results_of(reference) if isinstance(reference, str) else frozenset()
-    if not worked:
-        return "no_worked_results"
-    labels, place = worked_labels(case.solution.cut.steps, worked, outcome=case.outcome)
-    return StepLabels(labels=labels, first_error=place)

@@ -21,6 +21,7 @@ from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import scores_of, stop_if_gone
 from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Sample, Scorer
+from adjudge.training.step_data import Label, first_error
 
 Prefix: TypeAlias = tuple[str, ...]
 """The first pieces of a solution; `()` before its first step."""
@@ -95,12 +96,7 @@ async def monte_carlo(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool |
     return (*map(estimate_of, drawn), certain(outcome))
 
 
-Label: TypeAlias = float | None
-"""The probability in [0, 1] that the right answer is reached from a step on; None where nobody knows."""
-
 Hardness: TypeAlias = Literal["soft", "hard"]
-
-NO_ERROR = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +104,7 @@ class StepLabels:
     """What a method says about the steps of one solution, in order.
 
     Attributes:
-        labels: one for each step.
+        labels: the probability, for each step, that the right answer is reached from it on; None where nobody knows.
         values: what the method computes, in its own units, None where unknown; () where that is the labels.
         estimates: the votes behind each step, where there are any.
         start: the value before the first step; None where the method does not ask for it.
@@ -129,35 +125,14 @@ def label_of(estimate: Estimate, hardness: Hardness) -> Label:
     return float(estimate.reached)
 
 
-def first_error_of(labels: Sequence[Label], *, threshold: float = 0.0) -> int | None:
-    """Return the place of the first label at or below the threshold; -1 if there is none; None if that is not known.
-
-    It is not known where a step without a label stands before the first error, or there is no error and some step has
-    no label.
-    """
-    for at, label in enumerate(labels):
-        if label is None:
-            return None
-        if label <= threshold:
-            return at
-    return NO_ERROR
-
-
-def labels_until(first_error: int, steps: int) -> tuple[Label, ...]:
-    """Return hard labels of a solution whose first error is known (-1: none); what is behind it stays unknown."""
-    if first_error == NO_ERROR:
-        return (1.0,) * steps
-    return (*[1.0] * first_error, 0.0, *[None] * (steps - first_error - 1))
-
-
 def shares(estimates: Iterable[Estimate]) -> tuple[float | None, ...]:
     """Return the share of rollouts from each prefix that ended right."""
     return tuple(estimate.value for estimate in estimates)
 
 
 def first_unreached(estimates: Iterable[Estimate]) -> int | None:
-    """Return the place of the first step from which no rollout ended right; see `first_error_of`."""
-    return first_error_of([label_of(estimate, "hard") for estimate in estimates])
+    """Return the place of the first step from which no rollout ended right; see `first_error`."""
+    return first_error([label_of(estimate, "hard") for estimate in estimates])
 
 
 @dataclass(slots=True, kw_only=True)

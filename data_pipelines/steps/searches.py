@@ -30,10 +30,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from adjudge.data_pipelines.steps.rollouts import (
-    NO_ERROR,
     UNKNOWN,
     Estimate,
-    Label,
     Oracle,
     Prefix,
     Rollout,
@@ -44,6 +42,7 @@ from adjudge.data_pipelines.steps.rollouts import (
     monte_carlo,
     shares,
 )
+from adjudge.training.step_data import Label
 
 
 async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None, verify: int = 0) -> StepLabels:
@@ -63,7 +62,7 @@ async def binary_search(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool
     if outcome is not False:
         estimates = (*[UNKNOWN] * (steps - 1), certain(outcome))
         labels: tuple[Label, ...] = (1.0 if outcome else None,) * steps
-        error = NO_ERROR if outcome else None
+        error = -1 if outcome else None
         return StepLabels(labels=labels, values=shares(estimates), estimates=estimates, first_error=error)
     search = _Halving(oracle, pieces, k)
     place = await search.shortest_bad()

@@ -107,10 +107,8 @@ class SolutionReader:
         config = self.config
         choice = Choice(columns, first)
         choice.given("prompt", config.prompt_column)
-        if (
-            not (config.method in WITHOUT_SOLUTIONS and config.response_column == ("response",))
-            and not config.steps_column
-        ):
+        unneeded = config.method in WITHOUT_SOLUTIONS and config.response_column == ("response",)
+        if not unneeded and not config.steps_column:
             for name in config.response_column:
                 choice.given("response", name)
         if config.method == "worked" or config.reference_column != "reference":

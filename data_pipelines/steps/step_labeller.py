@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from adjudge.data_pipelines.steps.collecting import collected
 from adjudge.data_pipelines.steps.config import WITHOUT_SOLUTIONS, Method, StepsConfig
-from adjudge.data_pipelines.steps.methods import Case, Tools, labelled
+from adjudge.data_pipelines.steps.methods import Tools, labelled
 from adjudge.data_pipelines.steps.rollouts import UNKNOWN, Estimate, Rollout, Spending, StepLabels, label_of, shares
 from adjudge.data_pipelines.steps.searches import Path, grow
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution, SolutionReader
@@ -89,18 +90,20 @@ class StepLabeller:
         finds = method in ("mcts", "rmax_ts")
         outcomes = await self._outcomes(problem, [] if finds else solutions, spending)
         if method == "tree":
-            return await self._tree_rows(problem, list(zip(solutions, outcomes, strict=True)), spending)
+            return _rows_of_tree(await self._grown(problem, solutions, outcomes, spending), method, spending)
         if finds:
-            return await self._found_rows(problem, spending)
-        oracle = tools.oracle(problem, spending) if tools.completer is not None else None
+            found = await collected(problem, tools, spending)
+            if not any(right for _, _, right in found):
+                raise DroppedError("never_solved" if found else "nothing_found")
+            return _rows_of_tree(found, method, spending)
+        oracle = tools.oracle(problem, spending)
         rows: list[Mapping[str, Any]] = []
         for solution, outcome in zip(solutions, outcomes, strict=True):
             if outcome is None and method != "arithmetic":
                 spending.drop("outcome_unknown")
                 continue
             before = int(spending.counts["calls"])
-            case = Case(solution=solution, outcome=outcome, oracle=oracle, spending=spending)
-            steps = await labelled(case, tools)
+            steps = await labelled(solution, outcome, oracle, tools, spending)
             if isinstance(steps, str):
                 spending.drop(steps)
             elif all(label is None for label in steps.labels):
@@ -126,43 +129,26 @@ class StepLabeller:
             return [None if one.outcome is None else one.outcome >= tools.config.pass_at for one in solutions]
         return await tools.ends.right(samples, spending)
 
-    async def _tree_rows(
-        self, problem: Problem, solutions: Sequence[tuple[Solution, bool | None]], spending: Spending
-    ) -> list[Mapping[str, Any]]:
+    async def _grown(
+        self, problem: Problem, solutions: Sequence[Solution], outcomes: Sequence[bool | None], spending: Spending
+    ) -> list[tuple[Solution, StepLabels, bool | None]]:
+        """The wrong solutions that a tree of the problem searched."""
         given = [
             Rollout(pieces=solution.cut.pieces, right=outcome, length=len(solution.text.split()))
-            for solution, outcome in solutions
+            for solution, outcome in zip(solutions, outcomes, strict=True)
         ]
         tree = await grow(self._tools.oracle(problem, spending), self._tools.config.tree(), given=given)
         root = tree.states[()].estimate
         if not tree.paths:
             reasons = {1.0: "always_solved", 0.0: "never_solved", None: "no_label"}
             spending.drop(reasons.get(root.value, "nothing_to_search"))  # wrong rollouts without a step, say
-        calls, parts, rows = int(spending.counts["calls"]), len(tree.paths), []
+        found: list[tuple[Solution, StepLabels, bool | None]] = []
         for at, path in enumerate(tree.paths):
             cut = Pieces(steps=tuple(piece.strip() for piece in path.pieces), pieces=path.pieces)
-            solution = Solution(
-                problem=problem, id=f"{problem.id}/{at}", text="".join(path.pieces), cut=cut, outcome=None
-            )
-            mine = calls * (at + 1) // parts - calls * at // parts  # rollouts of a tree belong to all its paths
-            rows.append(row_of(solution, self._of(path, root), outcome=0.0, calls=mine, method="tree"))
-        return rows
-
-    async def _found_rows(self, problem: Problem, spending: Spending) -> list[Mapping[str, Any]]:
-        found = await collected(problem, self._tools, spending)
-        if not any(right for _, _, right in found):
-            raise DroppedError("never_solved" if found else "nothing_found")
-        calls, parts = int(spending.counts["calls"]), len(found)
-        return [
-            row_of(
-                solution,
-                labels,
-                outcome=None if right is None else float(right),
-                calls=calls * (at + 1) // parts - calls * at // parts,  # draws of a tree belong to all its solutions
-                method=self._tools.config.method,
-            )
-            for at, (solution, labels, right) in enumerate(found)
-        ]
+            text = "".join(path.pieces)
+            solution = Solution(problem=problem, id=f"{problem.id}/{at}", text=text, cut=cut, outcome=None)
+            found.append((solution, self._of(path, root), False))
+        return found
 
     def _of(self, path: Path, root: Estimate) -> StepLabels:
         """The labels of a path; steps that an earlier path shows have values and no labels, so none counts twice."""
@@ -178,6 +164,17 @@ class StepLabeller:
             start=root.value,
             first_error=path.error,
         )
+
+
+def _rows_of_tree(
+    found: Sequence[tuple[Solution, StepLabels, bool | None]], method: Method, spending: Spending
+) -> list[Mapping[str, Any]]:
+    """The rows of all that was found in a tree, whose rollouts belong to all of them."""
+    calls, parts = int(spending.counts["calls"]), len(found)
+    return [
+        row_of(solution, labels, outcome=right, calls=calls * (at + 1) // parts - calls * at // parts, method=method)
+        for at, (solution, labels, right) in enumerate(found)
+    ]
 
 
 def row_of(
@@ -212,12 +209,7 @@ def made_of(rows: Sequence[Mapping[str, Any]], spending: Spending) -> Made:
     counts["steps"] += sum(len(row["steps"]) for row in rows)
     counts["labelled_steps"] += sum(len(row["steps"]) - row["unknown"] for row in rows)
     counts["first_errors"] += sum(row["first_error"] is not None and row["first_error"] >= 0 for row in rows)
-    return Made(
-        rows=tuple(rows),
-        dropped={name: count for name, count in spending.dropped.items() if count},
-        counts={name: float(count) for name, count in counts.items() if count},
-        cost=spending.cost,
-    )
+    return replace(spending.made(rows), counts={name: float(count) for name, count in counts.items() if count})
 
 
 def steps_fingerprint(config: StepsConfig, models: Sequence[str]) -> str:

@@ -17,11 +17,11 @@ from adjudge.data_pipelines.steps.rollouts import (
     Prefix,
     Rollout,
     StepLabels,
-    first_error_of,
     label_of,
     monte_carlo,
 )
 from adjudge.data_pipelines.steps.searches import advantages, binary_search, chance_of
+from adjudge.training.step_data import first_error
 
 VOTES = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=8)
 
@@ -199,7 +199,7 @@ def test_labels_are_kept_only_where_both_name_the_same_first_error(
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, None]), max_size=6), st.sampled_from([0.0, 0.5]))
 def test_the_first_error_is_told_only_when_all_before_it_is_known(labels: list[float | None], threshold: float) -> None:
-    found = first_error_of(labels, threshold=threshold)
+    found = first_error(labels, threshold=threshold)
     errors = [at for at, label in enumerate(labels) if label is not None and label <= threshold]
     first = errors[0] if errors else len(labels)
     if None in labels[:first]:
