@@ -1,6 +1,6 @@
 """Training a model that writes a critique of an answer and then scores it, and measuring it on prompts it never saw.
 
-The folder that comes out is a causal language model with a head beside it (`adjudge.engines.reward_checkpoint`): the
+The folder that comes out is a causal language model with a head beside it (`adjudge.engines.reward_network`): the
 engine's `generate` writes the critique of a chat that ends with the question for one, and its `classify` scores the
 chat with the critique in it.
 

@@ -1,6 +1,6 @@
 """Training a process reward model on labelled steps, and measuring it on problems it never saw.
 
-The folder that comes out is a checkpoint (`adjudge.engines.reward_checkpoint`) with a model card and `report.json`; it
+The folder that comes out is a checkpoint (`adjudge.engines.reward_network`) with a model card and `report.json`; it
 is whole when the report is there.  Its notes hold the scorers' format that reads steps where training did.
 
 An implicit process model learns labels of answers alone: the reward of a response is β times the log-ratio of the model

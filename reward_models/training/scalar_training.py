@@ -1,6 +1,6 @@
 """Training a scalar reward model on preferences or ratings, and measuring it on prompts it never saw.
 
-The folder that comes out is a checkpoint (`adjudge.engines.reward_checkpoint`) with a model card and `report.json`; it
+The folder that comes out is a checkpoint (`adjudge.engines.reward_network`) with a model card and `report.json`; it
 is whole when the report is there.
 """
 
@@ -85,8 +85,7 @@ class _ScalarTraining(Training[ScalarTraining, Example]):
         return encode(examples, self.chats, paraphrases=training and "consistency" in self.config.regularizers)
 
     def model(self) -> TrainedNetwork:
-        from adjudge.engines.reward_checkpoint import head_of
-        from adjudge.engines.reward_network import RewardNetwork
+        from adjudge.engines.reward_network import RewardNetwork, head_of
         from adjudge.reward_models.training.objective import Objective, TrainedNetwork
 
         config, opened = self.config, self.opened

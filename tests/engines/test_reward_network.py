@@ -20,8 +20,7 @@ from transformers import (
 
 from adjudge.engines.checkpoint_notes import FILE, HEAD_FILE, CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
-from adjudge.engines.head_networks import HeadNetwork
-from adjudge.engines.reward_network import RewardNetwork
+from adjudge.engines.reward_network import HeadNetwork, RewardNetwork
 
 ROWS = ([7, 300, 42, 1], [9, 1, 1, 260, 88, 140, 1], [301, 2])  # 1 is the end token; one row begins and ends with it
 
