@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from adjudge.engines.http_client import Circuit, Retry, retry_after
-from adjudge.engines.openai_answers import BadAnswer, TopTokens
+from adjudge.engines.label_tokens import MAX_TOKENS, chained, portions, reads_for
+from adjudge.engines.openai_answers import BadAnswer, TopTokens, labels_among
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
-from adjudge.engines.openai_labels import MAX_TOKENS, chained, labels_among, portions, reads_for
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 KEY = "sk-very-secret-0123456789"

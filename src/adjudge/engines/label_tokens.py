@@ -1,4 +1,4 @@
-"""Labels as tokens: which token sequences stand for a label, and how their probabilities add up.
+"""Labels as tokens: which token sequences stand for a label, how their probabilities are read, and how they add up.
 
 A text is tokenized by itself, as it would be after a line break, and its tokens are appended to the prompt's.  So
 "Yes" and " Yes" are different texts with every tokenizer (some put a space before a text that stands alone), and the
@@ -8,6 +8,14 @@ not asked: a prompt should end where a token ends, as chat templates do.
 One text may begin another ("1" and "10"): then "1" stands for every continuation that begins with it, but for those
 that begin with "10".  Nothing is counted twice, whichever labels the two belong to.
 
+An engine that returns log-probabilities of chosen tokens at the place of the next one, and reuses the computation for
+a prompt that it has seen (vLLM's `logprob_token_ids`), needs one short read for each token of a label (`reads_for`),
+not a pass over the whole prompt for each label.
+
+With `Sampling.choice` an engine gives one of several texts and nothing else (`chosen`).  Each is as likely as the model
+finds it, with a blank before it or not and in any usual case, so that longer texts and those that begin like others are
+not favoured, as they are where tokens are masked one by one.
+
 Not covered: other ways to write a text in tokens ("Ye" + "s"), which models hardly ever choose; their probability is
 part of what `mass` lacks.
 """
@@ -15,11 +23,22 @@ part of what `mass` lacks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from adjudge.engines.interface import Labels
+from adjudge.engines.interface import (
+    Completion,
+    Engine,
+    Fault,
+    Generation,
+    LabelLogprobs,
+    Labels,
+    Prompt,
+    Sampling,
+)
+from adjudge.protocol import NO_COST, Cost
 
 K = TypeVar("K")
 
@@ -109,6 +128,11 @@ class LabelTokens:
         """How many tokens the longest sequence has."""
         return max(map(len, self.owners))
 
+    def answer(self, logprobs: Mapping[Tokens, float], cost: Cost = NO_COST) -> LabelLogprobs:
+        """Return how likely the labels are, of what `summed` takes."""
+        by_label, mass = self.summed(logprobs)
+        return LabelLogprobs(logprobs=by_label, mass=mass, cost=cost)
+
     def summed(self, logprobs: Mapping[Tokens, float]) -> tuple[dict[str, float], float]:
         """Return the log-probability of each label and the mass of all.
 
@@ -143,3 +167,61 @@ def _without(whole: float, parts: Sequence[float]) -> float:
 def _log_sum(values: Sequence[float]) -> float:
     top = max(values)
     return top if top == -math.inf else top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
+MAX_TOKENS = 128
+"""How many tokens vLLM returns for one read (its MAX_LOGPROB_TOKEN_IDS)."""
+
+
+def reads_for(sequences: Iterable[Tokens]) -> dict[Tokens, tuple[int, ...]]:
+    """Return what has to be read: after which tokens, the log-probabilities of which next ones.
+
+    The first entry is the read after the prompt itself: `()`.
+    """
+    wanted: dict[Tokens, dict[int, None]] = {(): {}}
+    for sequence in sequences:
+        for at, token in enumerate(sequence):
+            wanted.setdefault(sequence[:at], {})[token] = None
+    return {prefix: tuple(tokens) for prefix, tokens in wanted.items()}
+
+
+def portions(tokens: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return tokens in portions that vLLM takes."""
+    return [tokens[at : at + MAX_TOKENS] for at in range(0, len(tokens), MAX_TOKENS)]
+
+
+def chained(sequences: Iterable[Tokens], read: Mapping[Tokens, float]) -> dict[Tokens, float]:
+    """Return the log-probability of each sequence.
+
+    Args:
+        sequences: those that `reads_for` was given.
+        read: for each of them and each of their beginnings, the log-probability of the last token after those before.
+    """
+    return {one: math.fsum(read[one[: at + 1]] for at in range(len(one))) for one in sequences}
+
+
+async def chosen(engine: Engine, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
+    """Return completions of prompts, each one of `sampling.choice`; at temperature 0 the likeliest.
+
+    With a temperature, the same prompt gets the same choices for the same seed, whatever the batch.
+    """
+    found = await engine.label_logprobs(prompts, label_texts(sampling.choice))
+    return [
+        one if isinstance(one, Fault) else of_labels(one, sampling, prompt)
+        for one, prompt in zip(found, prompts, strict=True)
+    ]
+
+
+def of_labels(found: LabelLogprobs, sampling: Sampling, prompt: Prompt) -> Generation:
+    """Return the completions of a prompt of which it is known how likely each choice is."""
+    texts = [_drawn(found, sampling, f"{sampling.seed} {index} {prompt!r}") for index in range(sampling.n)]
+    made = tuple(Completion(text=text, finish_reason="stop", mass=found.mass) for text in texts)
+    return Generation(completions=made, cost=found.cost)
+
+
+def _drawn(found: LabelLogprobs, sampling: Sampling, luck: str) -> str:
+    top = max(found.logprobs.values())
+    if sampling.temperature == 0:
+        return next(text for text, value in found.logprobs.items() if value == top)
+    weights = [math.exp((value - top) / sampling.temperature) for value in found.logprobs.values()]
+    return random.Random(luck).choices(list(found.logprobs), weights)[0]

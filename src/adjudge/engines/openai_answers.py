@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.engines.interface import Completion
+from adjudge.engines.interface import Completion, Labels
+from adjudge.engines.label_tokens import NEVER
 from adjudge.finish import given_up, plain_finish
 from adjudge.protocol import Cost
 
@@ -170,6 +171,47 @@ def top_tokens_of(choice: Mapping[str, Any], chat: bool) -> TopTokens:
     # about those outside the list.
     likeliest = [value for token, value in pairs if token != chosen or value == top]
     return TopTokens(logprobs=tuple(pairs), floor=min(likeliest))
+
+
+def labels_among(labels: Labels, top: TopTokens, unseen: float) -> tuple[dict[str, float], float]:
+    """Return each label's log-probability, and the mass of what was seen.
+
+    A label's text that is one of the tokens shown is known.  Any other text is not, but bounded: its first token is
+    either outside the list, and then no likelier than the least likely token shown (nor than all that the list leaves
+    over), or it is a shown token that begins the text.
+
+    A label of which nothing was seen gets its upper bound, provided that all that was not seen has at most the share
+    `unseen` of the labels' probability; so each label's share is within `unseen` of the truth.
+
+    Raises:
+        BadAnswer: what was not seen may be more than that.
+    """
+    seen: dict[str, float] = {}
+    bounds: dict[str, float] = {}
+    for label, texts in labels.items():
+        wanted = set(texts)
+        seen[label] = math.fsum(math.exp(value) for token, value in top.logprobs if token in wanted)
+        bounds[label] = _bound(sorted(wanted - {token for token, _ in top.logprobs}), top)
+    mass = math.fsum(seen.values())
+    bound = math.fsum(bounds.values())
+    if bound > unseen * (mass + bound):
+        worst = max(bounds, key=lambda label: bounds[label])
+        raise BadAnswer(
+            f"the label {worst!r} is not fully known: {len(top.logprobs)} of the likeliest tokens were shown, and its "
+            f"texts that are not among them may have a probability of up to {bounds[worst]:.2g}, beside {mass:.2g} for "
+            "all that was seen; ask for more `top_logprobs`, allow a larger share `unseen`, or use a vLLM server"
+        )
+    known = {label: seen[label] or bounds[label] for label in labels}
+    return {label: max(math.log(p), NEVER) if p > 0 else NEVER for label, p in known.items()}, min(mass, 1.0)
+
+
+def _bound(texts: Sequence[str], top: TopTokens) -> float:
+    """Return the largest probability that texts can have together, none of which is a token shown."""
+    if not texts:
+        return 0.0
+    left = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in top.logprobs))
+    beginning = [value for token, value in top.logprobs if any(token and text.startswith(token) for text in texts)]
+    return min(left, len(texts) * math.exp(top.floor)) + math.fsum(math.exp(value) for value in beginning)
 
 
 def read_of(choice: Mapping[str, Any], tokens: Sequence[int]) -> dict[int, float]:

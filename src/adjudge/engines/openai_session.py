@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from adjudge.engines import openai_answers as answers
-from adjudge.engines.choosing import of_labels
 from adjudge.engines.http_client import Answer, JsonClient, NoObject, Refusal, safe_detail
 from adjudge.engines.interface import (
     Fault,
@@ -36,10 +35,19 @@ from adjudge.engines.interface import (
     TokenLogits,
     is_tokens,
 )
-from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens, label_texts
+from adjudge.engines.label_tokens import (
+    NEVER,
+    LabelTokens,
+    Tokens,
+    chained,
+    continuation_tokens,
+    label_texts,
+    of_labels,
+    portions,
+    reads_for,
+)
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
-from adjudge.engines.openai_labels import chained, labels_among, portions, reads_for
 from adjudge.protocol import NO_COST, Cost
 
 _MISTAKES = {
@@ -171,7 +179,7 @@ class OpenAISession:
             body |= {"max_tokens": 1, "logprobs": self._config.top_logprobs}
         answer, cost = await self._post(_route(chat), body)
         (choice,) = answers.choices_of(answer, 1)
-        logprobs, mass = labels_among(labels, answers.top_tokens_of(choice, chat), self._config.unseen)
+        logprobs, mass = answers.labels_among(labels, answers.top_tokens_of(choice, chat), self._config.unseen)
         return LabelLogprobs(logprobs=logprobs, mass=mass, cost=cost)
 
     async def label_tokens(self, labels: Labels) -> LabelTokens:
@@ -196,8 +204,7 @@ class OpenAISession:
             deeper, spent = await self._read(tokens, wanted)
             logprobs_read |= deeper
             cost += spent
-        logprobs, mass = labels.summed(chained(labels.owners, logprobs_read))
-        return LabelLogprobs(logprobs=logprobs, mass=mass, cost=cost)
+        return labels.answer(chained(labels.owners, logprobs_read), cost)
 
     async def echoed(self, prompt: str, text: str) -> TextLogprobs:
         """Return how likely a text is after a text prompt, by having both repeated."""

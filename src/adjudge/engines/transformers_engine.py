@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from adjudge import wire
-from adjudge.engines.choosing import chosen
 from adjudge.engines.interface import (
     Fault,
     Generation,
@@ -35,7 +34,7 @@ from adjudge.engines.interface import (
     TokenLogits,
     check_pairs,
 )
-from adjudge.engines.label_tokens import LabelTokens, continuation_tokens
+from adjudge.engines.label_tokens import LabelTokens, chosen, continuation_tokens
 from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.shared_prefixes import Tokens, grouped
@@ -138,12 +137,8 @@ class TransformersEngine:
         job = Job(call="generate", sampling=sampling)
 
         def prepare(reader: PromptTokens) -> list[Work | Generation | Fault]:
-            return [
-                row
-                if isinstance(row, Fault)
-                else _work(reader, job, row, more=1, room=sampling.max_tokens, n=sampling.n)
-                for row in reader.read(prompts)
-            ]
+            rows = reader.read(prompts)
+            return [_work(reader, job, row, more=1, room=sampling.max_tokens, n=sampling.n) for row in rows]
 
         def result(_: Work, done: Done) -> Generation:
             written = sum(completion.tokens for completion in done.value)
@@ -158,15 +153,9 @@ class TransformersEngine:
         def prepare(reader: PromptTokens) -> list[Work | LabelLogprobs | Fault]:
             known.append(LabelTokens.of(labels, reader.text))
             job, longest = Job(call="labels", sequences=tuple(sorted(known[0].owners))), known[0].longest
-            return [
-                row if isinstance(row, Fault) else _work(reader, job, row, more=longest) for row in reader.read(prompts)
-            ]
+            return [_work(reader, job, row, more=longest) for row in reader.read(prompts)]
 
-        def result(_: Work, done: Done) -> LabelLogprobs:
-            logprobs, mass = known[0].summed(done.value)
-            return LabelLogprobs(logprobs=logprobs, mass=mass, cost=done.cost)
-
-        return await self._asked(prepare, result)
+        return await self._asked(prepare, lambda _, done: known[0].answer(done.value, done.cost))
 
     async def inner_label_logprobs(
         self, prompts: Sequence[Row], labels: Labels, at: Sequence[Sequence[int]]
@@ -204,10 +193,7 @@ class TransformersEngine:
 
         def result(work: Work, done: Done) -> tuple[LabelLogprobs, ...]:
             sequences = cast("Job", work.kind).sequences
-            answers = []
-            for values in done.value:
-                logprobs, mass = known[0].summed(dict(zip(sequences, values, strict=True)))
-                answers.append(LabelLogprobs(logprobs=logprobs, mass=mass))
+            answers = [known[0].answer(dict(zip(sequences, values, strict=True))) for values in done.value]
             return (replace(answers[0], cost=done.cost), *answers[1:])
 
         return await self._asked(prepare, result)
@@ -217,16 +203,13 @@ class TransformersEngine:
         check_pairs(prompts, texts)
 
         def prepare(reader: PromptTokens) -> list[Work | TextLogprobs | Fault]:
-            works: list[Work | TextLogprobs | Fault] = []
-            for row, text in zip(reader.read(prompts), texts, strict=True):
-                tail = continuation_tokens(reader.text, text)
-                if isinstance(row, Fault):
-                    works.append(row)
-                elif not tail:
-                    works.append(TextLogprobs(tokens=(), logprobs=()))
-                else:
-                    works.append(_work(reader, Job(call="reference"), row, tail=tail))
-            return works
+            tails = [continuation_tokens(reader.text, text) for text in texts]
+            return [
+                _work(reader, Job(call="reference"), row, tail=tail)
+                if tail or isinstance(row, Fault)
+                else TextLogprobs(tokens=(), logprobs=())
+                for row, tail in zip(reader.read(prompts), tails, strict=True)
+            ]
 
         def result(work: Work, done: Done) -> TextLogprobs:
             tokens, start = cast("tuple[Tokens, int]", work.key)
@@ -248,14 +231,11 @@ class TransformersEngine:
             rows = reader.read(prompts, finished=True, special=True)
             notes = notes_of(self.config)
             if notes is None or notes.head.kind != "gating":
-                return [row if isinstance(row, Fault) else _work(reader, Job(call="classify"), row) for row in rows]
+                return [_work(reader, Job(call="classify"), row) for row in rows]
             works: list[Work | Logits | Fault] = []
             lengths = reader.prompt_lengths(prompts, rows, back=notes.head.gate_back)
             for row, length in zip(rows, lengths, strict=True):
-                if isinstance(row, Fault) or isinstance(length, Fault):
-                    works.append(row if isinstance(row, Fault) else length)  # type: ignore[arg-type]
-                    continue
-                work = _work(reader, Job(call="gated"), row)
+                work = length if isinstance(length, Fault) else _work(reader, Job(call="gated"), row)
                 works.append(replace(work, key=(row, length)) if isinstance(work, Work) else work)
             return works
 
@@ -265,8 +245,7 @@ class TransformersEngine:
         """Return a token classifier's raw outputs for every token of a prompt."""
 
         def prepare(reader: PromptTokens) -> list[Work | TokenLogits | Fault]:
-            rows = reader.read(prompts, finished=True)
-            return [row if isinstance(row, Fault) else _work(reader, Job(call="classify_tokens"), row) for row in rows]
+            return [_work(reader, Job(call="classify_tokens"), row) for row in reader.read(prompts, finished=True)]
 
         def result(work: Work, done: Done) -> TokenLogits:
             values = tuple(map(tuple, done.value))
@@ -369,9 +348,9 @@ class TransformersEngine:
 
 
 def _work(
-    reader: PromptTokens, job: Job, row: Tokens, *, tail: Tokens = (), more: int = 0, room: int = 0, n: int = 1
+    reader: PromptTokens, job: Job, row: Tokens | Fault, *, tail: Tokens = (), more: int = 0, room: int = 0, n: int = 1
 ) -> Work | Fault:
-    """A piece of work for a row, or the fault that it does not fit into the model's window.
+    """A piece of work for a row, or the fault that it is, or that it does not fit into the model's window.
 
     Tokens that may come count a quarter: they are computed one by one, and most completions end early.
 
@@ -384,6 +363,8 @@ def _work(
         room: how many more may come, as far as the window lasts.
         n: how often.
     """
+    if isinstance(row, Fault):
+        return row
     fault = reader.overflow(len(row), len(tail) + more)
     if fault is not None:
         return fault

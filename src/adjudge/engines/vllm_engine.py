@@ -24,7 +24,6 @@ from typing import Any, Final, TypeVar
 
 from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.engines.checkpoint_notes import HEAD_FILE
-from adjudge.engines.choosing import chosen
 from adjudge.engines.interface import (
     Completion,
     Fault,
@@ -39,9 +38,17 @@ from adjudge.engines.interface import (
     TokenLogits,
     check_pairs,
 )
-from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens
+from adjudge.engines.label_tokens import (
+    NEVER,
+    LabelTokens,
+    Tokens,
+    chained,
+    chosen,
+    continuation_tokens,
+    portions,
+    reads_for,
+)
 from adjudge.engines.model_digest import folder_digest, is_folder
-from adjudge.engines.openai_labels import chained, portions, reads_for
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.published_heads import head_vllm_lacks
 from adjudge.engines.transformers_config import TransformersConfig
@@ -50,6 +57,7 @@ from adjudge.engines.vllm_config import Runner, VllmConfig
 from adjudge.engines.vllm_worker import Output, Request, VllmWorker
 from adjudge.protocol import NO_COST, Cost
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 VERSION = "2"
@@ -149,7 +157,8 @@ class VllmEngine:
                     reads[at] = first if isinstance(first, Fault) else more
                 else:
                     reads[at] = _Reads(values={**first.values, **more.values}, cost=first.cost + more.cost)
-        return [one if isinstance(one, Fault) else _labels(sequences, one) for one in reads]
+        owners = sequences.owners
+        return _read(reads, lambda one: sequences.answer(chained(owners, one.values), one.cost))
 
     async def reference_logprobs(self, prompts: Sequence[Prompt], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
         """Return how likely each text is as the continuation of the prompt beside it.
@@ -253,13 +262,8 @@ class VllmEngine:
         return _read(await worker.run([_asked(row, use_activation=False) for row in rows]), read)
 
 
-def _read(answers: Sequence[Output | Fault], read: Callable[[Output], T | Fault]) -> list[T | Fault]:
+def _read(answers: Sequence[K | Fault], read: Callable[[K], T | Fault]) -> list[T | Fault]:
     return [one if isinstance(one, Fault) else read(one) for one in answers]
-
-
-def _labels(labels: LabelTokens, read: _Reads) -> LabelLogprobs:
-    logprobs, mass = labels.summed(chained(labels.owners, read.values))
-    return LabelLogprobs(logprobs=logprobs, mass=mass, cost=read.cost)
 
 
 def _vllm_version() -> str:
