@@ -18,7 +18,7 @@ from adjudge.cli.grading import Graded, grade, pair_check
 from adjudge.cli.next_steps import Step, next_steps
 from adjudge.cli.preflight import PROBE, PROTOCOL, Preflight
 from adjudge.cli.rows import KINDS, PairOptions, Rows, read_rows
-from adjudge.cli.trials import Check, Finding, brief
+from adjudge.cli.trials import Check, Finding
 from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.benchmarks.voices import compares
 from adjudge.io.columns import no_column
@@ -26,7 +26,7 @@ from adjudge.io.preferences import Preference
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.reasons import describe
 from adjudge.runtime.loop import run_blocking
-from adjudge.score_view import plain, visible
+from adjudge.score_view import brief, plain, visible
 from adjudge.scoring.attacks import AttackCase, suite_of
 from adjudge.scoring.compose.auto import auto_scorer
 
@@ -160,10 +160,7 @@ class CheckCommand(PairOptions):
         """
         checks = []
         if rows.unread:
-            detail = f"{len(rows.unread)} cannot be used"
-            checks.append(
-                Check(name="rows", outcome="failed", tried=rows.read, detail=detail, findings=(*rows.unread,))
-            )
+            checks.append(Check.of("rows", rows.read, rows.unread, "", f"{len(rows.unread)} cannot be used"))
         if rows.kind == "preferences":
             checks.append(pair_check(rows.preferences))
         if self.scorer != "auto":
@@ -181,11 +178,8 @@ class CheckCommand(PairOptions):
             column = rows.columns.reference.name if rows.columns.reference is not None else ""
             raise ValueError(f"the reference in column {column!r}: {unknown[0].problem}")
         if unknown:
-            detail = f"{len(unknown)} are of no kind that is known"
             tried = sum(map(len, kinds.values())) + len(unknown)
-            checks.append(
-                Check(name="references", outcome="failed", tried=tried, detail=detail, findings=tuple(unknown))
-            )
+            checks.append(Check.of("references", tried, unknown, "", f"{len(unknown)} are of no kind that is known"))
         return [(_load(spec), samples) for spec, samples in kinds.items()], checks
 
     def _checks(self, parts: Sequence[_Part], rows: Rows | None = None) -> list[Check]:
@@ -287,8 +281,8 @@ def attack_checks(scorer: Scorer, *, right: float, wrong: float, tell: Callable[
             attacks.append(_finding(case, score, f"it got {brief(score)}"))
     tried = sum(not case.honest for case in cases)
     checks = [
-        _check("attacks", tried, attacks, f"none scores above {wrong:g}"),
-        _check("honest neighbours", len(cases) - tried, honest, f"all score {right:g}"),
+        _suite_check("attacks", tried, attacks, f"none scores above {wrong:g}"),
+        _suite_check("honest neighbours", len(cases) - tried, honest, f"all score {right:g}"),
     ]
     return [replace(check, scorer=scorer.name) for check in checks]
 
@@ -298,13 +292,10 @@ def _finding(case: AttackCase, score: Score, problem: str) -> Finding:
     return Finding(row=case.id, how=how, sample=case.sample, score=score, problem=problem)
 
 
-def _check(name: str, tried: int, findings: Sequence[Finding], fine: str) -> Check:
+def _suite_check(name: str, tried: int, findings: Sequence[Finding], fine: str) -> Check:
     if not tried:
         return Check(name=name, outcome="skipped", detail="the suite has none for these options")
-    detail = f"{len(findings)} of {tried} failed" if findings else fine
-    return Check(
-        name=name, outcome="failed" if findings else "ok", tried=tried, detail=detail, findings=tuple(findings)
-    )
+    return Check.of(name, tried, findings, fine, f"{len(findings)} of {tried} failed")
 
 
 _WIDTH = 60  # characters of a cell that holds a text

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from adjudge.cli.rows import Rows, references_by_kind, scorer_name
-from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
+from adjudge.cli.trials import Check, Finding, growing, score_in_time
 from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.probes.planted import right_answers
 from adjudge.io.preferences import Preference
 from adjudge.io.values import Text
 from adjudge.protocol import Sample, Score, Scorer, content_text
 from adjudge.runtime.contract import BrokenScorer, is_groupwise
+from adjudge.score_view import brief
 from adjudge.scoring.api import score_rows
 from adjudge.scoring.compose.auto import auto_scorer
 
@@ -112,13 +113,7 @@ def pair_check(preferences: Sequence[tuple[str, Preference]]) -> Check:
     told = longer + shorter
     share = f"the longer response is the better one in {longer / told:.1%} of pairs" if told else "no pair differs"
     detail = f"{share}{f'; {ties} ties' if ties else ''}"
-    return Check(
-        name="pairs",
-        outcome="failed" if same else "ok",
-        tried=pairs,
-        detail=f"{len(same)} of equal texts; {detail}" if same else detail,
-        findings=tuple(same),
-    )
+    return Check.of("pairs", pairs, same, detail, f"{len(same)} of equal texts; {detail}")
 
 
 def _one_of_each(items: Sequence[T], kind: Callable[[T], object]) -> list[T]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import BrokenScorer, score_checked
-from adjudge.runtime.loop import run_blocking
+from adjudge.runtime.loop import in_thread, run_blocking
 
 T = TypeVar("T")
 Judge = Callable[[Scorer, Sequence[Sample]], Coroutine[Any, Any, list[Score]]]
@@ -27,6 +25,10 @@ class Trial:
 
     how: str
     sample: Sample
+
+    def finding(self, score: Score, problem: str) -> Finding:
+        """Return what is wrong with its score."""
+        return Finding(row=self.sample.id, how=self.how, sample=self.sample, score=score, problem=problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +63,19 @@ class Check:
     findings: tuple[Finding, ...] = ()
     scorer: str = ""
 
+    @classmethod
+    def of(cls, name: str, tried: int, findings: Sequence[Finding], fine: str, bad: str = "") -> Check:
+        """Return what trials came to: `fine`, or where there are findings how many failed, or `bad`."""
+        outcome: Outcome = "failed" if findings else "ok"
+        detail = (bad or f"{len(findings)} failed") if findings else fine
+        return cls(name=name, outcome=outcome, tried=tried, detail=detail, findings=tuple(findings))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return {
             **{name: getattr(self, name) for name in ("name", "scorer", "outcome", "tried", "detail")},
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-
-def brief(score: Score) -> str:
-    """Return a score as a few words."""
-    value = score.status if score.value is None else f"{score.value:g}"
-    return f"{value} ({score.reason})" if score.reason else value
 
 
 def growing(items: Sequence[T], size: int, budget: float | None) -> Iterator[Sequence[T]]:
@@ -107,15 +110,7 @@ def score_in_time(
     if isinstance(getattr(scorer, "verifier", None), Verifier):
         return run_blocking(judge(scorer, samples))
     # Nothing can kill a call in this process: its thread is left behind, and does not keep the program from ending.
-    answer: Future[list[Score]] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(run_blocking(judge(scorer, samples)))
-        except BaseException as error:  # noqa: BLE001 it is raised again where the answer is waited for
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, daemon=True).start()
+    answer = in_thread(lambda: run_blocking(judge(scorer, samples)))
     try:
         return answer.result(seconds)
     except TimeoutError as error:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -87,6 +88,21 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     wait for itself.
     """
     return process_loop().run(work)
+
+
+def in_thread(work: Callable[[], T], name: str = "adjudge-call") -> Future[T]:
+    """Run work on a daemon thread: those of an executor are joined at exit, and a call that hangs never ends."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 it is raised again where the result is asked for
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
 
 
 def _forever(loop: asyncio.AbstractEventLoop) -> None:

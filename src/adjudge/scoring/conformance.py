@@ -15,13 +15,14 @@ import json
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from adjudge import wire
 from adjudge.protocol import Message, Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import BrokenScorer, grouped, is_groupwise, score_checked, validate_sample
+from adjudge.runtime.loop import in_thread
 from adjudge.scoring import registry
 
 T = TypeVar("T")
@@ -297,7 +298,7 @@ class _Trial:
     async def threads(self) -> str:
         self._need_repeatable()
 
-        calls = [_in_thread(lambda: asyncio.run(self._ask(self.samples))) for _ in range(_THREADS)]
+        calls = [in_thread(lambda: asyncio.run(self._ask(self.samples)), "adjudge-check") for _ in range(_THREADS)]
         for call in calls:
             scores = await asyncio.wrap_future(call)
             if detail := self._difference(self.first, scores, "from another thread"):
@@ -422,7 +423,7 @@ class _Calls:
 
 def _watched(trial: _Trial) -> Report:
     """Run a trial on a thread of its own, and return what it found until it ended, or until a call was late."""
-    work = _in_thread(lambda: asyncio.run(trial.try_all()))
+    work = in_thread(lambda: asyncio.run(trial.try_all()), "adjudge-check")
     try:
         while not work.done():
             left = trial.calls.seconds_left()
@@ -437,21 +438,6 @@ def _watched(trial: _Trial) -> Report:
             trial.cancel()  # Ctrl-C, or a late call; what only waits ends here, what computes is left behind
     work.result()
     return trial.report()
-
-
-def _in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run work on a daemon thread: those of an executor are joined at exit, and a call that hangs never ends."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 it is raised again where the result is asked for
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="adjudge-check", daemon=True).start()
-    return future
 
 
 def _without_cost(data: Mapping[str, Any]) -> dict[str, Any]:
