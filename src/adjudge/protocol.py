@@ -33,9 +33,36 @@ STATUSES: tuple[Status, ...] = ("scored", "abstained", "failed")
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
+class _Record:
+    """A frozen dataclass that is written as JSON field by field."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data from which `from_dict` makes an equal one.
+
+        Raises:
+            TypeError: a field holds something other than plain data.
+        """
+        kind: Any = type(self)
+        return {
+            name: value if type(value := getattr(self, name)) is str else wire.encode(value, f"{kind.__name__}.{name}")
+            for name in _names(kind)[0]
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return what `to_dict` wrote.
+
+        Raises:
+            ValueError: a key is unknown or missing, or a value is malformed.
+        """
+        return cls(**_fields_of(cls, data))
+
+
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(_Record):
     """One prompt with one response to be scored.
 
     Attributes:
@@ -62,22 +89,9 @@ class Sample:
         if isinstance(self.finish_reason, str) and self.finish_reason not in ("stop", "length"):
             object.__setattr__(self, "finish_reason", plain_finish(self.finish_reason))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data from which `from_dict` makes an equal sample."""
-        return _to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the sample that `to_dict` wrote.
-
-        Raises:
-            ValueError: a key is unknown or missing, or a value is malformed.
-        """
-        return cls(**_fields_of(cls, data))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepScore:
+class StepScore(_Record):
     """The verdict on one step or turn of a response.
 
     Attributes:
@@ -99,19 +113,10 @@ class StepScore:
         if not 0 <= self.start <= self.end:
             raise ValueError(f"StepScore spans {self.start}..{self.end}; need 0 <= start <= end")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return _to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the step score that `to_dict` wrote."""
-        return cls(**_fields_of(cls, data))
-
 
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(_Record):
     """Who gave a score.
 
     Attributes:
@@ -126,19 +131,10 @@ class Provenance:
     engine: str = ""
     revision: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return _to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the provenance that `to_dict` wrote."""
-        return cls(**_fields_of(cls, data))
-
 
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(_Record):
     """What a score cost: seconds of compute (queueing not counted) and tokens of models called."""
 
     seconds: float = 0.0
@@ -152,15 +148,6 @@ class Cost:
             completion_tokens=self.completion_tokens + other.completion_tokens,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return _to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the cost that `to_dict` wrote."""
-        return cls(**_fields_of(cls, data))
-
 
 NO_PROVENANCE = Provenance()
 NO_COST = Cost()
@@ -168,7 +155,7 @@ NO_COST = Cost()
 
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(_Record):
     """The verdict on one sample.
 
     Attributes:
@@ -285,14 +272,6 @@ def _names(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
     bare = [item for item in fields if item.default is item.default_factory is dataclasses.MISSING]
     return tuple(item.name for item in fields), tuple(item.name for item in bare)
-
-
-def _to_dict(record: Any) -> dict[str, Any]:
-    kind: Any = type(record)
-    return {
-        name: value if type(value := getattr(record, name)) is str else wire.encode(value, f"{kind.__name__}.{name}")
-        for name in _names(kind)[0]
-    }
 
 
 def _fields_of(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
