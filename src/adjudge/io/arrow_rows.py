@@ -36,7 +36,7 @@ class ParquetFile(Part):
         arrow = need("pyarrow", "reading Parquet")
         try:
             with self._open() as file:
-                self._names = list(file.schema_arrow.names)
+                self.names = list(file.schema_arrow.names)
                 groups = range(file.metadata.num_row_groups)
                 self._group_rows: list[int] = [file.metadata.row_group(index).num_rows for index in groups]
         except (arrow.ArrowException, OSError) as error:
@@ -47,10 +47,6 @@ class ParquetFile(Part):
     def _open(self) -> Any:
         # Without these two, pyarrow fetches whole column chunks ahead and memory follows the row-group size.
         return self._parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
-
-    def columns(self) -> list[str] | None:
-        """Return the names of the schema."""
-        return list(self._names)
 
     def count(self) -> int | None:
         """Return the number of rows."""
@@ -111,11 +107,7 @@ class SavedDataset(Part):
         elif split:
             raise ValueError(f"{path} holds one dataset without splits; drop --split {split}")
         self._data = loaded.with_format("arrow")
-        self._names = list(loaded.column_names)
-
-    def columns(self) -> list[str] | None:
-        """Return the column names."""
-        return list(self._names)
+        self.names = list(loaded.column_names)
 
     def count(self) -> int | None:
         """Return the number of rows."""
@@ -169,11 +161,7 @@ class HubDataset(Part):
             loaded = _one_split(loaded, split, name, usual_split)
         self.version = str(builder.hash or "")
         self._data = loaded
-        self._names: list[str] | None = loaded.column_names
-
-    def columns(self) -> list[str] | None:
-        """Return the column names, or None where only the rows tell."""
-        return list(self._names) if self._names is not None else None
+        self.names = loaded.column_names
 
     def select(self, columns: list[str] | None) -> None:
         """Hand out only these top-level columns; None hands out all."""

@@ -108,6 +108,7 @@ class CsvFile(Part):
         if delimiter.encode() not in head:
             self._delimiter = next((mark for mark in _OTHER_DELIMITERS if mark.encode() in head), delimiter)
         self._header, self._body = self._read_header()
+        self.names = self._header
 
     def _read_header(self) -> tuple[list[str], Place]:
         with open_bytes(self.path) as stream:
@@ -130,10 +131,6 @@ class CsvFile(Part):
 
     def _reader(self, feed: _Feed) -> Iterator[list[str]]:
         return csv.reader(feed, delimiter=self._delimiter, strict=True)
-
-    def columns(self) -> list[str] | None:
-        """Return the header."""
-        return list(self._header)
 
     def rows(self, start: Place) -> Iterator[Row]:
         """Yield the rows behind a place."""

@@ -84,10 +84,12 @@ class Part(ABC):
     """One file, or one dataset, that can be entered at any row."""
 
     path: Any
+    names: list[str] | None = None
+    """The top-level columns, or None where only the rows tell."""
 
     def columns(self) -> list[str] | None:
         """Return the top-level columns, or None where only the rows tell."""
-        return None
+        return None if self.names is None else list(self.names)
 
     def count(self) -> int | None:
         """Return the number of rows, or None if unknown."""

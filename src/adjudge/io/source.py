@@ -15,7 +15,7 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -83,7 +83,7 @@ class Source:
         origin: what else tells one input from another: split, subset, revision.
     """
 
-    def __init__(self, name: str, parts: list[Part], files: list[Path], origin: dict[str, str]) -> None:
+    def __init__(self, name: str, parts: list[Part], files: list[Path], origin: Mapping[str, Any]) -> None:
         self.name = name
         self._parts = parts
         self._files = files

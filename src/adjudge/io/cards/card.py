@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from adjudge.io.cards.origin import UNKNOWN, Origin
+from adjudge.io.cards.origin import KEY, UNKNOWN, Origin, size_category, written_head
 
 
 def card_rows(record: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -55,13 +55,39 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> lis
     return lines + [f"| {' | '.join(card_cell(value) for value in row)} |" for row in rows]
 
 
-def source_rows(origins: Sequence[Origin]) -> list[tuple[Any, ...]]:
-    """Return a row for each source and the sources of those, which stand behind it with one more arrow each."""
-    return [
+def sources_table(origins: Sequence[Origin]) -> list[str]:
+    """Return the lines of a table of sources and the sources of those, each behind its own with one more arrow."""
+    rows = [
         (f"{'↳ ' * depth}{each.name}", each.license, each.bytes or "", each.digest, _made_by(each))
         for origin in origins
         for depth, each in origin.all()
     ]
+    return table("Sources", ("source", "licence", "bytes", "digest", "made by"), rows)
+
+
+def card_text(
+    lines: Sequence[str],
+    *,
+    license: str,
+    rows: int,
+    tags: Sequence[str],
+    maker: str,
+    fingerprint: str,
+    origins: Sequence[Origin],
+) -> str:
+    """Return a dataset's card: lines behind a head that the hub reads, and that the next card has its origins of."""
+    head = {
+        "license": license,
+        "size_categories": [size_category(rows)],
+        "tags": ["adjudge", *tags],
+        KEY: {
+            "maker": maker,
+            "fingerprint": fingerprint,
+            "version": package_version(),
+            "sources": [origin.to_dict() for origin in origins],
+        },
+    }
+    return written_head(head) + "\n" + "\n".join(lines) + "\n"
 
 
 def shared_license(origins: Sequence[Origin], given: str) -> str:

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 from adjudge.io.cards.card import (
     card_cell,
+    card_text,
     label_scores,
-    package_version,
     put,
     scorer_of,
     shared_license,
-    source_rows,
+    sources_table,
     table,
 )
-from adjudge.io.cards.origin import KEY, UNKNOWN, card_of, origin_of, size_category, written_head
+from adjudge.io.cards.origin import UNKNOWN, card_of, origin_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
@@ -148,71 +148,46 @@ def _place(name: str, *, overwrite: bool) -> Path:
     return place
 
 
-class _Labels:
-    """Counts and sums over the scores of a file."""
-
-    def __init__(self, pass_score: float) -> None:
-        self._pass_score = pass_score
-        self.counts: Counter[tuple[str, str, str, str]] = Counter()
-        self._values: dict[tuple[str, str], list[float]] = {}  # sum, known, passes
-
-    def add(self, score: Mapping[str, Any]) -> None:
-        """Count a score."""
-        scorer = scorer_of(score)
-        self.counts[(*scorer, score["status"], str(score.get("reason") or ""))] += 1
-        sums = self._values.setdefault(scorer, [0.0, 0.0, 0.0])
-        value = number_of(score.get("value")) if score["status"] == "scored" else None
-        if value is not None:
-            sums[0] += value
-            sums[1] += 1
-            sums[2] += value >= self._pass_score
-
-    def summary(self, file: str, card: str, rows: int, unreadable: int) -> CardSummary:
-        """Return what was counted, the most frequent first."""
-        ordered = sorted(self.counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        values = sorted(self._values.items())
-        return CardSummary(
-            file=file,
-            card=card,
-            rows=rows,
-            unreadable=unreadable,
-            counts=dict(ordered),
-            means={scorer: total / known if known else None for scorer, (total, known, _) in values},
-            passes={scorer: wilson(passes, int(known)) for scorer, (_, known, passes) in values},
-        )
-
-
 def _count(name: str, place: Path, config: CardConfig) -> CardSummary:
-    labels, rows, unreadable = _Labels(config.pass_score), 0, 0
+    rows = unreadable = 0
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    sums: dict[tuple[str, str], list[float]] = {}  # of known values: sum, how many, passes
     for row in open_source(name, limit=config.max_row_mb << 20).rows(Cursor()):
         if row.data is None:
             unreadable += 1
             continue
         rows += 1
         for score in label_scores(row.data):
-            labels.add(score)
-    return labels.summary(name, str(place), rows, unreadable)
+            scorer = scorer_of(score)
+            counts[(*scorer, score["status"], str(score.get("reason") or ""))] += 1
+            own = sums.setdefault(scorer, [0.0, 0.0, 0.0])
+            value = number_of(score.get("value")) if score["status"] == "scored" else None
+            if value is not None:
+                own[0] += value
+                own[1] += 1
+                own[2] += value >= config.pass_score
+    values = sorted(sums.items())
+    return CardSummary(
+        file=name,
+        card=str(place),
+        rows=rows,
+        unreadable=unreadable,
+        counts=dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))),
+        means={scorer: total / known if known else None for scorer, (total, known, _) in values},
+        passes={scorer: wilson(passes, int(known)) for scorer, (_, known, passes) in values},
+    )
 
 
 def _card(name: str, summary: CardSummary, config: CardConfig) -> str:
     origins = [origin_of(source) for source in config.source]
     scorers = sorted({key[0] for key in summary.counts})
     before = origin_of(name).license  # of a card that is replaced
-    head = {
-        "license": shared_license(origins, config.license or (before if before != UNKNOWN else "")),
-        "size_categories": [size_category(summary.rows)],
-        "tags": ["adjudge", *(["labels"] if scorers else [])],
-        KEY: {
-            "maker": f"label ({', '.join(scorers)})" if scorers else "",
-            "fingerprint": "-".join(sorted({key[1] for key in summary.counts})),
-            "version": package_version(),
-            "sources": [origin.to_dict() for origin in origins],
-        },
-    }
-    lines = [f"# {card_cell(Path(name).resolve().name)}", "", _about(summary)]
+    what = "Scores of" if scorers else "A dataset without scores of"
+    about = f"{what} `adjudge label`. This card was written by `adjudge data card`."
+    lines = [f"# {card_cell(Path(name).resolve().name)}", "", about]
     counts = [("readable", summary.rows), ("unreadable", summary.unreadable)]
     lines += table("Rows", ("", "rows"), [row for row in counts if row[1]] or counts[:1])
-    lines += table("Sources", ("source", "licence", "bytes", "digest", "made by"), source_rows(origins))
+    lines += sources_table(origins)
     lines += table(
         "Scores",
         ("scorer", "fingerprint", "status", "reason", "scores"),
@@ -226,10 +201,12 @@ def _card(name: str, summary: CardSummary, config: CardConfig) -> str:
             for scorer, measure in summary.passes.items()
         ],
     )
-    return written_head(head) + "\n" + "\n".join(lines) + "\n"
-
-
-def _about(summary: CardSummary) -> str:
-    if not summary.counts:
-        return "A dataset without scores of `adjudge label`. This card was written by `adjudge data card`."
-    return "Scores of `adjudge label`. This card was written by `adjudge data card`."
+    return card_text(
+        lines,
+        license=shared_license(origins, config.license or (before if before != UNKNOWN else "")),
+        rows=summary.rows,
+        tags=["labels"] if scorers else [],
+        maker=f"label ({', '.join(scorers)})" if scorers else "",
+        fingerprint="-".join(sorted({key[1] for key in summary.counts})),
+        origins=origins,
+    )

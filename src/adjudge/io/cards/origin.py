@@ -8,6 +8,7 @@ without aliases, up to a size, and never trusted to be whole.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,16 +55,9 @@ def read_head(path: Path) -> dict[str, Any]:
 
 def size_category(rows: int) -> str:
     """Return the hub's name for a number of rows."""
-    steps = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-    larger = (
-        (10_000_000, "1M<n<10M"),
-        (100_000_000, "10M<n<100M"),
-        (1_000_000_000, "100M<n<1B"),
-        (10_000_000_000, "1B<n<10B"),
-        (100_000_000_000, "10B<n<100B"),
-        (1_000_000_000_000, "100B<n<1T"),
-    )
-    return next((name for limit, name in (*steps, *larger) if rows < limit), "n>1T")
+    steps = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
+    below = ("n<1K", *(f"{low}<n<{high}" for low, high in itertools.pairwise(steps)))
+    return next((name for power, name in enumerate(below, 3) if rows < 10**power), "n>1T")
 
 
 UNKNOWN: Final = "unknown"

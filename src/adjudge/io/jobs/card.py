@@ -18,15 +18,16 @@ from typing import Any, Final, Protocol, runtime_checkable
 from adjudge.io.cards.card import (
     card_cell,
     card_rows,
+    card_text,
     label_scores,
     package_version,
     put,
     scorer_of,
     shared_license,
-    source_rows,
+    sources_table,
     table,
 )
-from adjudge.io.cards.origin import KEY, card_of, origin_of, size_category, written_head
+from adjudge.io.cards.origin import card_of, origin_of
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.maker import Maker
@@ -55,21 +56,10 @@ def write_job_card(report: JobReport, config: JobConfig, maker: Maker) -> None:
     """
     origins = [origin_of(config.input, license=config.license, revision=config.revision)] if config.input else []
     labels = label_sources(config)
-    head = {
-        "license": shared_license(origins, config.license),
-        "size_categories": [size_category(report.made)],
-        "tags": ["adjudge", maker.name.split(" ", 1)[0]],
-        KEY: {
-            "maker": report.maker,
-            "fingerprint": report.fingerprint,
-            "version": package_version(),
-            "sources": [origin.to_dict() for origin in origins],
-        },
-    }
     output = Path(config.output)
     lines = [f"# {card_cell(output.name)}", "", f"{about(config)} Made by `adjudge data` ({card_cell(report.maker)})."]
     lines += table("Rows", ("", "rows"), _counts(report))
-    lines += table("Sources", ("source", "licence", "bytes", "digest", "made by"), source_rows(origins))
+    lines += sources_table(origins)
     if labels:
         lines += table("Label sources", ("scorer", "fingerprint", "scores"), [(*key, n) for key, n in labels.items()])
         lines += ["", f"Counted over the first {_LABELLED_ROWS} rows of the input."]
@@ -77,7 +67,16 @@ def write_job_card(report: JobReport, config: JobConfig, maker: Maker) -> None:
     lines += table("Options", ("option", "value"), options(config))
     if report.notes:
         lines += ["", "## Notes", "", *(f"- {card_cell(note)}" for note in report.notes)]
-    put(card_of(output), written_head(head) + "\n" + "\n".join(lines) + "\n")
+    text = card_text(
+        lines,
+        license=shared_license(origins, config.license),
+        rows=report.made,
+        tags=[maker.name.split(" ", 1)[0]],
+        maker=report.maker,
+        fingerprint=report.fingerprint,
+        origins=origins,
+    )
+    put(card_of(output), text)
 
 
 def about(config: Any) -> str:

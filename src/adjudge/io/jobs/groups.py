@@ -13,45 +13,35 @@ from typing import Any, Final, Protocol
 
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Unit
-from adjudge.io.row import Cursor, Place, Row
+from adjudge.io.row import Cursor, Part, Place, Row
+from adjudge.io.source import Source
 from adjudge.io.values import is_empty
 
 
-@dataclass(frozen=True, slots=True)
-class NumberSource:
+class _Numbers(Part):
+    def __init__(self, rows: int) -> None:
+        self.path, self.names = "", ["index"]
+        self._rows = rows
+
+    def count(self) -> int | None:
+        return self._rows
+
+    def rows(self, start: Place) -> Iterator[Row]:
+        for index in range(start.record, self._rows):
+            yield Row({"index": index}, "", Place(index + 1), 16)
+
+
+class NumberSource(Source):
     """Rows {"index": 0}, {"index": 1}, ...: a source for `run_job`.
 
     Raises:
         ValueError: fewer than none.
     """
 
-    rows_in_all: int
-    name: str = "numbers"
-
-    def __post_init__(self) -> None:
-        if self.rows_in_all < 0:
-            raise ValueError(f"there cannot be {self.rows_in_all} rows; give 0 or more")
-
-    def identity(self) -> dict[str, Any]:
-        """Return the number of rows."""
-        return {"name": self.name, "rows": self.rows_in_all}
-
-    def columns(self) -> list[str] | None:
-        """Return the one column."""
-        return ["index"]
-
-    def count(self) -> int | None:
-        """Return how many rows there are."""
-        return self.rows_in_all
-
-    def fraction(self, cursor: Cursor) -> float | None:
-        """Return the share before a place, from 0 to 1."""
-        return cursor.row / self.rows_in_all if self.rows_in_all else 1.0
-
-    def rows(self, start: Cursor) -> Iterator[Row]:
-        """Yield the rows behind a place."""
-        for index in range(start.row, self.rows_in_all):
-            yield Row({"index": index}, "", Place(index + 1), 16, index=index)
+    def __init__(self, rows: int, name: str = "numbers") -> None:
+        if rows < 0:
+            raise ValueError(f"there cannot be {rows} rows; give 0 or more")
+        super().__init__(name, [_Numbers(rows)], [], {"rows": rows})
 
 
 GROUP_BYTES: Final = 256 << 20  # a group is worked on as a whole, so it must fit in memory
