@@ -22,10 +22,10 @@ from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
 from adjudge.data_pipelines.label.report import LabelReport, Progress, ScorerReport, Snapshot, Tally
 from adjudge.data_pipelines.label.samples import Item
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.job import JobRun
 from adjudge.io.jobs.journal import Journal
 from adjudge.io.jobs.ordered import in_order
 from adjudge.io.jobs.report import Patience, tell
-from adjudge.io.jobs.run import JobRun
 from adjudge.io.row import Cursor
 from adjudge.protocol import Cost, Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer

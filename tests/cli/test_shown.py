@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.cli import shown
+from adjudge.cli import console
+from adjudge.cli.console import JobBar, Lines, duration
 from adjudge.cli.serve import _telling
-from adjudge.cli.shown import JobBar, Lines, duration
 
 
 class Clock:
@@ -26,7 +26,7 @@ def test_lines_come_every_ten_seconds_and_later_every_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(shown, "time", clock)
+    monkeypatch.setattr(console, "time", clock)
     lines = Lines()
     for second in range(301):
         clock.now = float(second)
@@ -48,7 +48,7 @@ def test_times_are_said_as_people_say_them() -> None:
 
 
 def test_a_job_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(shown, "_FIRST", 0.0)
+    monkeypatch.setattr(console, "_FIRST", 0.0)
     with JobBar("label") as bar:
         bar.show("9 rows", 0.5, 120.0)
         bar.show("10 rows", None, None)
@@ -58,7 +58,7 @@ def test_a_job_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def test_a_server_says_what_it_scored_when_that_changed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shown, "_FIRST", 0.0)
+    monkeypatch.setattr(console, "_FIRST", 0.0)
 
     class Lane:
         name, answered, failed_share, waiting = "math", 7, 0.5, 2

@@ -92,8 +92,7 @@ class DataCommand:
 
     def run(self) -> int:
         """Do it, print the report, and return the exit code."""
-        from adjudge.cli.console import print_json
-        from adjudge.cli.shown import MadeBar
+        from adjudge.cli.console import MadeBar, print_json
 
         with MadeBar(self.chosen.name, "made") as bar:
             report = self.chosen.run(bar)

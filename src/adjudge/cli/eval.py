@@ -111,9 +111,8 @@ class EvalCommand:
 
     def run(self) -> int:
         """Do it, print the result, write the report if a folder is named, and return the exit code."""
-        from adjudge.cli.console import print_json
+        from adjudge.cli.console import MadeBar, print_json
         from adjudge.cli.eval_shown import print_result
-        from adjudge.cli.shown import MadeBar
         from adjudge.score_view import visible
 
         name, given = self.chosen.name, self.chosen.given

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, print_json, print_table
-from adjudge.cli.shown import JobBar, duration
+from adjudge.cli.console import JobBar, JsonFlag, duration, print_json, print_table
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.report import LabelReport, Snapshot
 from adjudge.score_view import plain, visible

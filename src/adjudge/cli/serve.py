@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, print_json
-from adjudge.cli.shown import Lines
+from adjudge.cli.console import JsonFlag, Lines, print_json
 from adjudge.extras import install_hint
 from adjudge.training.config_file import config_of, read_config
 

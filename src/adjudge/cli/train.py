@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 import tyro
 
 from adjudge.cli import exits
-from adjudge.cli.console import JsonFlag, print_json, print_table
-from adjudge.cli.shown import Shown
+from adjudge.cli.console import JsonFlag, Shown, print_json, print_table
 from adjudge.extras import install_hint
 from adjudge.score_view import plain, visible
 from adjudge.training.config_file import plain_config

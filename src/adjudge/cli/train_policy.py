@@ -12,8 +12,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.cli import exits
-from adjudge.cli.console import print_json, print_table
-from adjudge.cli.shown import Shown
+from adjudge.cli.console import Shown, print_json, print_table
 from adjudge.score_view import plain, visible
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, SieveMaker, Verdict
-from adjudge.io.cards.origin import Origin, card_of, origin_of, size_category
+from adjudge.io.cards.card import Origin, card_of, origin_of, size_category
 from adjudge.io.jobs.card import write_job_card
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Cost

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adjudge.io.cards.card import (
+    UNKNOWN,
     card_cell,
+    card_of,
     card_text,
     label_scores,
+    origin_of,
     put,
     scorer_of,
     shared_license,
     sources_table,
     table,
 )
-from adjudge.io.cards.origin import UNKNOWN, card_of, origin_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of

@@ -17,9 +17,11 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from adjudge.io.cards.card import (
     card_cell,
+    card_of,
     card_rows,
     card_text,
     label_scores,
+    origin_of,
     package_version,
     put,
     scorer_of,
@@ -27,7 +29,6 @@ from adjudge.io.cards.card import (
     sources_table,
     table,
 )
-from adjudge.io.cards.origin import card_of, origin_of
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.maker import Maker

@@ -110,7 +110,6 @@ class Plan:
     reader: UnitReader
     writer: LineWriter
     written: Format
-    one_kind: bool
     identity: Mapping[str, Any]
     notes: tuple[str, ...]
 
@@ -123,7 +122,7 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
     """
     check_paths(config.input if source is None else "", config.output)
     written = format_of(config.output)
-    one_kind = needs_schema(written)
+    tells_kinds = needs_schema(written)
     source = source if source is not None else config.open()
     seen = glance(source)
     group = _group(maker, group_column, seen)
@@ -136,9 +135,8 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
         fields=fields,
         source=source,
         reader=UnitReader(source=source, group=group, limit=config.limit, whole=keeps_columns),
-        writer=LineWriter(maker.name, fields, keeps_columns=keeps_columns, tells_kinds=one_kind),
+        writer=LineWriter(maker.name, fields, keeps_columns=keeps_columns, tells_kinds=tells_kinds),
         written=written,
-        one_kind=one_kind,
         identity={
             "input": source.identity(),
             "maker": {"name": maker.name, "fingerprint": maker.fingerprint},
