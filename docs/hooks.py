@@ -71,7 +71,11 @@ def _described(name: str, one: Any) -> Iterator[str]:
     for error in told.raises:
         yield f"- *raises* `{error.type_name}`: {' '.join((error.description or '').split())}"
     yield ""
-    for inner, method in vars(one).items() if inspect.isclass(one) else ():
+    if not inspect.isclass(one):
+        return
+    shown = [kind for kind in inspect.getmro(one) if kind is one or kind.__name__.startswith("_")]
+    methods = {inner: method for kind in reversed(shown) for inner, method in vars(kind).items()}
+    for inner, method in methods.items():
         if not inner.startswith("_") and inspect.isfunction(method):
             yield from (f"#### {name}.{inner}", "", *_described(f"{name}.{inner}", method))
 
