@@ -54,11 +54,11 @@ def label_texts(labels: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
     Labels of one letter keep their case, because "a" is a word; so do all labels if two would share a text.
     """
-    loose = {label: _variants(label, _cases(label)) for label in labels}
+    loose = {label: _variants(_cases(label)) for label in labels}
     every = [text for texts in loose.values() for text in texts]
     if len(set(every)) == len(every):
         return loose
-    return {label: _variants(label, [label]) for label in labels}
+    return {label: _variants([label]) for label in labels}
 
 
 def _cases(label: str) -> list[str]:
@@ -67,7 +67,7 @@ def _cases(label: str) -> list[str]:
     return [label, label.lower(), label.capitalize(), label.upper()]
 
 
-def _variants(label: str, cases: Sequence[str]) -> tuple[str, ...]:
+def _variants(cases: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for case in cases for text in (case, f" {case}")))
 
 

@@ -23,18 +23,9 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 # They change how a server is asked, and never what it answers.
 _TRANSPORT = (
-    "api_key_env",
-    "concurrency",
-    "timeout",
-    "deadline",
-    "max_bytes",
-    "attempts",
-    "first_pause",
-    "longest_pause",
-    "dead_failures",
-    "dead_seconds",
-    "dead_pause",
-)
+    "api_key_env concurrency timeout deadline max_bytes attempts first_pause longest_pause dead_failures dead_seconds "
+    "dead_pause"
+).split()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,9 +55,9 @@ def chance(p: float | None) -> str:
     return "< 0.001" if known < 0.001 else f"{known:.3f}"
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def plural(count: int, one: str) -> str:
     """Return "1 case", "1,240 cases"."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else one + 's'}"
 
 
 def percent(share: float) -> str:
@@ -89,6 +89,7 @@ def trivial(baselines: Mapping[str, float | None], better: str) -> str:
     return f"{number(known[0][0])} to {number(known[-1][0])}"
 
 
+_TICKS = 5  # of an axis, more or less
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _NEAREST = 1e-280  # to 0; steps between smaller numbers are not floats
 _FARTHEST = 1e150  # the difference of two such numbers is still a number
@@ -154,7 +155,7 @@ def bar_scale(values: Iterable[float]) -> Scale:
     return linear_scale((*known, 0.0))
 
 
-def linear_scale(values: Iterable[float], *, ticks: int = 5) -> Scale:
+def linear_scale(values: Iterable[float]) -> Scale:
     """Return an axis from a round number below all values to one above them."""
     known = list(values)
     low, high = min(known, default=0.0), max(known, default=1.0)
@@ -163,7 +164,7 @@ def linear_scale(values: Iterable[float], *, ticks: int = 5) -> Scale:
     if spread <= 1e-9 * size or size < _NEAREST:
         room = 0.1 * size if size >= _NEAREST else 0.5
         low, high, spread = low - room, high + room, 2 * room
-    raw = spread / ticks
+    raw = spread / _TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in _NICE if factor * power >= raw * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -27,7 +27,6 @@ from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels,
 from adjudge.prompts.template import ANSWER, Rendered, Template, Value, load_template
 from adjudge.protocol import (
     NO_COST,
-    Cost,
     Provenance,
     Sample,
     Score,
@@ -383,9 +382,9 @@ class ModelScorer(EngineScorer):
 
         return await _fitted(cases, prompt, call, lambda fault: fault)
 
-    def unanswered(self, fault: Fault, *, cost: Cost = NO_COST) -> Score:
-        """Return the score of a sample on which the model gave no verdict; `cost` is beside that of the fault."""
-        cost += fault.cost
+    def unanswered(self, fault: Fault) -> Score:
+        """Return the score of a sample on which the model gave no verdict; it costs what the fault did."""
+        cost = fault.cost
         if fault.reason == "too_complex":
             return Score(value=self.lowest, reason="too_complex", evidence={"fault": fault.detail}, cost=cost)
         if isinstance(fault, Unsure):

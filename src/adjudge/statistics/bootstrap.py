@@ -181,8 +181,7 @@ def share_interval(hits: ArrayLike, clusters: Sequence[str], draws: Draws) -> In
     if distinct == len(numbers):
         return wilson(right, len(numbers), level=draws.level)
     if right in (0, len(numbers)):
-        bounds = wilson(value * distinct, distinct, level=draws.level)
-        return replace(bounds, value=value, n=len(numbers))
+        return opened(Interval(value=value, n=len(numbers)), distinct, draws)
     return resampled_mean(numbers, clusters, draws)
 
 

@@ -38,12 +38,12 @@ def fitted(value: Any, kind: str) -> Any:
     """
     if value is None:
         return None
-    return _FITTERS[kind](value)
+    return _KINDS[kind][0](value)
 
 
 def known_kinds() -> tuple[str, ...]:
     """Return the names that `fitted` takes."""
-    return tuple(_FITTERS)
+    return tuple(_KINDS)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -152,13 +152,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unfit(shown(value))
-    if isinstance(value, float):
-        return _finite(value)
-    if not -_WHOLE_LIMIT <= value < _WHOLE_LIMIT:
-        raise Unfit("a whole number of more than 64 bits")
-    return value
+    return _finite(value) if isinstance(value, float) else _whole(value)
 
 
 def _whole(value: Any) -> int:
@@ -210,18 +204,19 @@ def shown(value: Any) -> str:
     return f"a {type(value).__name__}{f' ({text})' if 0 < len(text) <= 40 else ''}"
 
 
-_FITTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "text": _text,
-    "number": _number,
-    "whole": _whole,
-    "flag": _flag,
-    "texts": _each(_text),
-    "numbers": _each(_number),
-    "wholes": _each(_whole),
-    "flags": _each(_flag),
-    "chat": _chat,
-    "any": plain,
+_KINDS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
+    "text": (_text, "text"),
+    "number": (_number, "a number"),
+    "whole": (_whole, "a whole number"),
+    "flag": (_flag, "true or false"),
+    "texts": (_each(_text), "a list of texts"),
+    "numbers": (_each(_number), "a list of numbers"),
+    "wholes": (_each(_whole), "a list of whole numbers"),
+    "flags": (_each(_flag), "a list of true and false"),
+    "chat": (_chat, "text or chat turns"),
+    "any": (plain, "plain JSON data"),
 }
+"""What makes a value of each kind plain, and what errors call it."""
 _LISTS: Final = {"texts", "numbers", "wholes", "flags", TURNS}
 
 
@@ -297,7 +292,9 @@ class LineWriter:
                 record[name] = fitted(row[name], kind)
             except (Unfit, RecursionError) as error:
                 what = str(error) or "nested without end"
-                raise self._fault(unit, f"made a row whose field {name!r} is {what}, and not {_A[kind]}") from error
+                raise self._fault(
+                    unit, f"made a row whose field {name!r} is {what}, and not {_KINDS[kind][1]}"
+                ) from error
         if len(row) > len(record):
             others = [name for name in row if name not in record]
             if not self._keeps_columns:
@@ -351,17 +348,3 @@ def utf8_line(text: str) -> bytes:
 
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
-
-
-_A: Final = {
-    "text": "text",
-    "number": "a number",
-    "whole": "a whole number",
-    "flag": "true or false",
-    "texts": "a list of texts",
-    "numbers": "a list of numbers",
-    "wholes": "a list of whole numbers",
-    "flags": "a list of true and false",
-    "chat": "text or chat turns",
-    "any": "plain JSON data",
-}
