@@ -2,7 +2,7 @@
 
 Three questions to a model: is the final answer right; which thing does the answer name for each placeholder; and do the
 pages it cites support the statements, placeholders filled in.  A statement counts when it is supported and supported
-statements link it with the answer.  Pages are what tools returned (`adjudge.judges.items.citation_pages`); a cited
+statements link it with the answer.  Pages are what tools returned (`adjudge.judges.items.citation_rules`); a cited
 address that no tool ever showed is not a page.
 
 Beyond the published protocol (CaRR): a name must stand in the answer itself, pages that support nothing lower the
@@ -19,17 +19,18 @@ from functools import partial
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from adjudge.engines.interface import Fault
-from adjudge.judges.items.citation_pages import Page, pages_of
 from adjudge.judges.items.citation_rules import (
     TRAINING_RATIO,
     Findings,
     Normalize,
+    Page,
     Statement,
     cited,
     entities_of,
     explanation,
     group_rewards,
     mixed,
+    pages_of,
     read_statements,
 )
 from adjudge.judges.items.item import one_line

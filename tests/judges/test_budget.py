@@ -7,8 +7,8 @@ import pytest
 from tests.engines.scripted import Said, ScriptedEngine, fault, text_of
 
 from adjudge.engines.interface import Completion, Generation, Prompt, Sampling
-from adjudge.judges import budget
-from adjudge.judges.budget import BudgetForced, thinking
+from adjudge.judges import language_judge
+from adjudge.judges.language_judge import BudgetForced, thinking
 from adjudge.protocol import Sample
 from adjudge.scoring.presets import preset
 
@@ -75,7 +75,7 @@ def test_without_extensions_nothing_changes() -> None:
 
 def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = ScriptedEngine(answer)
-    monkeypatch.setattr(budget, "MAX_TOKENS", 5)
+    monkeypatch.setattr(language_judge, "MAX_TOKENS", 5)
     assert run(engine, times=9).completions[0].tokens == 6
 
 

@@ -18,10 +18,9 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
 from adjudge.judges.pairwise import PairwiseJudge
-from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.judges.pointwise import AnswerJudge, GeneralReasonerJudge, Judge
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.presets import preset
 

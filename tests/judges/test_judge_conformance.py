@@ -13,10 +13,9 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.engines.tiny_models import write_model
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
 from adjudge.judges.pairwise import PairwiseJudge
-from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.judges.pointwise import AnswerJudge, GeneralReasonerJudge, Judge
 from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge
 from adjudge.protocol import Sample
 from adjudge.scoring.conformance import check_scorer

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.judges.general_reasoner import general_reasoner_reward
+from adjudge.judges.pointwise import general_reasoner_reward
 from adjudge.judges.verdict_rewards import deepseek_grm_reward
 
 

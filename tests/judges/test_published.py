@@ -11,8 +11,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Fault, Prompt
-from adjudge.judges.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.judges.pointwise import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.presets import preset
 

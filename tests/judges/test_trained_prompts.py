@@ -16,10 +16,9 @@ from tests.engines.scripted import ScriptedEngine, text_of
 from tests.judges.test_judge_attacks import BANK, response_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
 from adjudge.judges.pairwise import PairwiseJudge
-from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.judges.pointwise import AnswerJudge, GeneralReasonerJudge, Judge
 from adjudge.protocol import Message, Sample
 from adjudge.reward_models.generative.genrm import GenRm
 from adjudge.reward_models.generative.think_prm import ThinkPrm

@@ -10,8 +10,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.items.citation_rules import group_rewards, read_statements
+from adjudge.judges.pointwise import GeneralReasonerJudge
 from adjudge.protocol import Sample
 from adjudge.scoring.presets import preset
 from adjudge.verifiers.verdict.support_labels import LabelListVerifier, read_labels

@@ -96,7 +96,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "yes_no": "judges.yes_no:YesNoJudge",
         "answer_judge": "judges.pointwise:AnswerJudge",
         "rlbff": "judges.yes_no:PrincipleJudge",
-        "general_reasoner": "judges.general_reasoner:GeneralReasonerJudge",
+        "general_reasoner": "judges.pointwise:GeneralReasonerJudge",
     },
     "judges of several": {
         "pairwise_judge": "judges.pairwise:PairwiseJudge",

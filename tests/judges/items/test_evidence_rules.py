@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.items.citation_pages import pages_of
 from adjudge.judges.items.citation_rules import (
     Findings,
     cited,
@@ -16,6 +15,7 @@ from adjudge.judges.items.citation_rules import (
     explanation,
     group_rewards,
     mixed,
+    pages_of,
     read_statements,
 )
 from adjudge.protocol import Sample

@@ -9,6 +9,10 @@ has the answer it is said to have.
 Without that check, a task that nobody can solve pays best.  Multi-Agent Evolve adds half of a judge's rating of the
 task, which is `weighted` here (the recipe `multi_agent_evolve`).
 
+A solver that may search stops behind a query, which stands in a tag as policies of `rollouts.tools` with `style: tags`
+write it; what is found is a tool's turn, which `engine: policy` reads as it does in its run.  Each answer goes on by
+itself, with random numbers of its own.
+
 Source: ulab-uiuc/Multi-agent-evolve at 06e6626 (`reward_managers.py`); Alibaba-Quark/SSP at 7b083da
 (`examples/train_ssp.sh`: `reward_type=1-acc`, `format_penalty=0`, `use_rag_filter=True`).
 
@@ -19,12 +23,13 @@ it asks of a proposal besides: ten words, not the answer, two different searches
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
-from adjudge.engines.interface import Fault, Generation, Sampling
+from adjudge.engines.interface import Completion, Engine, Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.io.passages import Passages
@@ -36,7 +41,6 @@ from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.scoring.nested import asked_each, cost_of
 from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer
 from adjudge.verifiers.agents.tools.reading import check_response, with_spans
-from adjudge.verifiers.agents.user.searching import HOW, searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,3 +210,66 @@ def _share(made: Generation | Fault, scores: Sequence[Score]) -> float | Score:
     if not 0 <= mean <= 1:
         raise ValueError(f"the solver's answers got {mean} on average; give proposed_task a scorer from 0 to 1")
     return mean
+
+
+HOW: Final = "You may search: write <search>the words</search>, and what is found comes next."
+"""What a model is told."""
+
+_CALL_END = "</search>"
+_QUERY = re.compile(r"<search>([^<]*)\Z")
+
+
+@dataclass(slots=True)
+class _Talk:
+    """One answer: its turns so far, and the newest piece that was written, or what went wrong."""
+
+    turns: list[Message]
+    said: Completion | Fault
+    searched: bool = False
+
+    def query(self) -> str | None:
+        """Return what the newest piece ends by searching for; None if it does not."""
+        if isinstance(self.said, Fault) or self.said.finish_reason != "stop":
+            return None
+        asked = _QUERY.search(self.said.text)
+        return asked[1].strip() if asked else None
+
+
+async def searched(
+    engine: Engine, prompts: Sequence[list[Message]], sampling: Sampling, passages: Passages, *, most: int
+) -> list[Generation | Fault]:
+    """Return the last pieces of `sampling.n` answers to each prompt, each of which may search `most` times."""
+    piece = replace(sampling, stop=(_CALL_END,))
+    costs, rows = [], []
+    for prompt, one in zip(prompts, await engine.generate(prompts, piece), strict=True):
+        costs.append(one.cost if isinstance(one, Generation) else NO_COST)
+        said = one.completions if isinstance(one, Generation) else (one,)
+        rows.append([_Talk(turns=[*prompt], said=each) for each in said])
+    for turn in range(1, most + 1):
+        for number in range(sampling.n):
+            going = [
+                (at, row[number], query)
+                for at, row in enumerate(rows)
+                if number < len(row) and (query := row[number].query()) is not None
+            ]
+            for _, talk, query in going:
+                assert isinstance(talk.said, Completion)
+                found = passages.found(query) or "error: the query has no words"
+                own: Message = {"role": "assistant", "content": talk.said.text + _CALL_END}
+                talk.searched = True
+                talk.turns += [own, {"role": "tool", "content": found}]
+            seed = sampling.seed + turn * sampling.n + number
+            asked = [talk.turns for _, talk, _ in going]
+            given = await engine.generate(asked, replace(piece, n=1, seed=seed)) if asked else []
+            for (at, talk, _), made in zip(going, given, strict=True):
+                talk.said = made.completions[0] if isinstance(made, Generation) else made
+                costs[at] += made.cost if isinstance(made, Generation) else NO_COST
+    return [_together(row, cost) for row, cost in zip(rows, costs, strict=True)]
+
+
+def _together(row: Sequence[_Talk], cost: Cost) -> Generation | Fault:
+    """The answers of a prompt; the first fault, but for those that searched on until their window was full."""
+    full = Completion(text="", finish_reason="length")
+    said = [full if isinstance(one.said, Fault) and one.said.too_long and one.searched else one.said for one in row]
+    fault = next((one for one in said if isinstance(one, Fault)), None)
+    return fault or Generation(completions=tuple(one for one in said if isinstance(one, Completion)), cost=cost)

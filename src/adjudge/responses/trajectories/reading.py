@@ -28,7 +28,7 @@ The documents that a tool's output lists:
 `contents` whose first line stands in quotes is a title and a text, as in the Wikipedia dump that Search-R1 serves.
 
 Not covered: trajectories whose earlier turns stand in the prompt; addresses of pages
-(`adjudge.judges.items.citation_pages` reads those); attributes, entities and other spellings of a tag,
+(`adjudge.judges.items.citation_rules` reads those); attributes, entities and other spellings of a tag,
 which are ordinary text; whether a tool has such arguments.
 """
 

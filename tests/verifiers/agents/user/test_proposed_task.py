@@ -16,8 +16,7 @@ from adjudge import check_scorer, load
 from adjudge.cli.recipes import ROWS, recipes
 from adjudge.engines.interface import Fault
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.user.proposed_task import ProposedTask
-from adjudge.verifiers.agents.user.searching import HOW
+from adjudge.verifiers.agents.user.proposed_task import HOW, ProposedTask
 
 TASK = "<question>What is 2 + 2?</question>"
 
