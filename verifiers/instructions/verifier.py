@@ -29,8 +29,8 @@ from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier, Truncated
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
+from adjudge.verifiers.instructions.ifeval import NoDetectorError
 from adjudge.verifiers.instructions.kind import Observation
-from adjudge.verifiers.instructions.language_detection import NoDetectorError
 from adjudge.verifiers.instructions.text import Text
 
 _LONGEST: Final = 200  # characters of a text in the evidence

@@ -28,8 +28,15 @@ from adjudge.sandbox.sandbox import Sandbox, sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.sandboxed import IsolatedVerifier
-from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
-from adjudge.verifiers.proofs.smt_reference import Expression, Formula, read_formula, strange_atom
+from adjudge.verifiers.proofs.smt_terms import (
+    AnswerError,
+    Expression,
+    Formula,
+    read_claim,
+    read_formula,
+    read_term,
+    strange_atom,
+)
 from adjudge.verifiers.proofs.toolbox import Memory, Seconds, key_of, proof_in, require, run_limits, shown, tagged
 
 Solver: TypeAlias = Literal["z3", "cvc5"]

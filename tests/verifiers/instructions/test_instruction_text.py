@@ -14,7 +14,7 @@ from adjudge.responses.rendering import as_read, without_hidden
 from adjudge.responses.visible import visible
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
-from adjudge.verifiers.instructions.language_detection import language_of
+from adjudge.verifiers.instructions.ifeval import language_of
 from adjudge.verifiers.instructions.muldimif import converted, muldimif_constraints
 from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
 from adjudge.verifiers.instructions.sentences import sentences, tokens

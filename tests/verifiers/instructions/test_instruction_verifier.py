@@ -275,14 +275,14 @@ def test_raw_lets_some_attacks_pass() -> None:
 
 
 def test_a_missing_detector_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adjudge.verifiers.instructions import language_detection
+    from adjudge.verifiers.instructions import ifeval
 
-    language_detection._factory.cache_clear()
+    ifeval._factory.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "langdetect.detector_factory", None)
     score = InstructionVerifier().verify(
         sample("Bonjour.", {"kind": "language:response_language", "args": {"language": "fr"}})
     )
-    language_detection._factory.cache_clear()
+    ifeval._factory.cache_clear()
     assert (score.status, score.reason) == ("failed", "engine_unavailable")
     assert "pip install" in score.evidence["error"]
 

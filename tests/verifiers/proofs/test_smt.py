@@ -18,13 +18,15 @@ from adjudge.scoring.attacks import AttackCase, cases_in
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs import smt as smt_module
 from adjudge.verifiers.proofs.smt import Reply, SmtVerifier
-from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
-from adjudge.verifiers.proofs.smt_reference import (
+from adjudge.verifiers.proofs.smt_terms import (
+    AnswerError,
     Expression,
     TermError,
     printed,
+    read_claim,
     read_expressions,
     read_formula,
+    read_term,
     strange_atom,
 )
 
