@@ -21,8 +21,8 @@ from adjudge.protocol import Scorer
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_model import StepModel
 from adjudge.reward_models.generative.reference_probability import ReferenceProbability
-from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
-from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.likelihood import ImplicitRewardScorer
+from adjudge.reward_models.process.step_scorer import ProcessRewardScorer
 from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.pair_model import PairModel
 from adjudge.reward_models.scalar.scorer import RewardModelScorer

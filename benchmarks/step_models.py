@@ -50,8 +50,8 @@ from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations
+from adjudge.reward_models.training.held_out import JudgedSteps, step_measures
 from adjudge.reward_models.training.process_config import ProcessTraining
-from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
 from adjudge.reward_models.training.process_training import train_process
 from adjudge.statistics.intervals import Interval, middle, numbered, resampled
 from adjudge.statistics.ranks import auroc_of

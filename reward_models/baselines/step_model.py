@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from adjudge.engines.interface import Fault
-from adjudge.protocol import Cost, Message, Provenance
+from adjudge.protocol import Cost, Message
 from adjudge.reward_models.baselines.linear import LinearModel, LinearScorer, Seen, Table
 from adjudge.reward_models.baselines.step_features import (
     Ledger,
@@ -102,9 +102,9 @@ class StepModel(LinearScorer, StepScorer):
         """Return the digest of the weights, and whether parts are in the evidence."""
         return [self.fitted.digest, self.explain]
 
-    def provenance(self) -> Provenance:
-        """Return who gives the scores."""
-        return Provenance(scorer=self.name, fingerprint=self.fingerprint, engine="ngrams", revision=self.fitted.digest)
+    def origin(self) -> tuple[str, str]:
+        """Return where scores come from, for provenance."""
+        return "ngrams", self.fitted.digest
 
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
         """Return the probabilities of each solution's steps, in order; each solution is judged alone."""

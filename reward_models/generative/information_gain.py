@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 from adjudge.options import Count
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.responses.aggregate import Pooling
-from adjudge.reward_models.generative.forced_scorer import (
+from adjudge.reward_models.generative.reference_probability import (
     Asked,
     Forced,
     ForcedScorer,

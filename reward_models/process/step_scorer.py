@@ -1,18 +1,23 @@
-"""The base of scorers that judge a response step by step: its steps, its floor, and what becomes of the values.
+"""Scorers that judge a response step by step: its steps, its floor, and what becomes of a process model's values.
 
 A response that holds nothing to judge, or more than can be judged, gets the *floor* and its reason, never a failed
 score: nobody may buy a way out with a long or an empty answer.  The floor is the lowest value the formula can give.
+
+Not covered: models whose verdict on a step is text (`adjudge.reward_models.generative`), and responses that call tools:
+the assistant's turns are judged as one text.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from adjudge.engines.interface import Fault
+from adjudge.engines.interface import Engine, Fault
+from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, check_options
 from adjudge.prompts.scorer import guard
@@ -27,8 +32,9 @@ from adjudge.responses.aggregate import (
 )
 from adjudge.responses.refine import Refinement, refine
 from adjudge.responses.steps import Step, given_steps, split_steps
-from adjudge.reward_models.process.rows import Unfit
-from adjudge.reward_models.process.step_format import Reading
+from adjudge.reward_models.process.formats import format_in_notes, format_of, spec_of
+from adjudge.reward_models.process.rows import StepRow, Unfit, tokens_of
+from adjudge.reward_models.process.step_format import Reading, StepFormat
 
 
 def lowest_value(
@@ -142,8 +148,8 @@ class StepScorer(ABC):
         """Return what the model says about each solution, in order."""
 
     @abstractmethod
-    def provenance(self) -> Provenance:
-        """Return who gives the scores."""
+    def origin(self) -> tuple[str, str]:
+        """Return the engine's name and the model's, for provenance."""
 
     @abstractmethod
     def identity(self) -> list[Any]:
@@ -212,7 +218,8 @@ class StepScorer(ABC):
                 scores[place] = result if isinstance(result, Score) else self._score(solutions[place], result)
         if not scores:
             return []
-        who = self.provenance()
+        engine, model = self.origin()
+        who = Provenance(scorer=self.name, fingerprint=self.fingerprint, engine=engine, revision=model)
         return [replace(scores[place], provenance=who) for place in range(len(samples))]
 
     def solution(self, sample: Sample) -> Solution | Score:
@@ -325,3 +332,78 @@ def _with_numbers(result: Judged | Fault) -> Judged | Fault:
 def doubt(fault: Fault) -> Fault:
     """Return the fault, marked as one that the response may have caused if a long prompt was its cause."""
     return Unfit(reason=fault.reason, detail=fault.detail, too_long=True) if fault.too_long else fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessRewardScorer(StepScorer):
+    """How good the steps of a response are, by a process reward model in one forward pass; the least good one counts.
+
+    `Score.steps` has each step's value (refined, if that is asked for), a label and its characters in the response;
+    the evidence has the raw values, the number of steps, and what steps were made harmless.
+
+    Attributes:
+        engine: the model: "transformers:MODEL", a mapping such as `{"transformers": {"model": ..}}`, or an engine.
+        format: how the model is asked: a published one ("qwen_math_prm", "math_shepherd", "rlhflow", "trl",
+            "skywork", "rest_mcts", "reason_eval"), a kind with options (`{"marker": {"marker": "<step>"}}`), or
+            "notes": what the checkpoint's own notes say, as those of models that adjudge trained do.
+        tokenizer: the folder or name of the model's tokenizer; "" for the model's own.
+    """
+
+    name: ClassVar[str] = "process_reward"
+    version: ClassVar[str] = "1"
+
+    engine: Any
+    format: Any = "notes"
+    tokenizer: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bind_engines(self, "engine")
+        self.lowest  # noqa: B018 raises if the formula does not fit the format's values
+
+    def resolved(self) -> Engine:
+        """Return the engine itself; one that is given by name is shared by this process."""
+        return engine_of(self.engine)
+
+    @property
+    def form(self) -> StepFormat:
+        """The format itself.
+
+        Raises:
+            ValueError: the option names none, or the checkpoint has no notes that do.
+        """
+        return format_in_notes(self.resolved().model) if self.format == "notes" else format_of(self.format)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the values of steps are probabilities."""
+        return self.form.bounded
+
+    def identity(self) -> list[Any]:
+        """Return the format, the tokenizer's name, and the engine's fingerprint."""
+        return [spec_of(self.form), self.tokenizer, self.resolved().fingerprint]
+
+    def origin(self) -> tuple[str, str]:
+        """Return the engine's name, and the model's with the format's."""
+        engine = self.resolved()
+        return engine.name, f"{engine.model} {self.form.kind}"
+
+    async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
+        """Return what the model says about each solution, in order."""
+        engine, form = self.resolved(), self.form
+        rows = await asyncio.to_thread(self._rows, engine, form, solutions)
+        ready = [row for row in rows if isinstance(row, StepRow)]
+        readings = iter(await form.read(engine, ready) if ready else [])
+        judged: list[Judged | Fault] = []
+        for row in rows:
+            result = next(readings) if isinstance(row, StepRow) else row
+            if isinstance(result, Fault):
+                judged.append(doubt(result) if isinstance(row, StepRow) else result)
+            else:
+                judged.append(Judged(reading=result, changed=row.changed if isinstance(row, StepRow) else ()))
+        return judged
+
+    def _rows(self, engine: Engine, form: StepFormat, solutions: Sequence[Solution]) -> list[StepRow | Fault]:
+        tokens = tokens_of(engine, self.tokenizer)
+        rows = [form.row(tokens, one.sample.prompt, [step.text for step in one.steps]) for one in solutions]
+        return [Unfit(reason=row.reason, detail=row.detail) if isinstance(row, Fault) else row for row in rows]

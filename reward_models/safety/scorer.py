@@ -23,8 +23,7 @@ from adjudge.engines.checkpoint_files import CheckpointFiles
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.reward_models.safety.documents import Document, Form, View, folded
-from adjudge.reward_models.safety.reading import Reading, read
+from adjudge.reward_models.safety.reading import Document, Form, Reading, View, folded, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint, OneModel
 from adjudge.statistics.logistic import sigmoid

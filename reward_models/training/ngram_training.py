@@ -14,9 +14,8 @@ from adjudge.reward_models.baselines.linear import LinearModel
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_model import FILES, chances, fit_steps
 from adjudge.reward_models.scalar.chat import ChatForm
-from adjudge.reward_models.training.held_out import Rewarded, preference_measures
+from adjudge.reward_models.training.held_out import JudgedSteps, Rewarded, preference_measures, step_measures
 from adjudge.reward_models.training.process_config import ProcessTraining
-from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
 from adjudge.reward_models.training.report import Measures, TrainingReport, scorer_in, use
 from adjudge.reward_models.training.rows import Unit
 from adjudge.reward_models.training.scalar_config import ScalarTraining

@@ -24,9 +24,8 @@ from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.prompts.escaping import escape
 from adjudge.reward_models.process.rows import RowTokens
 from adjudge.reward_models.process.step_format import chat_before, problem_text
-from adjudge.reward_models.training.held_out import Numbers, label_measures
+from adjudge.reward_models.training.held_out import JudgedSteps, Numbers, label_measures, step_measures
 from adjudge.reward_models.training.process_config import ProcessTraining
-from adjudge.reward_models.training.process_metrics import JudgedSteps, step_measures
 from adjudge.reward_models.training.process_rows import (
     StepBatches,
     StepUnit,

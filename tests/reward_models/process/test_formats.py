@@ -26,9 +26,9 @@ from adjudge.reward_models.process.formats import (
     format_of,
     spec_of,
 )
-from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
+from adjudge.reward_models.process.likelihood import ImplicitRewardScorer
 from adjudge.reward_models.process.rows import RowTokens, StepRow, token_spans
-from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.step_scorer import ProcessRewardScorer
 
 CLOSE = 1e-5
 RESPONSE = "\n\n".join(STEPS)

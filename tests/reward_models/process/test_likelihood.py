@@ -26,7 +26,7 @@ from adjudge.engines import loading
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample
 from adjudge.reward_models.process import likelihood
-from adjudge.reward_models.process.implicit_scorer import Case
+from adjudge.reward_models.process.likelihood import Case
 from adjudge.reward_models.process.step_scorer import Solution
 from adjudge.scoring import registry
 

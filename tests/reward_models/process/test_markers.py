@@ -21,8 +21,8 @@ from adjudge.protocol import Sample
 from adjudge.responses.steps import split_steps
 from adjudge.reward_models.process.formats import format_of
 from adjudge.reward_models.process.rows import Piece, RowTokens, StepRow, marker_token, step_row
-from adjudge.reward_models.process.scorer import ProcessRewardScorer
 from adjudge.reward_models.process.step_format import StepFormat
+from adjudge.reward_models.process.step_scorer import ProcessRewardScorer
 
 FILE = Path(__file__).parents[2] / "attacks" / "process_markers.json"
 CASES: dict[str, str] = {

@@ -23,9 +23,8 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.aggregate import aggregate
 from adjudge.responses.refine import Refinement
 from adjudge.reward_models.process.formats import MarkerFormat
-from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
-from adjudge.reward_models.process.likelihood import LikelihoodScorer
-from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.likelihood import ImplicitRewardScorer, LikelihoodScorer
+from adjudge.reward_models.process.step_scorer import ProcessRewardScorer
 from adjudge.scoring.conformance import check_scorer
 
 CHANCES = {"good": 0.9, "fair": 0.6, "bad": 0.2, "filler": 0.95}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.reward_models.safety.documents import Document, Stretch, cut, halves
+from adjudge.reward_models.safety.reading import Document, Stretch, cut, halves
 
 LETTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 600)))  # all different, so a part tells its place
 

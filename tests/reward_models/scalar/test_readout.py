@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.scalar.readout import Readout, weights_of
 from adjudge.reward_models.scalar.reward_scorer import Rating
+from adjudge.reward_models.scalar.scorer import Readout, weights_of
 from adjudge.scoring.compose.combination import Combination
 
 NUMBERS = st.floats(-50, 50)

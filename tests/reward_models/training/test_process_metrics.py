@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
-from adjudge.reward_models.training.process_metrics import (
+from adjudge.reward_models.training.held_out import (
     JudgedSteps,
     best_threshold,
     expected_calibration_error,

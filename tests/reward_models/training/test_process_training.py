@@ -15,8 +15,8 @@ from tests.reward_models.training.tiny_training import Killed, kill_at
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
-from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
-from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.likelihood import ImplicitRewardScorer
+from adjudge.reward_models.process.step_scorer import ProcessRewardScorer
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
