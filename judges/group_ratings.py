@@ -18,7 +18,7 @@ from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
 from adjudge.prompts.scorer import Case, ModelScorer, forced_of, mean_and_error, require_text, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import NO_COST, Sample, Score
 from adjudge.runtime.contract import grouped
 
@@ -52,10 +52,6 @@ class DeepSeekGrmJudge(ModelScorer):
     temperature: float = 0.5
     max_tokens: int = 4096
     max_characters: int = 20_000
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the prompt that is used with these options."""
-        return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""

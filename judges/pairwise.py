@@ -6,7 +6,6 @@ pair is judged in both orders, and the policy says what two verdicts that disagr
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -15,11 +14,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from adjudge.engines.interface import Fault
 from adjudge.judges.language_judge import LanguageJudge, Opinion
 from adjudge.options import Share
+from adjudge.prompts.pairs import Pair, PairScorer
 from adjudge.prompts.reading import LabelReader
-from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Value
-from adjudge.protocol import NO_COST, Cost, Sample, Score, split_reasoning
-from adjudge.runtime.contract import grouped
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 
 Policy: TypeAlias = Literal["both", "average", "sum", "weighted"]
 
@@ -100,26 +98,8 @@ def _points(advantage: float) -> float:
 _KEYS = {"response", "answer"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair(Case):
-    """A response beside another one.
-
-    Attributes:
-        other: the response it is compared with.
-        response_first: whether the response is shown first.
-    """
-
-    other: str
-    response_first: bool = True
-
-    @property
-    def at_fault(self) -> bool:
-        """Whether the response is the longer one, so that it may be what makes a prompt too long."""
-        return len(self.response) >= len(self.other)
-
-
 @dataclass(frozen=True, kw_only=True)
-class PairwiseJudge(LanguageJudge):
+class PairwiseJudge(PairScorer[list[Game] | Fault], LanguageJudge):
     """A model compares two responses to the same prompt; 1 for a win, 0 for a loss.
 
     The reference is the other response: a text, or `{"response": text, "answer": text}` with a good answer to show to
@@ -127,7 +107,6 @@ class PairwiseJudge(LanguageJudge):
     its score is the mean.
 
     Attributes:
-        against: "reference" or "group".
         orders: "both" shows each pair twice, swapped; "one" shows it once, in an order that its texts decide.
         policy: what the games come to: "both" (a win must be won in both orders), "average" (the mean chance),
             "sum" (the sign of wins minus losses) or "weighted" (a clear win is several games).
@@ -140,11 +119,9 @@ class PairwiseJudge(LanguageJudge):
 
     name: ClassVar[str] = "pairwise_judge"
     version: ClassVar[str] = "3"
-    needs_reference: ClassVar[bool | None] = True
     text_template: ClassVar[str] = "judges/pairwise"
     direct_template: ClassVar[str] = "judges/pairwise_direct"
 
-    against: Literal["reference", "group"] = "reference"
     orders: Literal["both", "one"] = "both"
     policy: Policy = "both"
     tie: Share = 0.5
@@ -164,16 +141,6 @@ class PairwiseJudge(LanguageJudge):
         self.read("", "0")
 
     @property
-    def groupwise(self) -> bool:
-        """Whether a score depends on the other samples of its group."""
-        return self.against == "group"
-
-    @property
-    def reference_needed(self) -> bool:
-        """Whether, with these options, a sample without a reference is a mistake."""
-        return not self.groupwise
-
-    @property
     def lowest(self) -> float:
         """The value of a loss against everybody."""
         return -1.0 if self.output == "signed" else 0.0
@@ -188,10 +155,21 @@ class PairwiseJudge(LanguageJudge):
         form, labels = self.prompts()[-1].form, tuple(self.advantages)
         return LabelReader(form=form, labels=labels, window=self.window, sole=self.sole)(text, nonce)
 
+    def other_of(self, reference: Any) -> str:
+        """Return the other response that a reference holds; `ValueError` for none, or something else beside it."""
+        other = reference.get("response") if isinstance(reference, Mapping) else reference
+        extra = set(reference) - _KEYS if isinstance(reference, Mapping) else set()
+        if extra or not isinstance(other, str) or not other.strip():
+            raise ValueError(
+                f"the reference is {reference!r}; it must be the other response as a text, or "
+                '{"response": text, "answer": text}'
+            )
+        return other
+
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless there is another response, or, in a group, none but the group's."""
         if self.against == "reference":
-            other_response(sample.reference)
+            self.other_of(sample.reference)
         elif sample.reference is not None and not isinstance(sample.reference, str):
             raise ValueError(
                 f"the reference is {sample.reference!r}; in a group it may be a good answer as a text, or left out"
@@ -213,35 +191,6 @@ class PairwiseJudge(LanguageJudge):
             "answers": "one of: " + ", ".join(self.advantages),
         }
 
-    async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order."""
-        return await self.judge_beside(cases, ())
-
-    async def judge_beside(self, cases: Sequence[Case], unseen: Sequence[Sample]) -> list[Score]:
-        """Return one score per case; in a group each wins against those that hold nothing to judge."""
-        if not self.groupwise:
-            pairs = [_pair(case, self.shown(other_response(case.sample.reference))) for case in cases]
-            return [self.scored([result]) for result in await self.compared(pairs)]
-        rows = _opponents(cases)
-        answered = iter(
-            await self.compared([_pair(case, other) for case, row in zip(cases, rows, strict=True) for other in row])
-        )
-        forfeits = Counter(sample.group for sample in unseen)
-        mixed = _mixed_groups([*(case.sample for case in cases), *unseen])
-        scores = []
-        for case, row in zip(cases, rows, strict=True):
-            results = [next(answered) for _ in row]
-            if case.sample.group in mixed:
-                error = f"the samples of group {case.sample.group!r} answer different prompts"
-                scores.append(Score.failed("bad_sample", error=error))
-            else:
-                scores.append(self.scored(results, forfeits=forfeits[case.sample.group]))
-        return scores
-
-    def shown(self, other: str) -> str:
-        """Return the other response as it is shown: without its reasoning, if the response's is stripped too."""
-        return (split_reasoning(other)[1] if self.reasoning == "strip" else other).strip()
-
     async def compared(self, pairs: Sequence[Pair]) -> list[list[Game] | Fault]:
         """Return the games of each pair, or why there are none; equal responses need no game and have none."""
         asked: list[tuple[int, Pair]] = []
@@ -261,7 +210,7 @@ class PairwiseJudge(LanguageJudge):
                 row.append(Game(response_first=pair.response_first, opinion=opinion, advantages=self.advantages))
         return games
 
-    def scored(self, results: Sequence[list[Game] | Fault], *, forfeits: int = 0) -> Score:
+    def scored(self, results: Sequence[list[Game] | Fault], forfeits: int = 0) -> Score:
         """Return the score of a response from its games with each opponent.
 
         A game that the response makes too long is lost, one that the other does is none.
@@ -289,41 +238,8 @@ class PairwiseJudge(LanguageJudge):
         return Score(value=2 * value - 1 if signed else value, reason=reason, evidence=evidence, cost=cost)
 
 
-def other_response(reference: Any) -> str:
-    """Return the other response that a reference holds.
-
-    Raises:
-        ValueError: it holds none, or something else beside it.
-    """
-    other = reference.get("response") if isinstance(reference, Mapping) else reference
-    extra = set(reference) - _KEYS if isinstance(reference, Mapping) else set()
-    if extra or not isinstance(other, str) or not other.strip():
-        raise ValueError(
-            f"the reference is {reference!r}; it must be the other response as a text, or "
-            '{"response": text, "answer": text}'
-        )
-    return other
-
-
 def _cost(games: Sequence[Game]) -> Cost:
     return sum((game.opinion.cost for game in games), NO_COST)
-
-
-def _pair(case: Case, other: str) -> Pair:
-    return Pair(sample=case.sample, response=case.response, other=other)
-
-
-def _opponents(cases: Sequence[Case]) -> list[list[str]]:
-    groups = grouped({index: case.sample.group for index, case in enumerate(cases)})
-    return [
-        [cases[other].response for other in groups[case.sample.group] if other != index]
-        for index, case in enumerate(cases)
-    ]
-
-
-def _mixed_groups(samples: Sequence[Sample]) -> set[str]:
-    prompts: dict[str, Any] = {}
-    return {sample.group for sample in samples if prompts.setdefault(sample.group, sample.prompt) != sample.prompt}
 
 
 def _comes_first(response: str, other: str) -> bool:

@@ -23,7 +23,7 @@ from adjudge.options import Count
 from adjudge.prompts.asking import Answer, Fillable, Reader
 from adjudge.prompts.reading import Blank, answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Message, Sample, Score, StepScore, content_text, response_text
 from adjudge.responses.steps import Step, given_steps, split_steps
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -151,10 +151,6 @@ class CriticScorer(ModelScorer):
         super().__post_init__()
         if self.split == "turn" and self.reasoning == "strip":
             raise ValueError(f"{self.name} option split='turn' reads turns as they are; set reasoning to keep")
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the prompt that is used with these options."""
-        return (load_template(self.template or self.text_template),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is not text, or `extra["steps"]` is not a list of texts."""

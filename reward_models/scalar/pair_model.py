@@ -13,7 +13,6 @@ Not covered: other prompts, and ranking large groups with fewer than N * (N - 1)
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,9 +20,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from adjudge.engines.interface import Fault, LabelLogprobs
 from adjudge.options import Range, Share
 from adjudge.prompts.escaping import escape
-from adjudge.prompts.scorer import Case, ModelScorer, Unsure
-from adjudge.prompts.template import Rendered, Template
-from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, content_text, split_reasoning
+from adjudge.prompts.pairs import Pair, PairScorer
+from adjudge.prompts.scorer import Unsure
+from adjudge.prompts.template import Rendered
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, content_text
 from adjudge.reward_models.scalar.reward_scorer import reference_answer
 from adjudge.statistics.logistic import sigmoid
 
@@ -32,55 +32,25 @@ _LABELS = {"A": ("A",), "B": ("B",)}
 _SMALLEST = 1e-9  # in place of a chance of 0, whose logarithm is not a number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sides(Case):
-    """A response beside another one; whether it is A."""
-
-    other: str
-    first: bool = True
-
-    @property
-    def at_fault(self) -> bool:
-        """Whether the response is the longer one, so that it may be what makes a prompt too long."""
-        return len(self.response) >= len(self.other)
-
-
 @dataclass(frozen=True, kw_only=True)
-class PairModel(ModelScorer):
+class PairModel(PairScorer["_Game | Fault"]):
     """The chance that a trained pair model gives the response to be the better of two.
 
     The reference is the other response: a text, or `{"response": text}`.  With `against: group` there is none: each
     response meets every other one of its group, and its score is the mean.
 
     Attributes:
-        against: "reference" or "group".
         output: "unit", the chance from 0 to 1; "log_odds", its log-odds.
         temperature: by which log-probabilities are divided.
         min_mass: how likely A and B together must be; below, there is no chance (`low_confidence`).
     """
 
     name: ClassVar[str] = "pair_model"
-    needs_reference: ClassVar[bool | None] = True
 
-    against: Literal["reference", "group"] = "reference"
     output: Literal["unit", "log_odds"] = "unit"
     temperature: Annotated[float, Range(gt=0)] = 1.0
     min_mass: Share = 0.5
     min_words: int = 1
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return none: the prompt is the one that the model was trained with."""
-        return ()
-
-    @property
-    def groupwise(self) -> bool:
-        """Whether a score depends on the other samples of its group."""
-        return self.against == "group"
-
-    @property
-    def reference_needed(self) -> bool:
-        """Whether, with these options, a sample without a reference is a mistake."""
-        return not self.groupwise
 
     @property
     def lowest(self) -> float:
@@ -89,54 +59,18 @@ class PairModel(ModelScorer):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless there is another response to compare with."""
-        if not self.groupwise and not self._shown(reference_answer(sample.reference)):
+        if not self.groupwise and not self.shown(self.other_of(sample.reference)):
             raise ValueError("the other response holds nothing behind its reasoning; give one that does")
 
-    async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order."""
-        return await self.judge_beside(cases, ())
+    def other_of(self, reference: Any) -> str:
+        """Return the other response that a reference holds."""
+        return reference_answer(reference)
 
-    async def judge_beside(self, cases: Sequence[Case], unseen: Sequence[Sample]) -> list[Score]:
-        """Return one score per case; in a group each wins against those that hold nothing to judge."""
-        if not self.groupwise:
-            rows = [[self._shown(reference_answer(case.sample.reference))] for case in cases]
-            return [self._scored(row, 0) for row in await self._chances(cases, rows)]
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, case in enumerate(cases):
-            groups[case.sample.group].append(place)
-        rows = [
-            [cases[other].response for other in groups[case.sample.group] if other != place]
-            for place, case in enumerate(cases)
-        ]
-        forfeits = Counter(sample.group for sample in unseen)
-        prompts: dict[str, Any] = {}
-        samples = [*(case.sample for case in cases), *unseen]
-        mixed = {one.group for one in samples if prompts.setdefault(one.group, one.prompt) != one.prompt}
-        scores = []
-        for case, row in zip(cases, await self._chances(cases, rows), strict=True):
-            if case.sample.group in mixed:
-                error = f"the samples of group {case.sample.group!r} answer different prompts"
-                scores.append(Score.failed("bad_sample", error=error))
-            else:
-                scores.append(self._scored(row, forfeits[case.sample.group]))
-        return scores
-
-    async def _chances(self, cases: Sequence[Case], rows: Sequence[Sequence[str]]) -> list[list[_Game | Fault]]:
-        """The chance of each case against each response beside it; equal responses need not be asked about."""
-        pairs = [
-            _Sides(sample=case.sample, response=case.response, other=other, first=first)
-            for case, row in zip(cases, rows, strict=True)
-            for other in row
-            if other != case.response
-            for first in (True, False)
-        ]
-        answers = iter(await self.label_shares(pairs, self._rendered, _LABELS) if pairs else ())
-        games: list[list[_Game | Fault]] = []
-        for case, row in zip(cases, rows, strict=True):
-            games.append(
-                [self._game(next(answers), next(answers)) if other != case.response else _EVEN for other in row]
-            )
-        return games
+    async def compared(self, pairs: Sequence[Pair]) -> list[_Game | Fault]:
+        """Return the chance in each pair, asked in both orders; equal responses need not be asked about."""
+        asked = [replace(pair, response_first=first) for pair in pairs if _differ(pair) for first in (True, False)]
+        answers = iter(await self.label_shares(asked, self._rendered, _LABELS) if asked else ())
+        return [self._game(next(answers), next(answers)) if _differ(pair) else _EVEN for pair in pairs]
 
     def _game(self, as_a: LabelLogprobs | Fault, as_b: LabelLogprobs | Fault) -> _Game | Fault:
         if isinstance(as_a, Fault) or isinstance(as_b, Fault):
@@ -153,12 +87,12 @@ class PairModel(ModelScorer):
         other = "B" if label == "A" else "A"
         return sigmoid((answer.logprobs[label] - answer.logprobs[other]) / self.temperature)
 
-    def _scored(self, games: Sequence[_Game | Fault], forfeits: int) -> Score:
-        """The score of a response; a game that it makes too long is lost, one that the other does is none."""
-        played = [game for game in games if isinstance(game, _Game)]
-        faults = [game for game in games if isinstance(game, Fault)]
+    def scored(self, results: Sequence[_Game | Fault], forfeits: int) -> Score:
+        """Return the score of a response; a game that it makes too long is lost, one that the other does is none."""
+        played = [game for game in results if isinstance(game, _Game)]
+        faults = [game for game in results if isinstance(game, Fault)]
         lost = [fault for fault in faults if fault.reason == "too_complex"]
-        cost = sum((game.cost for game in games), NO_COST)
+        cost = sum((game.cost for game in results), NO_COST)
         unknown = [fault for fault in faults if fault not in lost and not (fault.too_long and self.groupwise)]
         known = len(played) + len(lost) + forfeits
         if (unknown and known < len(unknown)) or (faults and not known):
@@ -176,11 +110,8 @@ class PairModel(ModelScorer):
             return chance
         return math.log(max(chance, _SMALLEST)) - math.log(max(1 - chance, _SMALLEST))
 
-    def _shown(self, other: str) -> str:
-        return (split_reasoning(other)[1] if self.reasoning == "strip" else other).strip()
-
-    def _rendered(self, pair: _Sides) -> Rendered:
-        one, two = (pair.response, pair.other) if pair.first else (pair.other, pair.response)
+    def _rendered(self, pair: Pair) -> Rendered:
+        one, two = (pair.response, pair.other) if pair.response_first else (pair.other, pair.response)
         context = self._context(pair.sample.prompt)
         text = f"[CONTEXT] {context} [RESPONSE A] {self._escaped(one)} [RESPONSE B] {self._escaped(two)} \n"
         return Rendered(messages=({"role": "user", "content": text},))
@@ -209,3 +140,7 @@ class _Game:
 
 
 _EVEN = _Game(orders=(0.5, 0.5))
+
+
+def _differ(pair: Pair) -> bool:
+    return pair.response != pair.other

@@ -19,7 +19,6 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Declared, Range, check_options
 from adjudge.prompts.reading import Blank, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
-from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
@@ -188,8 +187,6 @@ class KeyedLabels:
 class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     """Base of the scorers that show a trajectory to a language model."""
 
-    template: ClassVar[str]
-
     def __post_init__(self) -> None:
         ModelScorer.__post_init__(self)
         super().__post_init__()
@@ -198,10 +195,6 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     def fingerprint(self) -> str:
         """Name, version, options, scorers and engine, and whether it can be kept to the verdicts."""
         return f"{super().fingerprint}{self.forced_mark}"
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template(self.template),)
 
     def gold(self, sample: Sample) -> Any:
         """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""

@@ -110,8 +110,9 @@ class EngineScorer(ABC):
         """Return one score per case, in order."""
 
     def templates(self) -> tuple[Template, ...]:
-        """Return every template this scorer may use; they are part of its fingerprint."""
-        return (load_template(self.text_template),) if self.text_template else ()
+        """Return every template this scorer may use, its own or that of an option; they are part of its fingerprint."""
+        name = getattr(self, "template", "") or self.text_template
+        return (load_template(name),) if name else ()
 
     @property
     def reference_needed(self) -> bool:

@@ -119,7 +119,7 @@ class AtomJudge(TrajectoryModelScorer):
 
     name: ClassVar[str] = "atom_judge"
     version: ClassVar[str] = "3"
-    template: ClassVar[str] = "verifiers/agents/search/atoms"
+    text_template: ClassVar[str] = "verifiers/agents/search/atoms"
 
     reasoning: Literal["strip", "keep"] = "keep"
 

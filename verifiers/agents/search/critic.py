@@ -59,7 +59,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
     name: ClassVar[str] = "turn_critic"
     version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
-    template: ClassVar[str] = "verifiers/agents/search/turn_critic"
+    text_template: ClassVar[str] = "verifiers/agents/search/turn_critic"
 
     reasoning: Literal["strip", "keep"] = "keep"
     outcome: Any = None

@@ -85,7 +85,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     name: ClassVar[str] = "search_evidence"
     version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
-    template: ClassVar[str] = "verifiers/agents/search/evidence"
+    text_template: ClassVar[str] = "verifiers/agents/search/evidence"
 
     max_tokens: int = 256
     answer_weight: Weight = 1.0

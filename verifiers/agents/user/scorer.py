@@ -26,7 +26,7 @@ from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
-from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.prompts.template import Rendered, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore, split_reasoning
 from adjudge.responses.trajectories.trajectory import steps_at
 from adjudge.verifiers.agents.user.dialogue import (
@@ -43,7 +43,6 @@ from adjudge.verifiers.agents.user.dialogue import (
     turns_of,
 )
 
-_CHANGE: Final = "verifiers/agents/user/change"
 _REPLY: Final = "verifiers/agents/user/reply"
 _LONGEST: Final = 4_000  # characters of a user's turn
 _SHOWN: Final = 600  # characters of what a model says about one turn
@@ -194,15 +193,12 @@ class SimulatedUserScorer(ModelScorer):
     name: ClassVar[str] = "simulated_user"
     version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
+    text_template: ClassVar[str] = "verifiers/agents/user/change"
 
     start: Annotated[float, Range(ge=LEAST, lt=TOP)] = START
     max_change: Count = MAX_CHANGE
     max_turns: Count = 20
     truncated: Literal["zero", "grade"] = "grade"
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the prompt for changes."""
-        return (load_template(_CHANGE),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if nobody can be made of the reference, or the prompt is not a dialogue."""
