@@ -14,51 +14,43 @@ Tried with OpenRLHF 0.11.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import nan
 from typing import Any
 from unicodedata import normalize
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import StopRun
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import check_aligned, read_reference, row_name, without_ends
-from adjudge.rl_integration.client.client import ClientConfig
+from adjudge.rl_integration.adapters.row import Place, check_aligned, row_name, without_ends
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
-class OpenRlhfReward:
+@dataclass(eq=False, kw_only=True)
+class OpenRlhfReward(RowReward):
     """Scores what OpenRLHF generated.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
-        server: a reward server's address, or a `ClientConfig`; None to score in the process that generates.
-        fallback: the number that stands for a sample without a score; None to stop the run.
-        max_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
+    Attributes:
+        reference: OpenRLHF's labels are the column `label`, and it has no others.
         end_tokens: texts of the tokens that end a response, such as "<|im_end|>".  They are removed from its end, and
             responses without one are scored as cut off; OpenRLHF does not say so itself.
         parts: names of parts of the score to log, as `part_NAME`; not-a-number where one is missing.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`; without a `fallback` a sample without a score stops the run.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        max_failed: float = 0.5,
-        end_tokens: Sequence[str] = (),
-        parts: Sequence[str] = (),
-    ) -> None:
-        for name, value in (("end_tokens", end_tokens), ("parts", parts)):
+    framework = "OpenRLHF"
+    reference: Place = "label"
+    end_tokens: Sequence[str] = ()
+    parts: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        for name in ("end_tokens", "parts"):
+            value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(item, str) and item for item in value):
                 raise ValueError(f"{name}={value!r}; it must be a list of texts that are not empty")
-        self._end_tokens = tuple(end_tokens)
-        self._parts = tuple(parts)
-        self._source = OneByOne("OpenRLHF", scorer=scorer, server=server, fallback=fallback, max_failed=max_failed)
-        self._source.check_alone()
-        self._source.check_parts(self._parts)
+        super().__post_init__()
+        self._asked.check_parts(self.parts)
 
     def __call__(
         self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **more: Any
@@ -81,34 +73,28 @@ class OpenRlhfReward:
         """
         try:
             check_aligned("OpenRLHF", queries=queries, prompts=prompts, labels=labels)
-            samples = [self._sample(*row) for row in zip(queries, prompts, labels, strict=True)]
-            scores = self._source.scores_blocking(samples)
-            return self._answer(scores)
+            rows = [{"label": label} for label in labels]
+            samples = [self._sample(*each) for each in zip(queries, prompts, rows, strict=True)]
+            return self._answer(self.scores_blocking(rows, samples))
         except Exception as error:  # OpenRLHF would swallow it; as a StopRun it names the same reason
             raise StopRun(f"adjudge: {error}") from error
 
     def _answer(self, scores: Sequence[Score]) -> dict[str, Any]:
         import torch
 
-        values = torch.tensor([self._source.number(score) for score in scores], dtype=torch.float32)
+        values = torch.tensor([self.number(score) for score in scores], dtype=torch.float32)
         logs = {
             f"reward_{name}": torch.tensor([float(score.status == status) for score in scores])
             for name, status in (("valid", "scored"), ("failed", "failed"), ("abstained", "abstained"))
         }
-        for name in self._parts:
+        for name in self.parts:
             logs[f"part_{name}"] = torch.tensor([_part(score, name) for score in scores])
         return {"rewards": values, "scores": values.clone(), "extra_logs": logs}
 
-    def _sample(self, query: str, prompt: str, label: Any) -> Sample:
-        response, ended = without_ends(query[_end_of(prompt, query) :], self._end_tokens)
-        cut = "stop" if ended else "length"
-        return Sample(
-            prompt=prompt,
-            response=response,
-            reference=read_reference(label),
-            group=row_name(prompt, label),
-            finish_reason=cut if self._end_tokens else None,
-        )
+    def _sample(self, query: str, prompt: str, row: dict[str, Any]) -> Sample:
+        response, ended = without_ends(query[_end_of(prompt, query) :], self.end_tokens)
+        end = ("stop" if ended else "length") if self.end_tokens else None
+        return self.made_sample(row, prompt, response, group=row_name(prompt, row["label"]), finish_reason=end)
 
 
 def _part(score: Score, name: str) -> float:

@@ -41,7 +41,7 @@ class Step:
 
     def to_dict(self) -> dict[str, str]:
         """Return plain JSON data."""
-        return {"what": self.what, "text": self.text, "file": self.file, "command": self.command}
+        return asdict(self)
 
 
 def next_steps(rows: Rows, scorer: str, options: PairOptions) -> list[Step]:

@@ -86,12 +86,6 @@ class OutputLock:
                 _HELD.discard(self._key)
                 os.close(self._file)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.release()
-
 
 class Tally(Protocol):
     """Counts over everything written so far, kept in the manifest."""
