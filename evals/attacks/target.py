@@ -30,7 +30,7 @@ from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring import registry
-from adjudge.scoring.compose.by_kind import ByKind
+from adjudge.scoring.compose.auto import ByKind
 from adjudge.scoring.compose.composite import Composite
 from adjudge.statistics.intervals import quantile
 

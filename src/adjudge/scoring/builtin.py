@@ -137,7 +137,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "calibrated": "scoring.compose.calibration:Calibrated",
         "group_length": "verifiers.text.group_length:GroupLength",
         "majority_vote": "verifiers.text.majority_vote:MajorityVote",
-        "by_kind": "scoring.compose.by_kind:ByKind",
+        "by_kind": "scoring.compose.auto:ByKind",
         "auto": "scoring.compose.auto:Auto",
     },
 }

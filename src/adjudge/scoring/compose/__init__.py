@@ -5,7 +5,7 @@ Every composite is a `Scorer`, so composites nest.  Not covered: names and specs
 
 from __future__ import annotations
 
-from adjudge.scoring.compose.by_kind import ByKind
+from adjudge.scoring.compose.auto import ByKind
 from adjudge.scoring.compose.calibration import Calibrated, Calibration
 from adjudge.scoring.compose.composite import Composite, Part
 from adjudge.scoring.compose.mixtures import Cascade, Ensemble, Gate, Weighted

@@ -24,7 +24,7 @@ from adjudge.rl_integration.trainer.judge_tasks.pairs import (
     one_by_one,
 )
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder, order_effects
-from adjudge.scoring.compose.by_kind import ByKind
+from adjudge.scoring.compose.auto import ByKind
 from adjudge.scoring.conformance import check_scorer
 from adjudge.scoring.registry import load
 
