@@ -13,10 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adjudge.io import csv_rows
-from adjudge.io.csv_rows import CsvFile
-from adjudge.io.lines import Line, read_lines
+from adjudge.io import text_rows
 from adjudge.io.row import Place, Row
+from adjudge.io.text_rows import CsvFile, Line, read_lines
 
 LIMIT = 1 << 16
 CELLS = st.text(st.sampled_from('ab,;"\n\r\t é\u2028'), max_size=8)
@@ -120,7 +119,7 @@ def test_quotes_that_never_close_cost_no_more_than_so_many_looks_at_each_line(
         for line in read_lines(stream, limit, path=path):
             yield line._replace(raw=_Counted(line.raw))
 
-    monkeypatch.setattr(csv_rows, "read_lines", counted)
+    monkeypatch.setattr(text_rows, "read_lines", counted)
     monkeypatch.setattr(_Counted, "looks", 0)
     rows = read(file)
     assert _Counted.looks < 50 * lines

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjudge.io.errors import JobError
-from adjudge.io.json_rows import JsonLines, JsonList, holds_list
 from adjudge.io.row import Place, Row
 from adjudge.io.source import open_source
+from adjudge.io.text_rows import JsonLines, JsonList, holds_list
 
 LIMIT = 1 << 20
 

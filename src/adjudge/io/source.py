@@ -22,9 +22,9 @@ from typing import Any
 
 from adjudge.extras import need
 from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
-from adjudge.io.csv_rows import CsvFile
-from adjudge.io.json_rows import JsonLines, JsonList, holds_list
-from adjudge.io.lines import DAMAGE, is_gzip
+from adjudge.io.text_rows import CsvFile
+from adjudge.io.text_rows import JsonLines, JsonList, holds_list
+from adjudge.io.text_rows import DAMAGE, is_gzip
 from adjudge.io.row import Cursor, Part, Place, Row
 
 
