@@ -16,9 +16,8 @@ from typing import Any
 
 from adjudge.extras import need
 from adjudge.io.errors import JobError
-from adjudge.io.text_rows import TOO_DEEP, nested_too_deeply
-from adjudge.io.text_rows import not_utf8
 from adjudge.io.row import Part, Place, Row
+from adjudge.io.text_rows import TOO_DEEP, nested_too_deeply, not_utf8
 
 _BATCH = 256  # rows decoded at once; a batch of long solutions (8 kB each) is about 2 MB
 

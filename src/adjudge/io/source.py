@@ -22,10 +22,8 @@ from typing import Any
 
 from adjudge.extras import need
 from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
-from adjudge.io.text_rows import CsvFile
-from adjudge.io.text_rows import JsonLines, JsonList, holds_list
-from adjudge.io.text_rows import DAMAGE, is_gzip
 from adjudge.io.row import Cursor, Part, Place, Row
+from adjudge.io.text_rows import DAMAGE, CsvFile, JsonLines, JsonList, holds_list, is_gzip
 
 
 def is_remote(name: str) -> bool:

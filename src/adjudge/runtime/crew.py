@@ -16,11 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adjudge.runtime.agenda import Agenda
+from adjudge.runtime.clients import WardenClient, WorkerClient
 from adjudge.runtime.job import Job, Kind, Outcome
 from adjudge.runtime.packing import pack
-from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker import OUT_OF_MEMORY
-from adjudge.runtime.worker_client import WorkerClient
 
 if TYPE_CHECKING:
     from adjudge.runtime.dispatcher import Dispatcher

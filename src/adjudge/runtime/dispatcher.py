@@ -17,11 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from adjudge.runtime.channel import Channel
+from adjudge.runtime.clients import WardenClient, WorkerClient
 from adjudge.runtime.crew import Crew
 from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.job import Job, Kind
-from adjudge.runtime.warden_client import WardenClient
-from adjudge.runtime.worker_client import WorkerClient
 
 _MAX_CREWS = 8  # targets kept warm; beyond, the one unused for longest is let go
 
