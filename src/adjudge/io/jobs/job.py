@@ -65,12 +65,22 @@ def run_job(
         JobStopped: Ctrl-C; the same call goes on.
     """
     maker = cast("Maker", maker)  # a class variable is not a property, says the typing specification
-    with _closing(maker) as closer:
+    closer = contextlib.AsyncExitStack()
+    closer.push_async_callback(_close, maker)
+    try:
         plan = make_plan(config, maker, group_column, source)
         with contextlib.closing(
             Journal(Path(config.output), plan.identity, JobTally(), restart=config.restart, overwrite=config.overwrite)
         ) as journal:
             return _Job(plan, journal, progress, closer).run()
+    finally:
+        run_to_end(closer.aclose())  # nothing, if it was closed in the event loop in which it worked
+
+
+async def _close(maker: Maker) -> None:
+    close = getattr(maker, "aclose", None) or getattr(maker, "close", None)
+    if callable(close) and inspect.isawaitable(result := close()):
+        await result
 
 
 T = TypeVar("T", bound=Tally)
@@ -170,35 +180,14 @@ class JobRun(ABC, Generic[T, S, R]):
             self._progress.update(self.snapshot(rows_per_second=self.rows_per_second, fraction=share, eta_seconds=left))
 
 
-class _Closer:
-    """Closes a maker once, in the event loop in which it worked if there was one."""
-
-    def __init__(self, maker: Maker) -> None:
-        self._maker = maker
-        self._open = True
-
-    async def close(self) -> None:
-        if not self._open:
-            return
-        self._open = False
-        close = getattr(self._maker, "aclose", None) or getattr(self._maker, "close", None)
-        if callable(close):
-            result = close()
-            if inspect.isawaitable(result):
-                await result
-
-
-@contextlib.contextmanager
-def _closing(maker: Maker) -> Iterator[_Closer]:
-    closer = _Closer(maker)
-    try:
-        yield closer
-    finally:
-        run_to_end(closer.close())
-
-
 class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
-    def __init__(self, plan: Plan, journal: Journal[JobTally], progress: JobProgress | None, closer: _Closer) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        journal: Journal[JobTally],
+        progress: JobProgress | None,
+        closer: contextlib.AsyncExitStack[bool | None],
+    ) -> None:
         super().__init__(plan.source, plan.config.limit, plan.identity, plan.notes, journal, progress)
         self._plan = plan
         self._closer = closer
@@ -240,7 +229,7 @@ class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
                 rest=self._journal.rest,
             )
         finally:
-            await self._closer.close()
+            await self._closer.aclose()
 
     async def _make(self, piece: Piece) -> Lines:
         if piece.unit is None:
