@@ -86,14 +86,7 @@ def compute_score_batch(
 ) -> list[dict[str, float]]:
     """Score a batch; called by the legacy manager `batch` (`verl.workers.reward_manager`).
 
-    Args:
-        data_sources: one for each response, as are the next three; see `compute_score`.
-        solution_strs: the responses.
-        ground_truths: the references.
-        extra_infos: further columns; never changed.
-        prompt: the key of `extra_info` that holds the prompt; "" for scorers that do not read it.
-        group: the key of `extra_info` that is the same for all answers to a prompt; "" for none.
-        options: the fields of `VerlOptions`, as `reward_kwargs` sets them.
+    It takes lists of what `compute_score` takes, one of each for each response, and the same options.
 
     Returns:
         What `compute_score` returns, one for each response, in order.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from adjudge.cli.trials import Finding
@@ -244,10 +244,7 @@ class Rows:
             "kind": self.kind,
             "rows": self.read,
             "total_rows": self.total,
-            "columns": [
-                {name: getattr(fact, name) for name in ("name", "role", "guessed", "holds", "first")}
-                for fact in self.facts
-            ],
+            "columns": [asdict(fact) for fact in self.facts],
             "references": references_by_kind(self.asked),
             "notes": list(self.missing),
         }
