@@ -18,7 +18,7 @@ import difflib
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from adjudge.io.values import MISSING as MISSING
@@ -203,18 +203,12 @@ class ColumnMap:
     def to_dict(self) -> dict[str, Any]:
         """Return the names as plain data."""
 
-        def name(column: Column | None) -> str:
-            return column.name if column else ""
+        def named(held: Column | tuple[Column, ...] | None) -> str | list[str]:
+            if isinstance(held, tuple):
+                return [column.name for column in held]
+            return held.name if held else ""
 
-        return {
-            "prompt": name(self.prompt),
-            "responses": [column.name for column in self.responses],
-            "reference": name(self.reference),
-            "id": name(self.id),
-            "group": name(self.group),
-            "finish_reason": name(self.finish_reason),
-            "extra": [column.name for column in self.extra],
-        }
+        return {item.name: named(getattr(self, item.name)) for item in fields(self) if item.name != "answered"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -377,19 +377,19 @@ def _turn(turn: Mapping[str, Any]) -> Message:
 
 def _parsed(value: Any) -> Any:
     """The object, or list of objects, that a text of JSON stands for; anything else as it is."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
-        return value
-    try:
-        data = json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return value
+    data = _read(value, ("{", "["))
     items = data if isinstance(data, list) else [data]
     return data if items and all(isinstance(item, dict) for item in items) else value
 
 
 def list_of(value: Any) -> Any:
     """Return the list that a text of JSON stands for; anything else as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
+    return _read(value, ("[",))
+
+
+def _read(value: Any, begins: tuple[str, ...]) -> Any:
+    """What a text of JSON that begins with one of these signs stands for; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(begins):
         return value
     try:
         return json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
