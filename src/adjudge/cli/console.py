@@ -18,8 +18,6 @@ import tyro
 from adjudge.score_view import plain, visible
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console
     from rich.progress import Progress
 
@@ -128,9 +126,7 @@ class Shown(Lines):
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._bar.stop()
 
     def note(self, text: str) -> None:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.cli import exits
@@ -81,9 +81,7 @@ class _Stop:
             self._before = signal.signal(signal.SIGINT, self._hear)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
