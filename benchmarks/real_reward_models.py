@@ -183,12 +183,13 @@ def served(options: Options, name: str) -> None:
         scorer = {_SCORERS.get(name, "reward_model"): {"engine": engine}}
         return [one.value for one in score_batch(chosen, scorer=scorer)]
 
-    generative = name == LANGUAGE_MODEL
     first = numbers({"transformers": {"model": str(folder), "dtype": "float32"}})
-    options_of_server = ("--max-model-len", "2048", *(() if generative else ("--runner", "pooling")))
-    with engines.served(folder, *options_of_server) as address:
-        by_server = numbers({"openai": {"model": str(folder), "base_url": address, "dialect": "vllm"}})
-    found = {"vllm": numbers({"vllm": {"model": str(folder), "dtype": "float32"}}), "its server": by_server}
+    found = {"vllm": numbers({"vllm": {"model": str(folder), "dtype": "float32"}})}
+    if name != "critique":  # which would take two servers, one that writes and one that rates
+        runner = () if name == LANGUAGE_MODEL else ("--runner", "pooling")
+        with engines.served(folder, "--max-model-len", "2048", *runner) as address:
+            server = {"model": str(folder), "base_url": address, "dialect": "vllm"}
+            found["its server"] = numbers({"openai": server})
     for engine, second in found.items():
         compare(f"{name}, transformers and {engine}", first, second)
 
