@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _AGAIN: Final = 0.2
-_TRIES: Final = 3  # fillings tried for each database wanted
+_FILLINGS: Final = 3  # fillings tried for each database wanted
 # A clock would make the choice depend on the machine; two million instructions are some 20 ms.
 STEPS: Final = QueryLimits(seconds=60.0, rows=20_000, output_bytes=4 << 20, steps=2_000)
 
@@ -81,7 +81,7 @@ def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineO
     schema = read_schema(given)
     seed = hashlib.sha256(json.dumps([given, queries], sort_keys=True, default=str).encode()).hexdigest()
     maker = aimed_rows(schema, queries, seed, options.moment)
-    tried = [made(maker, number, options) for number in range(_TRIES * options.synthetic)]
+    tried = [made(maker, number, options) for number in range(_FILLINGS * options.synthetic)]
     return best(tried, queries, options.synthetic)
 
 
