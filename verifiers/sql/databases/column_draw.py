@@ -3,11 +3,12 @@
 The form is what all values of a column share: dates and times as they are written, groups of digits, signs between.
 
 Not covered: values that hang on other columns or rows (`databases.rows_like`); of forms, those that
-only some of the values have, and dates that begin with YYYY-MM-DD, which `near_values` knows.
+only some of the values have, and dates that begin with YYYY-MM-DD, which are known as such.
 """
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import itertools
 import random
@@ -19,16 +20,13 @@ from functools import cache
 from typing import Any, Final
 
 from adjudge.verifiers.sql.databases.file_facts import ColumnFacts, Row
-from adjudge.verifiers.sql.databases.near_values import (
-    OTHER,
-    common_beginning,
-    date_of,
-    days_near,
-    decimals,
-    same_beginning,
-)
+from adjudge.verifiers.sql.databases.mutants import OTHER
 from adjudge.verifiers.sql.databases.row_maker import fitting
 
+_DAY: Final = datetime.timedelta(days=1)
+_WITH_YEAR: Final = re.compile(r"[%_]*(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?(?!\d)")
+_WITHOUT_YEAR: Final = re.compile(r"[%_-]*(?P<month>\d{1,2})(?:-(?P<day>\d\d))?[-%_]*")
+_TELLING: Final = 3  # texts whose common beginning is meant
 _ENOUGH: Final = 4  # different values from which on what they share is no accident
 _YEARS: Final = (1800, 2200)
 _BEYOND: Final = 2  # years beside those of the file
@@ -114,7 +112,7 @@ class Form:
                 elif names & {"Y", "y", "m", "b", "B"}:
                     month = f"{moment:%m-%d}" if "d" in names else f"{moment:%m}" if names - {"Y", "y"} else ""
                     named = "-".join(filter(None, (f"{moment:%Y}" if names & {"Y", "y"} else "", month)))
-                    days = days_near(named, [edge.year for edge in self.edges])
+                    days = _days_near(named, [edge.year for edge in self.edges])
                     near = [datetime.datetime.combine(day, self.edges[0].time()) for day in days]
                 yield from (one.strftime(form) for one in near)
 
@@ -250,16 +248,16 @@ class ColumnDraw:
     def __init__(self, column: ColumnFacts, aim: Aim, whole: bool) -> None:
         self._column = column
         self._whole = column.numbered and all(isinstance(value, int) for value in column.values)
-        self._places = decimals(column.values) if column.numbered else 0
+        self._places = _decimals(column.values) if column.numbered else 0
         self._bounds = self._widened() if column.numbered else (0.0, 0.0)
         texts = [value for value in column.values if isinstance(value, str)]
-        self._dated = column.shape.kind in ("date", "moment") and all(date_of(text) is not None for text in texts)
+        self._dated = column.shape.kind in ("date", "moment") and all(_date_of(text) is not None for text in texts)
         self._tails = sorted({text[10:] for text in texts}) or [""]
-        self._common = common_beginning(texts)
+        self._common = _common_beginning(texts)
         letters = sorted(set().union(*texts))
         self._classes = ["".join(letter for letter in letters if letter in known) for known in _CLASSES]
         edges = (min(texts), max(texts)) if texts and self._dated else ()
-        days = [day for day in map(date_of, edges) if day is not None]
+        days = [day for day in map(_date_of, edges) if day is not None]
         self._days = days if len(days) == 2 else []
         name = column.shape.name.lower()
         constants = aim.constants.get(name, ())
@@ -312,7 +310,8 @@ class ColumnDraw:
             return []
         texts = [text for text in reached if isinstance(text, str)]
         lengths = [length for length in reached if isinstance(length, int)]
-        texts += [text for length in lengths for text in same_beginning(values[:2], length)]
+        # that only differ from some values beyond their first characters
+        texts += [value[:length] + OTHER for length in lengths for value in values[:2] if len(value) >= length]
         return [fitted for text in texts for fitted in self._fitted(text)]
 
     def _finer(self) -> list[Any]:
@@ -380,8 +379,8 @@ class ColumnDraw:
         """Return a constant, and what just misses it."""
         column = self._column
         if self._dated and column.values and all(isinstance(known, str) for known in column.values):
-            years = sorted({day.year for day in map(date_of, column.values) if day is not None})
-            days = days_near(constant, [*years[:1], *years[-1:], *(year - year % 4 for year in years[-1:])])
+            years = sorted({day.year for day in map(_date_of, column.values) if day is not None})
+            days = _days_near(constant, [*years[:1], *years[-1:], *(year - year % 4 for year in years[-1:])])
             tails = [str(constant)[10:]] * (len(str(constant)) > 10) + self._tails[:: max(1, len(self._tails) // 2)]
             return [day.isoformat() + tail for day in days for tail in dict.fromkeys(tails)]
         if self._form is not None:
@@ -432,3 +431,54 @@ class ColumnDraw:
         """Return another letter or digit of the same class that the column has; other signs stay."""
         letters = next((letters for letters in self._classes if old in letters), old)
         return letters[int(chooser.random() * len(letters))]
+
+
+def _date_of(text: Any) -> datetime.date | None:
+    """Return the date, YYYY-MM-DD, that a text begins with."""
+    first = str(text)[:10]
+    try:
+        return datetime.date.fromisoformat(first) if first[4:5] == first[7:8] == "-" else None
+    except ValueError:
+        return None
+
+
+def _days_near(constant: Any, years: Sequence[int]) -> list[datetime.date]:
+    """Return the days at the ends of what a constant names, those beside them, and the same a month and a year away.
+
+    A constant is a date, a month or a year, or a month or a day of any year; `years` are then taken.
+    """
+    text = str(constant)
+    if (match := _WITH_YEAR.match(text)) is not None:
+        years = [int(match["year"])]
+    elif (match := _WITHOUT_YEAR.fullmatch(text)) is None:
+        return []
+    month, day = (int(match[part]) if match[part] else 0 for part in ("month", "day"))
+    near: dict[datetime.date, None] = {}
+    for year in years:
+        try:
+            first = datetime.date(year, month or 1, day or 1)
+            if not 2 < year < 9990:
+                continue
+        except ValueError:
+            continue
+        last = first if day else first.replace(month=month or 12)
+        if not day:
+            last = last.replace(day=calendar.monthrange(year, last.month)[1])
+        beside = [first, last, first - _DAY, last + _DAY, first - 2 * _DAY, last + 2 * _DAY]
+        away = [first + days * _DAY for days in (-31, 31, -366, 366)] + [last - _DAY]
+        near.update(dict.fromkeys(beside + away))
+    return list(near)
+
+
+def _decimals(values: Sequence[Any]) -> int:
+    """Return how many decimals numbers have at most, up to 4."""
+    texts = [repr(value) for value in values[:100]]
+    return min(4, max(0 if "e" in text or text.endswith(".0") else len(text.partition(".")[2]) for text in texts))
+
+
+def _common_beginning(texts: Sequence[str]) -> int:
+    """Return how many characters all texts begin with, where they are enough to tell."""
+    if len(texts) < _TELLING:
+        return 0
+    first, last = min(texts), max(texts)
+    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from adjudge.verifiers.sql.databases.near_values import around_part, beside_bound, filled
-
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
 MAX_MUTANTS: Final = 40
+OTHER: Final = "ab"
+"""What stands beyond a part of a text that is looked at."""
+
 # Formats and modifiers of date functions: '%Y', '-7 days', 'start of month'.
 _MODIFIER: Final = re.compile(r"%[A-Za-z]|[+-]\d|\d+ \w+s?$|start of|weekday|localtime$|utc$", re.IGNORECASE)
 
@@ -183,14 +184,14 @@ def constants(tree: exp.Expr, columns: frozenset[str], moment: str) -> Iterator[
             if isinstance(node, exp.Like | exp.ILike | exp.Glob) and isinstance(value, str):
                 for name in names:
                     patterns.setdefault(name, []).append(value)
-                value = filled(value)
+                value = _filled(value)
             if value is None or (isinstance(value, str) and _MODIFIER.match(value)):
                 continue
             values = _days_before(moment) if str(value).lower() == "now" else [value]
             yield from ((name, value) for name in names for value in values)
     for name, several in patterns.items():
         if len(several) > 1:  # a text that fits all of them, for conditions joined by AND
-            yield name, "".join(map(filled, several))
+            yield name, "".join(map(_filled, several))
 
 
 def reached_texts(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str, str | int]]:
@@ -209,15 +210,15 @@ def reached_texts(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str
             if not leaf.is_string or not names:
                 continue
             if isinstance(node, exp.Like | exp.ILike | exp.Glob):
-                texts = [filled(leaf.name)]
+                texts = [_filled(leaf.name)]
             elif _MODIFIER.match(leaf.name):
                 continue
             elif isinstance(node, ranges):
-                texts = list(beside_bound(leaf.name))
+                texts = list(_beside_bound(leaf.name))
                 texts += [text.ljust(int(length), "b") for length in lengths if length.isdigit() for text in texts]
             else:
                 part = any(not isinstance(side, (*whole, exp.Literal)) for side in (node.this, node.expression))
-                texts = list(around_part(leaf.name)) if part else []
+                texts = [leaf.name + OTHER, OTHER + leaf.name] if part else []
             yield from ((name, text[:200]) for name in names for text in texts)
     for node in tree.find_all(exp.Substring, exp.Left):
         length = node.args.get("length") or node.args.get("expression")
@@ -325,3 +326,15 @@ def _value(leaf: exp.Expr, columns: frozenset[str]) -> Any:
         return int(leaf.name) if leaf.is_int else float(leaf.name)
     except ValueError:
         return None
+
+
+def _filled(pattern: str) -> str:
+    """Return a text that fits a pattern of LIKE or GLOB."""
+    return pattern.replace("%", OTHER).replace("_", "c").replace("*", OTHER)
+
+
+def _beside_bound(bound: str) -> Iterator[str]:
+    """Yield texts just below and just above a bound."""
+    yield from (bound, bound + "b")
+    if bound and ord(bound[-1]) > 32:
+        yield bound[:-1] + chr(ord(bound[-1]) - 1) + "b"
