@@ -36,12 +36,11 @@ from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Output, Rules
-from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
 from adjudge.verifiers.code.languages import labels_of
 from adjudge.verifiers.code.outcome import Credit, Outcome, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.program import question_of
-from adjudge.verifiers.code.python_candidate import run_tests
+from adjudge.verifiers.code.python_candidate import run_data, run_tests
 from adjudge.verifiers.code.run import ENDINGS, run_programs
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import Suite, read_suite

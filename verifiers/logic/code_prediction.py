@@ -33,8 +33,8 @@ from adjudge.sandbox.warm_python import shared
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
 from adjudge.verifiers.code.comparison import Rules
-from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
+from adjudge.verifiers.code.python_candidate import run_data
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import read_suite
 from adjudge.verifiers.logic.literal import (
