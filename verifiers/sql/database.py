@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.sql.comparator import Comparator, comparator
 from adjudge.verifiers.sql.databases.schema_shape import SchemaError, schema_of_file
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
@@ -61,10 +61,6 @@ class SqlReference:
     comparator: Comparator | None = None
 
 
-def _mistake(message: str) -> BadReferenceError:
-    return BadReferenceError(message, mistake=True)
-
-
 def read_reference(reference: Any, folder: str = "") -> SqlReference:
     """Return what a reference says.
 
@@ -76,23 +72,23 @@ def read_reference(reference: Any, folder: str = "") -> SqlReference:
         BadReferenceError: it is something else, or names a file that is not there.
     """
     if not isinstance(reference, Mapping):
-        raise _mistake(
+        raise ReferenceFormError(
             f"the reference is {reference!r:.80}; give {{'sql': the accepted query, 'database': a file, a list of "
             "files, a DSN, or a schema}"
         )
     unknown = sorted(str(key) for key in set(reference) - set(KEYS))
     if unknown:
-        raise _mistake(f"the reference has a key {unknown[0]!r}; its keys are {', '.join(KEYS)}")
+        raise ReferenceFormError(f"the reference has a key {unknown[0]!r}; its keys are {', '.join(KEYS)}")
     queries = _texts(reference.get("sql"), "sql", MAX_QUERIES)
     ordered = reference.get("ordered")
     if ordered is not None and not isinstance(ordered, bool):
-        raise _mistake(f"the reference's 'ordered' is {ordered!r:.40}; it must be true or false")
+        raise ReferenceFormError(f"the reference's 'ordered' is {ordered!r:.40}; it must be true or false")
     chosen = None
     if reference.get("comparator") is not None:
         try:
             chosen = comparator(reference["comparator"])
         except (ValueError, TypeError) as error:
-            raise _mistake(f"the reference's comparator: {error}") from error
+            raise ReferenceFormError(f"the reference's comparator: {error}") from error
     return SqlReference(
         queries=queries,
         databases=_databases(reference.get("database"), folder),
@@ -104,21 +100,23 @@ def read_reference(reference: Any, folder: str = "") -> SqlReference:
 def _texts(value: Any, key: str, most: int) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not texts or len(texts) > most:
-        raise _mistake(f"the reference's {key!r} is {value!r:.60}; give a text, or a list of 1 to {most} texts")
+        raise ReferenceFormError(
+            f"the reference's {key!r} is {value!r:.60}; give a text, or a list of 1 to {most} texts"
+        )
     for text in texts:
         if not isinstance(text, str) or not text.strip():
-            raise _mistake(f"the reference's {key!r} holds {text!r:.60}; give a text")
+            raise ReferenceFormError(f"the reference's {key!r} holds {text!r:.60}; give a text")
     return tuple(texts)
 
 
 def _databases(value: Any, folder: str) -> tuple[Database, ...]:
     listed = list(value) if isinstance(value, list | tuple) else [value]
     if not listed or len(listed) > MAX_DATABASES:
-        raise _mistake(f"the reference names {len(listed)} databases; give from 1 to {MAX_DATABASES}")
+        raise ReferenceFormError(f"the reference names {len(listed)} databases; give from 1 to {MAX_DATABASES}")
     databases = tuple([_database(item, folder) for item in listed])
     kinds = {"sqlite" if item.kind == "synthetic" else item.kind for item in databases}
     if len(kinds) > 1:
-        raise _mistake(
+        raise ReferenceFormError(
             f"the reference's databases are of the kinds {', '.join(sorted(kinds))}; one query has one dialect"
         )
     return databases
@@ -129,16 +127,18 @@ def _database(value: Any, folder: str) -> Database:
         if "like" in value:
             like = _database(value["like"], folder)
             if set(value) != {"like"} or like.kind != "sqlite":
-                raise _mistake("the reference's 'like' must name a SQLite file, and nothing beside it")
+                raise ReferenceFormError("the reference's 'like' must name a SQLite file, and nothing beside it")
             return Database(kind="synthetic", where=json.dumps({"like": like.where, "changed": _changed(like.where)}))
         if "schema" not in value:
-            raise _mistake(f"the reference's 'database' is {value!r:.60}; a mapping needs the key 'schema' or 'like'")
+            raise ReferenceFormError(
+                f"the reference's 'database' is {value!r:.60}; a mapping needs the key 'schema' or 'like'"
+            )
         try:
             return Database(kind="synthetic", where=json.dumps(dict(value), sort_keys=True))
         except TypeError as error:
-            raise _mistake(f"the reference's schema is not plain data: {error}") from error
+            raise ReferenceFormError(f"the reference's schema is not plain data: {error}") from error
     if not isinstance(value, str) or not value:
-        raise _mistake(
+        raise ReferenceFormError(
             f"the reference's 'database' is {value!r:.60}; give a file, a list of files, a DSN "
             "(postgresql://...), {'schema': .., 'values': ..}, or {'like': a SQLite file}"
         )
@@ -148,9 +148,9 @@ def _database(value: Any, folder: str) -> Database:
     try:
         kind = _file_kind(path, *_changed(path))
     except (OSError, ValueError) as error:
-        raise BadReferenceError(f"the database {value!r:.200} cannot be read: {error}", mistake=False) from error
+        raise BadReferenceError(f"the database {value!r:.200} cannot be read: {error}") from error
     if kind is None:
-        raise BadReferenceError(f"the file {value!r:.200} is neither a SQLite nor a DuckDB database", mistake=False)
+        raise BadReferenceError(f"the file {value!r:.200} is neither a SQLite nor a DuckDB database")
     return Database(kind=kind, where=path)
 
 

@@ -159,7 +159,6 @@ _COINCIDENCES: Final = 24
 _WITNESSES: Final = 30  # rows of each table that make up the reference's result
 # Twenty million instructions are some 0.2 s: on a large file a query for witnesses may need a whole scan.
 _ON_FILE: Final = QueryLimits(seconds=60.0, rows=100_000, output_bytes=32 << 20, steps=20_000)
-_SAME: Final = replace(STEPS, steps=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +318,7 @@ def _coincidences(file: Engine, facts: FileFacts, query: str, known: Table | Fau
         return []
     same: list[str] = []
     for other in (*_other_aggregates(tree, facts), *_further_conditions(tree, facts)):
-        table = file.run(other, _SAME)
+        table = file.run(other, _FOR_MUTANTS)
         if isinstance(table, Table) and table.rows == known.rows:
             same.append(other)
         if len(same) >= _COINCIDENCES:
