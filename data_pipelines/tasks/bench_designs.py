@@ -21,10 +21,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.io.jobs.maker import DroppedError
-from adjudge.verifiers.verilog.driver import STEP, driver_source, wiring
-from adjudge.verifiers.verilog.front_end import SyntaxFaultError, integers, is_token, parse
-from adjudge.verifiers.verilog.interface import Interface, InterfaceError, read_interface
-from adjudge.verifiers.verilog.stimulus import Stimulus
+from adjudge.verifiers.verilog.front_end import (
+    Interface,
+    InterfaceError,
+    SyntaxFaultError,
+    integers,
+    is_token,
+    parse,
+    read_interface,
+)
+from adjudge.verifiers.verilog.stimulus import STEP, Stimulus, driver_source, wiring
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MAX_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,026

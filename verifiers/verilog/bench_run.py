@@ -33,8 +33,7 @@ from adjudge.sandbox.program import RunLimits, RunResult
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
-from adjudge.verifiers.verilog.front_end import StoppedError, shorten
-from adjudge.verifiers.verilog.interface import Port, instance_interface, read_ports
+from adjudge.verifiers.verilog.front_end import Port, StoppedError, instance_interface, read_ports, shorten
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rewriting import KeyedBench, key_bench
 from adjudge.verifiers.verilog.rules import print_all

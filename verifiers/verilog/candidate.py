@@ -15,17 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.verifiers.verilog.front_end import (
+    InterfaceError,
     Parsed,
+    Port,
     StoppedError,
     SyntaxFaultError,
     defined_name,
     integers,
     is_module,
     nodes,
+    own_paths,
     parse,
+    read_ports,
     tokens,
 )
-from adjudge.verifiers.verilog.interface import InterfaceError, Port, own_paths, read_ports
 from adjudge.verifiers.verilog.rules import dotted, first_breach, print_design
 
 _FENCE = re.compile(  # it ends in a line of its own, before a remark, behind the last word, or where another one begins

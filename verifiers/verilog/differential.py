@@ -17,13 +17,19 @@ from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
-from adjudge.verifiers.verilog.driver import driver_source
-from adjudge.verifiers.verilog.front_end import StoppedError, integers, shorten
-from adjudge.verifiers.verilog.interface import Interface, InterfaceError, Port, read_interface
+from adjudge.verifiers.verilog.front_end import (
+    Interface,
+    InterfaceError,
+    Port,
+    StoppedError,
+    integers,
+    read_interface,
+    shorten,
+)
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import COMPILED, check_run, icarus, icarus_again, require
-from adjudge.verifiers.verilog.stimulus import Stimulus, long_stimulus, make_stimulus
+from adjudge.verifiers.verilog.stimulus import Stimulus, driver_source, long_stimulus, make_stimulus
 
 END = "end"
 

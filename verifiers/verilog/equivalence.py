@@ -30,10 +30,8 @@ from typing import Literal
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.verifiers.verilog.aiger import Aiger, AigerError, low_outputs, read_aiger, still_latches, write_aiger
-from adjudge.verifiers.verilog.driver import wiring
-from adjudge.verifiers.verilog.front_end import shorten
-from adjudge.verifiers.verilog.interface import Interface
-from adjudge.verifiers.verilog.stimulus import Stimulus
+from adjudge.verifiers.verilog.front_end import Interface, shorten
+from adjudge.verifiers.verilog.stimulus import Stimulus, wiring
 from adjudge.verifiers.verilog.yosys import HERE, run_yosys
 
 WORD = "adjudge_word_"

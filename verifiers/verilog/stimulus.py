@@ -1,4 +1,4 @@
-"""What a design is shown: rows of input values, made from a seed that nobody can know before the response is written.
+"""What a design is shown, from a seed that nobody can know before the response is written; the bench that shows it.
 
 A row sets all inputs at once.  Data and clocks never change in the same row, so no verdict rests on a race.  Designs
 without a clock get every combination of inputs where there are few bits, else corners, walking bits, the constants
@@ -6,6 +6,10 @@ that stand in the reference or in the candidate (and their neighbours), equal po
 of these rows, one that differs in a single port.  Designs with clocks get segments of many kinds (busy, sparse, biased,
 held for long) in episodes over all combinations of idle reset levels, with reset pulses in between; several clocks tick
 together, apart, and one alone.
+
+Our bench shows the rows and writes down what comes out.  The samples go into a file that the design cannot write to,
+because a design that passed the rules has no system task that writes.  Module, instance and file names hold a secret.
+The bench says nothing of how many rows there are, so that what was compiled for a reference serves every stimulus.
 
 Not covered: protocols.  A design that reacts to long exact sequences is reached by chance, or by the proofs of the
 Verilog verifier.
@@ -18,7 +22,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adjudge.verifiers.verilog.interface import Interface, Port
+from adjudge.verifiers.verilog.front_end import Interface, Port
 
 EXHAUSTIVE_BITS = 12  # 4,096 rows; Icarus takes 15 ms for them
 _MAX_BITS = 6_000_000  # bits of rows and of sampled outputs; a 512-bit design gets 5,000 rows
@@ -282,3 +286,44 @@ class _Clocked:
         for port in self.interface.inputs:
             row = row << port.width | self.levels[port.name]
         self.rows.append(row)
+
+
+STEP = 1000  # time units between two rows: delays below that settle
+
+
+def wiring(ports: Sequence[Port], vector: str) -> list[str]:
+    """Return the connections of ports to the bits of a vector as wide as all; the first port has the highest."""
+    connections, high = [], sum(port.width for port in ports)
+    for port in ports:
+        connections.append(f".{port.name}({vector}[{high - 1}:{high - port.width}])")
+        high -= port.width
+    return connections
+
+
+def driver_source(interface: Interface, module: str, secret: str) -> str:
+    """Return the source of the bench `<secret>_bench`, which reads `<secret>.rows` and writes `<secret>.samples`.
+
+    The secret is a name that the design, whose top is the module, cannot know.
+    """
+    outputs = interface.outputs
+    shown, width = (sum(port.width for port in ports) for ports in (interface.inputs, outputs))
+    connections = wiring(interface.inputs, "row") + wiring(outputs, "seen")
+    return f"""`timescale 1ns/1ps
+module {secret}_bench;
+  reg [{max(shown, 1) - 1}:0] row = 0, next;
+  wire [{width - 1}:0] seen;
+  integer rows, file;
+  {module} {secret}_design ({", ".join(connections)});
+  initial begin
+    rows = $fopen("{secret}.rows", "r");
+    file = $fopen("{secret}.samples", "w");
+    while ($fscanf(rows, "%h", next) == 1) begin
+      row = next;
+      #{STEP} $fdisplay(file, "%b", seen);
+    end
+    $fdisplay(file, "end");
+    $fclose(file);
+    $finish;
+  end
+endmodule
+"""

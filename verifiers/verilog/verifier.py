@@ -30,8 +30,7 @@ from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, read_candidate
 from adjudge.verifiers.verilog.differential import Comparison, Differential, port_mismatch
 from adjudge.verifiers.verilog.equivalence import Proof, prove
-from adjudge.verifiers.verilog.front_end import StoppedError, slang
-from adjudge.verifiers.verilog.interface import Interface
+from adjudge.verifiers.verilog.front_end import Interface, StoppedError, slang
 from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import ToolMissingError, require

@@ -23,8 +23,7 @@ from pathlib import Path
 from adjudge.extras import install_hint
 from adjudge.sandbox.program import Program, RunLimits, RunResult
 from adjudge.sandbox.sandbox import Sandbox
-from adjudge.verifiers.verilog.front_end import shorten
-from adjudge.verifiers.verilog.interface import semantic_errors
+from adjudge.verifiers.verilog.front_end import semantic_errors, shorten
 from adjudge.verifiers.verilog.simulators import ToolMissingError
 
 _RUN = """import sys

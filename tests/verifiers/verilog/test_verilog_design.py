@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.verifiers.verilog.candidate import Candidate, find_designs, read_candidate
-from adjudge.verifiers.verilog.front_end import MAX_SOURCE, StoppedError, SyntaxFaultError, integers, parse
-from adjudge.verifiers.verilog.interface import Port, read_interface
+from adjudge.verifiers.verilog.front_end import (
+    MAX_SOURCE,
+    Port,
+    StoppedError,
+    SyntaxFaultError,
+    integers,
+    parse,
+    read_interface,
+)
 from adjudge.verifiers.verilog.rules import print_all, print_design
 
 TOP = "module top (input a, output q); assign q = a; endmodule"

@@ -14,7 +14,7 @@ from adjudge.sandbox.sandbox import sandbox
 from adjudge.verifiers.verilog import yosys as yosys_module
 from adjudge.verifiers.verilog.aiger import AigerError, low_outputs, read_aiger, still_latches
 from adjudge.verifiers.verilog.equivalence import prove
-from adjudge.verifiers.verilog.interface import read_interface
+from adjudge.verifiers.verilog.front_end import read_interface
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 LIMITS = RunLimits(seconds=60, memory_mb=2048, processes=32)

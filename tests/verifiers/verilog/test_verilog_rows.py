@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from adjudge.verifiers.verilog.differential import TraceError, compare, known_bits, read_samples
-from adjudge.verifiers.verilog.interface import Interface, Port
+from adjudge.verifiers.verilog.front_end import Interface, Port
 from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
 
 

@@ -9,7 +9,7 @@ import pytest
 from adjudge.data_pipelines.tasks.bench_designs import counted, read_design, read_samples
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
 from adjudge.io.jobs.maker import DroppedError
-from adjudge.verifiers.verilog.interface import read_ports
+from adjudge.verifiers.verilog.front_end import read_ports
 
 PASS = "module Pass (input [2:0] a, output [2:0] y); assign y = a; endmodule"
 

@@ -7,8 +7,7 @@ import difflib
 import pytest
 
 from adjudge.data_pipelines.tasks.bench_designs import design_mutants
-from adjudge.verifiers.verilog.front_end import parse
-from adjudge.verifiers.verilog.interface import read_ports
+from adjudge.verifiers.verilog.front_end import parse, read_ports
 
 pytestmark = pytest.mark.usefixtures("parser")
 
