@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.copies import CopyFinder
+from adjudge.data_pipelines.hygiene.dedup import CopyFinder
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard
 
 MIB = 1 << 20

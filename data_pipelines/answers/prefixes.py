@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.data_pipelines.answers.config import PrefixesConfig
-from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, prompt_keys
-from adjudge.data_pipelines.hygiene.rows import RowScores, row_scores
+from adjudge.data_pipelines.hygiene.rows import PromptKeys, RowScores, prompt_keys, row_scores
 from adjudge.io.columns import Column, labelled_row
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import Kind, Made, Unit
@@ -56,7 +55,6 @@ class _Prefixes:
 
     @property
     def fingerprint(self) -> str:
-        """The options."""
         return fingerprint_of(self.name, self._config.own_options())
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, TokenKind
 from adjudge.io.jobs.config import JobConfig
@@ -22,11 +22,6 @@ class HygieneConfig(JobConfig):
     def dropped_output(self) -> str:
         """Where the rows go that were left out."""
         return f"{self.output}.dropped.jsonl"
-
-    def given(self, *names: str) -> dict[str, Any]:
-        """Return some options as plain JSON data."""
-        values = {name: getattr(self, name) for name in names}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,9 @@ class BenchmarkIndex:
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._owners = hashes[order], owners[order]
         if frame:
-            self._ignore(frame)
+            _, places, counts = np.unique(self._hashes, return_inverse=True, return_counts=True)
+            kept = counts[places] <= frame
+            self._hashes, self._owners = self._hashes[kept], self._owners[kept]
         findable = np.zeros(len(self._questions), dtype=np.bool_)
         findable[self._owners] = True
         findable[list(self._short.values())] = True
@@ -98,11 +100,6 @@ class BenchmarkIndex:
             hashes.frombytes(fresh.tobytes())
             owners.extend([number] * len(fresh))
         return np.array(hashes, dtype=np.uint64), np.array(owners, dtype=np.int32)
-
-    def _ignore(self, frame: int) -> None:
-        _, places, counts = np.unique(self._hashes, return_inverse=True, return_counts=True)
-        kept = counts[places] <= frame
-        self._hashes, self._owners = self._hashes[kept], self._owners[kept]
 
     def search(self, text: str, *, share: float = 0.0) -> list[_Hit]:
         """Return the questions in a text, the largest share first.

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig
-from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores, PromptSieve
-from adjudge.data_pipelines.hygiene.sieve import Verdict, run_sieve
+from adjudge.data_pipelines.hygiene.rows import PromptScores
+from adjudge.data_pipelines.hygiene.sieve import PromptSieve, Verdict, run_sieve
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.statistics.intervals import UNKNOWN, Interval, wilson

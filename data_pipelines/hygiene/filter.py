@@ -21,16 +21,17 @@ import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.minhash import grams, tokens
-from adjudge.data_pipelines.hygiene.prompt_scores import (
+from adjudge.data_pipelines.hygiene.rows import (
     Numbers,
     PromptKeys,
     PromptScores,
-    PromptSieve,
+    SideFile,
     Wholes,
+    existing,
     prompt_keys,
+    row_scores,
 )
-from adjudge.data_pipelines.hygiene.rows import SideFile, existing, row_scores
-from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, TextSieve, Verdict, run_sieve
+from adjudge.data_pipelines.hygiene.sieve import KEPT, PromptSieve, Sieve, TextSieve, Verdict, run_sieve
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
@@ -122,10 +123,8 @@ class _PersistentFilter(PromptSieve[FilterConfig]):
         if len(rounds) < 2:
             return Verdict(reason="too_few_rounds", columns={"best_rate": None, "rate_slope": None})
         when, rates = np.array([*rounds]), np.array([sum(one) / len(one) for one in rounds.values()])
-        best, slope = (
-            float(rates.max()),
-            float(((when - when.mean()) * rates).sum() / ((when - when.mean()) ** 2).sum()),
-        )
+        away = when - when.mean()
+        best, slope = float(rates.max()), float((away * rates).sum() / (away**2).sum())
         reason = "was_solved" if best >= 0.5 else "improves" if slope > 0 else ""
         return Verdict(reason=reason, columns={"best_rate": best, "rate_slope": slope})
 

@@ -1,25 +1,33 @@
-"""What rows say: their text, as people read it, and their scores; and the rows of a second file.
+"""What rows say: their text, as people read it, their prompt, and their scores; and the rows of a second file.
 
 A score that is not there is unknown and has no vote: a status other than "scored", no value, or no number.  The steps
-and parts of a score are not read.
+and parts of a score are not read.  The scores of all prompts take about 110 bytes of memory for each prompt, and 16 for
+each score.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from adjudge import wire
+from adjudge.data_pipelines.hygiene.minhash import normalised
 from adjudge.io.columns import GUESSES, MISSING, Choice, Column, nested_names, no_column
+from adjudge.io.jobs.groups import group_key
 from adjudge.io.jobs.opening import glance
 from adjudge.io.preferences import is_preference, read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
-from adjudge.io.values import Text, number_of, plain, prompt_of
+from adjudge.io.values import Text, exchange, is_chat, number_of, plain, prompt_of, turns_of
 from adjudge.protocol import STATUSES
 
 # The usual names, and the same of a row that another one holds.
@@ -189,15 +197,154 @@ def row_scores(
     if holds_objects(name, first):
         raise ValueError(f"{flag} {name!r} holds objects; name the number in them, such as {name}.value")
     note = () if named else (f"score: column {name!r} (guessed; {flag} chooses another)",)
-    return RowScores(column, _status_beside(name, first)), note
-
-
-def _status_beside(name: str, first: Sequence[Mapping[str, Any]]) -> Column | None:
-    """Return the column of the status of a label job's score; None where it is something else, such as "open"."""
-    if not name.endswith("value"):
-        return None
     status = Column(f"{name.removesuffix('value')}status")
-    return status if any(status.of(row) in STATUSES for row in first) else None
+    of_a_label_job = name.endswith("value") and any(status.of(row) in STATUSES for row in first)  # not "open", say
+    return RowScores(column, status if of_a_label_job else None), note
+
+
+@dataclass(frozen=True, slots=True)
+class PromptKeys:
+    """Names the prompts of rows.
+
+    Attributes:
+        group: what the rows of a prompt share, or None.
+        prompt: the prompt, or None.  With a group, both must be the same: of two files, each may begin its groups at 0.
+        answered: whether the prompt is that of a chat which may hold the answer as well.
+    """
+
+    group: Column | None = None
+    prompt: Column | None = None
+    answered: bool = False
+
+    def of(self, row: Mapping[str, Any]) -> int | None:
+        """Return 64 bits that rows of the same prompt share; None for a row that names none.
+
+        Prompts are compared without case, width and white space, groups as they are: "aB3" is another one than "Ab3".
+        """
+        names = [group_key(self.group.of(row)) if self.group else "", self._asked(row)]
+        text = "\0".join(name for name in names if name.strip())
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "little") if text else None
+
+    def _asked(self, row: Mapping[str, Any]) -> str:
+        """Return the prompt as one text, "" where there is none."""
+        said = said_in(row, self.prompt) if self.prompt is not None else ""
+        if isinstance(said, str):
+            return normalised(said)
+        if not is_chat(said):
+            return group_key(said)
+        with contextlib.suppress(ValueError):  # nothing is answered yet
+            said = (exchange("", said)[0] if self.answered else "") or said
+        match turns := [_squeezed(turn) for turn in turns_of(said)]:
+            case [{"role": "user", "content": str(text), **more}] if not more:
+                return text  # no other prompt than the same as text
+        return group_key(turns)
+
+
+def _squeezed(turn: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: item for name, item in turn.items() if item is not None}
+    return kept | ({"content": normalised(kept["content"])} if isinstance(kept.get("content"), str) else {})
+
+
+def prompt_keys(
+    named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], *, groups: bool = True
+) -> tuple[PromptKeys, tuple[str, ...]]:
+    """Decide what names the prompts; return the reader, and sentences if columns were guessed.
+
+    `groups` says whether a group may be guessed: it may be the number of a row, which means nothing in another file.
+
+    Raises:
+        ValueError: the column does not exist, or none can be guessed.
+    """
+    if named:
+        column = existing(named, columns, first, "--group-column")
+        asked = PromptKeys(prompt=column, answered=named.endswith("messages"))
+        return asked if named in PROMPTS else PromptKeys(column), ()
+    group = Choice(columns, first).pick("group") if groups else None
+    prompt, name = guessed_prompt(columns, first, more=("prompt_hash",))  # in the output of a label job
+    guessed = ([group.name] if group is not None else []) + ([name] if prompt is not None else [])
+    if not guessed and (columns or first):
+        raise ValueError(
+            "nothing says which rows answer the same prompt; name a column that they share with --group-column. "
+            f"The columns are: {', '.join(list(columns)[:40])}"
+        )
+    said = " and ".join(f"column {one!r}" for one in guessed)
+    notes = [f"rows of one prompt share: {said} (guessed; --group-column chooses another)"] if guessed else []
+    if prompt is None and "sample_hash" in columns:
+        notes.append(
+            "the scores are without their prompts; groups that several label jobs number alike are taken as one"
+        )
+    return PromptKeys(group, prompt, answered=name.endswith("messages")), tuple(notes)
+
+
+Numbers = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PromptScores:
+    """The known scores of all prompts; prompts are numbered in the order in which they appeared.
+
+    Attributes:
+        places: number of each prompt.
+        firsts: (prompts,) number of the first row of each.
+        prompts: (scores,) the prompt of each score.
+        values: (scores,) the scores.
+        unknown: how many scores were unknown.
+    """
+
+    places: dict[int, int]
+    firsts: Wholes
+    prompts: Wholes
+    values: Numbers
+    unknown: int
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int | None, list[float | None]]]) -> PromptScores:
+        """Return the scores of rows: number, key of the prompt, None for a row that names none, and scores."""
+        places: dict[int, int] = {}
+        firsts, prompts, values = array("q"), array("q"), array("d")
+        unknown = 0
+        for number, key, scores in rows:
+            if key is None:
+                continue
+            place = places.setdefault(key, len(places))
+            if place == len(firsts):
+                firsts.append(number)
+            for score in scores:
+                if score is None:
+                    unknown += 1
+                else:
+                    prompts.append(place)
+                    values.append(score)
+        return cls(
+            places=places,
+            firsts=np.array(firsts, dtype=np.int64),
+            prompts=np.array(prompts, dtype=np.int64),
+            values=np.array(values, dtype=np.float64),
+            unknown=unknown,
+        )
+
+    def counts(self, which: npt.NDArray[np.bool_] | None = None) -> Wholes:
+        """Return (prompts,) how many known scores each has, or how many of those that are meant."""
+        prompts = self.prompts if which is None else self.prompts[which]
+        return np.bincount(prompts, minlength=len(self.places)).astype(np.int64)
+
+    def deviations(self) -> Numbers:
+        """Return (prompts,) the standard deviation, with n - 1 below; NaN for fewer than two scores.
+
+        Equal scores have exactly 0, not what rounding leaves.
+        """
+        size, counts = len(self.places), self.counts()
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, self.prompts, self.values)
+        np.maximum.at(high, self.prompts, self.values)
+        scales = np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 1.0)  # the square of 1e200 is none
+        values = self.values / scales[self.prompts]
+        means = np.bincount(self.prompts, values, minlength=size) / np.maximum(counts, 1)
+        squares = np.bincount(self.prompts, (values - means[self.prompts]) ** 2, minlength=size)
+        deviations = np.where(low == high, 0.0, scales * np.sqrt(squares / np.maximum(counts - 1, 1)))
+        return np.where(counts >= 2, deviations, np.nan)
 
 
 class SideFile:

@@ -17,9 +17,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from adjudge.data_pipelines.hygiene.config import DecontaminateConfig, DedupConfig, FilterConfig, HygieneConfig
+from adjudge.data_pipelines.hygiene.config import (
+    DecontaminateConfig,
+    DedupConfig,
+    DifficultyConfig,
+    FilterConfig,
+    HygieneConfig,
+)
 from adjudge.data_pipelines.hygiene.minhash import UNICODE
-from adjudge.data_pipelines.hygiene.rows import RowText, text_columns
+from adjudge.data_pipelines.hygiene.rows import (
+    PromptKeys,
+    PromptScores,
+    RowScores,
+    RowText,
+    prompt_keys,
+    row_scores,
+    text_columns,
+)
+from adjudge.io.columns import Column
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.maker import Kind, Made, Unit
@@ -71,7 +86,8 @@ class Sieve(ABC, Generic[C]):
     @property
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input, as plain JSON data."""
-        return self.config.given(*self.uses)
+        values = {name: getattr(self.config, name) for name in self.uses}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @abstractmethod
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -108,6 +124,30 @@ class TextSieve(Sieve[T]):
         """Find the columns."""
         self.text, notes = text_columns(self.config.text_column, columns, first, "--text-column")
         return notes
+
+
+P = TypeVar("P", bound=DifficultyConfig | FilterConfig)
+
+
+class PromptSieve(Sieve[P]):
+    """A sieve that looks at the scores of all answers to a prompt."""
+
+    learns = True
+
+    def __init__(self, config: P) -> None:
+        super().__init__(config)
+        self.keys = PromptKeys()
+        self.scores = RowScores(Column(config.score_column))
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Find the columns of scores and prompts."""
+        self.scores, about_scores = row_scores(self.config.score_column, columns, first)
+        self.keys, about_keys = prompt_keys(self.config.group_column, columns, first)
+        return about_scores + about_keys
+
+    def scores_in(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> PromptScores:
+        """Return the scores of numbered rows."""
+        return PromptScores.of((number, self.keys.of(row), self.scores.of(row)) for number, row in rows)
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.hygiene.copies import (
+from adjudge.data_pipelines.hygiene.dedup import (
     Clusters,
     Copies,
     CopyFinder,

@@ -17,7 +17,7 @@ from tests.data_pipelines.hygiene.row_files import read, write
 from adjudge import wire
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.difficulty import band, run_difficulty
-from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
+from adjudge.data_pipelines.hygiene.rows import PromptScores
 from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.io.jobs.report import JobReport
 from adjudge.io.values import number_of
