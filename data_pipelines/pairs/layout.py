@@ -99,9 +99,15 @@ class _Choice:
             if all(Column(name).of(row) is MISSING for row in self._rows):
                 raise ValueError(unknown_column(name, self._known, f"the rule {rule.name}"))
         joined = any("sample" in row for row in self._rows) if config.rows else False
-        response = (Column("sample.response") if joined else self._named_response()) or self._column(
-            "response", config.response_column, GUESSES["response"], steps=rule.needs.stepped
-        )
+        named = [row.get("column") for row in self._rows] if self._labelled and not config.response_column else []
+        response: Column | None
+        if joined:
+            response = Column("sample.response")
+        elif named and all(isinstance(name, str) for name in named):  # a labelled row says which of several was scored
+            self._notes.append("response: the column that each row names")
+            response = Column(within("input.", str(named[0])))
+        else:
+            response = self._column("response", config.response_column, GUESSES["response"], steps=rule.needs.stepped)
         prompt = Column("sample.prompt") if joined else self._column("prompt", config.prompt_column, GUESSES["prompt"])
         if response is None or prompt is None:
             what = "response" if response is None else "prompt"
@@ -112,30 +118,22 @@ class _Choice:
         answered = not config.prompt_column and not joined and are_answered(prompt.of(row) for row in self._rows)
         if answered:
             self._notes.append("prompt: without the answers that end the chats (--prompt-column keeps them)")
-        lists = any(_are_answers(response.of(row)) for row in self._rows)
+        lists = any(isinstance(value := response.of(row), list) and not is_chat(value) for row in self._rows)
         listed = lists and not self._labelled and not rule.needs.stepped
-        group, named = self._group(prompt, listed)
+        group, has_name = self._group(prompt, listed)
         return Layout(
             prompt=prompt,
             response=response,
             score=self._score(response),
             id=Column("id") if self._labelled else self._column("id", config.id_column, GUESSES["id"]),
             group=group,
-            named=named,
+            named=has_name,
             labelled=self._labelled,
             coalesced=self._coalesced,
             answered=answered,
             words=config.words(),
             notes=tuple(self._notes),
         )
-
-    def _named_response(self) -> Column | None:
-        """The column that a labelled row says was scored, where there were several."""
-        names = [row.get("column") for row in self._rows] if self._labelled else []
-        if not names or self._config.response_column or not all(isinstance(name, str) for name in names):
-            return None
-        self._notes.append("response: the column that each row names")
-        return Column(within("input.", str(names[0])))
 
     def _column(self, role: str, name: str, guesses: Sequence[str], *, steps: bool = False) -> Column | None:
         flag = f"--{role.replace('_', '-')}-column"
@@ -166,8 +164,16 @@ class _Choice:
             return self._given(name, "--score-column")
         if self._labelled and self._there("value"):
             return Column("value")
-        if self._labelled:
-            return self._named_score()
+        if self._labelled:  # with scores by name
+            names = list(dict.fromkeys(name for row in self._rows for name in row["scores"]))
+            if len(names) == 1:
+                return Column(f"scores.{names[0]}")
+            self._coalesced = True
+            self._notes.append(
+                f"score: of each row that of the first scorer which settled it ({', then '.join(names)}), so their "
+                "numbers must be on one scale; --score-column takes those of one"
+            )
+            return Column("scores")
         # Of solutions in steps, "labels" and "values" are lists of the steps' own.
         for guess in ("outcome", *_SCORES) if self._rule.needs.stepped else _SCORES:
             if guess != response.name and self._there(guess):
@@ -179,18 +185,6 @@ class _Choice:
                 f"name it with --score-column. The columns are: {', '.join(self._known[:40])}"
             )
         return None
-
-    def _named_score(self) -> Column:
-        """The one score of rows that hold scores by name, or of several the one that settled the row."""
-        names = list(dict.fromkeys(name for row in self._rows for name in row["scores"]))
-        if len(names) == 1:
-            return Column(f"scores.{names[0]}")
-        self._coalesced = True
-        self._notes.append(
-            f"score: of each row that of the first scorer which settled it ({', then '.join(names)}), so their numbers "
-            "must be on one scale; --score-column takes those of one"
-        )
-        return Column("scores")
 
     def _group(self, prompt: Column, listed: bool) -> tuple[str, bool]:
         if self._config.group_column:
@@ -204,11 +198,6 @@ class _Choice:
             return "", False
         self._notes.append(f"group: rows of one prompt ({prompt.name!r}; --group-column chooses another)")
         return prompt.name, False
-
-
-def _are_answers(value: Any) -> bool:
-    """Whether a value is a list of answers: texts, or chats; not one chat."""
-    return isinstance(value, list) and not is_chat(value)
 
 
 _MAX_BEGINNINGS: Final = 1000

@@ -14,8 +14,7 @@ from itertools import combinations, pairwise
 from operator import itemgetter
 from typing import Annotated, ClassVar, Literal, Self
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
-from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.data_pipelines.pairs.rule import Answer, Needs, Pair, Rule, ScoredGroup
 from adjudge.io.jobs.maker import Kind
 from adjudge.options import Range
 from adjudge.statistics.intervals import quantile

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, squeezed
-from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.data_pipelines.pairs.rule import Answer, Needs, Pair, Rule, ScoredGroup, squeezed
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.values import name_of, number_of
+from adjudge.training.step_data import first_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,20 +183,12 @@ class FirstBadStep(Rule):
                 for before, after in itertools.pairwise(solution.openings()):
                     right[before].append((solution, after))
         for solution in wrong:
-            step = self._first_bad(solution)
-            if step is not None:
+            step = first_error(solution.labels, threshold=self.bad)
+            if step is not None and step >= 0:
                 before, bad = solution.openings()[step : step + 2]
                 for better, after in right[before]:
                     if after != bad:
                         yield self._pair(better, solution, step)
-
-    def _first_bad(self, solution: SteppedAnswer) -> int | None:
-        for step, label in enumerate(solution.labels):
-            if label is None:
-                return None
-            if label <= self.bad:
-                return step
-        return None
 
     def _pair(self, better: SteppedAnswer, worse: SteppedAnswer, step: int) -> Pair:
         label = better.labels[step]

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
-from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.data_pipelines.pairs.rule import Answer, Needs, Pair, Rule, ScoredGroup
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.values import number_of
 from adjudge.options import Range

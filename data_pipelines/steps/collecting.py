@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from adjudge.data_pipelines.pairs.answers import squeezed
+from adjudge.data_pipelines.pairs.rule import squeezed
 from adjudge.data_pipelines.steps.config import GAPS
 from adjudge.data_pipelines.steps.methods import Tools, values_of
 from adjudge.data_pipelines.steps.rollouts import (

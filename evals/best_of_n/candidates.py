@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.pairs.answers import squeezed
+from adjudge.data_pipelines.pairs.rule import squeezed
 from adjudge.evals.benchmarks.case import Given, of_score
 from adjudge.evals.benchmarks.reading import given_in
 from adjudge.evals.benchmarks.voices import asked

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.data_pipelines.hygiene.rows import text_columns
-from adjudge.data_pipelines.pairs.balance import judged_texts
 from adjudge.data_pipelines.pairs.config import LeaksConfig
+from adjudge.data_pipelines.pairs.leaks import judged_texts
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.pairs import Pairs
 from adjudge.io.preferences import read_preference

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
-from adjudge.data_pipelines.pairs.rule import Rule
+from adjudge.data_pipelines.pairs.rule import Answer, Pair, Rule, ScoredGroup
 
 
 def scored(*scores: float | None, texts: Sequence[str] = (), name: str = "g", seed: int = 0) -> ScoredGroup:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.data_pipelines.pairs.made_groups import made, rows, scored, sides
 
-from adjudge.data_pipelines.pairs.answers import ScoredGroup
+from adjudge.data_pipelines.pairs.rule import ScoredGroup
 from adjudge.data_pipelines.pairs.rules_by_score import AllOrdered, BestRandom, BestWorst, GapSplit, PassFail
 from adjudge.data_pipelines.pairs.rules_by_verdict import Agreement, DuoGuard, ExecutionOrder, Heron
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.pairs.answers import side_of
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import layout_of
 from adjudge.data_pipelines.pairs.maker import PairMaker
-from adjudge.data_pipelines.pairs.rule import rule_of
+from adjudge.data_pipelines.pairs.rule import rule_of, side_of
 from adjudge.io.jobs.maker import Made, Unit
 
 RULES = {

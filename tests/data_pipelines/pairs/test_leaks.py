@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from adjudge.data_pipelines.pairs.balance import auc, clustered_share
 from adjudge.data_pipelines.pairs.config import LeaksConfig
-from adjudge.data_pipelines.pairs.leaks import Check, LeakReport, find_leaks, leaks_between
+from adjudge.data_pipelines.pairs.leaks import Check, LeakReport, auc, clustered_share, find_leaks, leaks_between
 
 WORDS = "apple river stone cloud engine paper silver garden window mountain pencil shadow bridge candle forest".split()
 

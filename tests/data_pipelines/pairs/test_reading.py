@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import Layout, layout_of
-from adjudge.data_pipelines.pairs.reading import GroupReader
-from adjudge.data_pipelines.pairs.rule import rule_of
+from adjudge.data_pipelines.pairs.maker import GroupReader
+from adjudge.data_pipelines.pairs.rule import ScoredGroup, rule_of
 from adjudge.io.jobs.maker import Unit
 
 Rows = Sequence[Mapping[str, Any]]
