@@ -1,12 +1,17 @@
-"""The maker of answers: a row of the input with what a model says to its prompt."""
+"""The maker of answers: a row of the input with what a model says to its prompt, or to a text that columns fill.
+
+Of a text or prompt file, a field is the column of that name; `question` and `reference` are otherwise the columns that
+are guessed to be the prompt and what is right.
+"""
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from adjudge.data_pipelines.answers.asking import Templates
 from adjudge.data_pipelines.answers.config import SampleConfig
 from adjudge.data_pipelines.steps.labeling import single_scorer
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
@@ -19,8 +24,120 @@ from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, fingerprint_of
 from adjudge.io.values import Text, is_chat, prompt_of, reference_of
+from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample
 from adjudge.runtime.contract import validate_sample
+
+_LATER: Final = ("previous", "earlier")  # fields of `again` that no row has
+_PLACE: Final = re.compile(r"\{\{([\w.]+)\}\}")
+
+
+@dataclass(slots=True)
+class Templates:
+    """The prompt files or texts of a job, and the columns that fill them.
+
+    Attributes:
+        first: what is asked about a row, of which one is drawn; none asks the row's own prompt.
+        again: what is asked about an answer that did not pass.
+        special: tokens of the engine that are broken up in values.
+    """
+
+    first: Sequence[Template]
+    again: Sequence[Template]
+    special: Sequence[str] = ()
+    _columns: dict[str, Column] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: SampleConfig, engine: Engine) -> Templates:
+        """Return those that a configuration names.
+
+        Raises:
+            ValueError: one cannot be read, has trusted fields, or is a completion where chats are asked or the reverse.
+        """
+        first = [_template(one, config.chat) for one in config.template]
+        again = [_template(one, config.chat, plain=True) for one in config.again]
+        made = cls(first, again, tuple(getattr(engine, "special_tokens", ())))
+        for one in (*made.first, *made.again):
+            if one.trusted:
+                raise ValueError(f"the template {one.name!r} has trusted fields; columns fill untrusted ones alone")
+            if (one.sections[0][0] == "completion") == config.chat:
+                other = "--no-chat" if config.chat else "a template with '# user', or leave --no-chat out"
+                raise ValueError(f"the template {one.name!r} does not fit how the model is asked; give {other}")
+        return made
+
+    def check(self, choice: Choice, prompt: Column | None, reference: Column | None) -> None:
+        """Find the columns of all fields; raise `ValueError` where one that is not optional has none."""
+        usual = {"question": prompt, "reference": reference}
+        for template in (*self.first, *self.again):
+            for name in template.untrusted:
+                if name in _LATER and template in self.again:
+                    continue
+                found = Column(name) if name in choice.known or not choice.known else usual.get(name)
+                if found is not None:
+                    self._columns[name] = found
+                elif name not in template.optional:
+                    raise ValueError(
+                        f"the template {template.name!r} has the field {name!r}, and there is no such column; "
+                        f"there are {', '.join(choice.known)}"
+                    )
+
+    def asked(
+        self,
+        row: Mapping[str, Any],
+        mark: str,
+        later: Mapping[str, str | None] | None = None,
+        *,
+        before: Prompt = "",
+        last: bool = False,
+    ) -> Prompt:
+        """Return a prompt about a row, or about its answer that did not pass.
+
+        Args:
+            row: the row.
+            mark: what draws one of several, with the same draw each time.
+            later: `previous` and `earlier` of a further round; None asks for the first time.
+            before: what was asked the last time; a text without fields goes on from there.
+            last: whether no round follows: then what tells the reference is asked, if anything does.
+
+        Raises:
+            DroppedError: the row lacks a value.
+        """
+        fit = []
+        some = [one for one in self.again if ("reference" in one.untrusted) is last] or self.again
+        for template in self.first if later is None else some:
+            values = {name: (later or {}).get(name) or self._value(row, name) for name in template.untrusted}
+            if all(value is not None or name in template.optional for name, value in values.items()):
+                fit.append((template, values))
+        if not fit:
+            raise DroppedError("bad_prompt")
+        template, values = random.Random(mark).choice(fit)
+        if later is not None and not template.untrusted:
+            return _gone_on(before, later["previous"] or "", *template.sections[0])
+        return template.render(values, special=self.special).prompt
+
+    def _value(self, row: Mapping[str, Any], name: str) -> Value:
+        value = self._columns[name].of(row) if name in self._columns else None
+        if value in (MISSING, None, "") or (isinstance(value, dict | list) and not is_chat(value)):
+            return None
+        return value if isinstance(value, str | list) else str(value)
+
+
+def _gone_on(before: Prompt, answer: str, role: str, text: str) -> Prompt:
+    """What was asked, what came, and what is said to that."""
+    if role == "completion":
+        return f"{before}{answer}{text}"
+    turns = [{"role": "user", "content": before}] if isinstance(before, str) else before
+    return [*turns, {"role": "assistant", "content": answer}, {"role": "user", "content": text}]
+
+
+def _template(text: str, chat: bool, *, plain: bool = False) -> Template:
+    """A prompt file, or a text with fields in it, and if it may be `plain` with a blank, which is asked as it is."""
+    if "{{" not in text and not (plain and " " in text and not text.endswith(".prompt")):
+        return load_template(text)
+    fields = tuple(dict.fromkeys(_PLACE.findall(text)))
+    turns = (("user" if chat else "completion", text),)
+    return Template(name=text, version="1", source="its user", untrusted=fields, guard=False, sections=turns)
+
 
 _ID, _GROUP = "id", "group"
 
@@ -59,11 +176,11 @@ class _Sampler:
 
     @property
     def fingerprint(self) -> str:
-        """The options and the engine."""
         named = {"engine": "", "template": (), "scorer": "", "again": ()}  # with what they stand for, below
         options = {**self._config.own_options(), **named}
         judge = self._scorer.fingerprint if self._scorer else ""
-        return fingerprint_of(self.name, options, self._completer.fingerprint, self._templates.digests, judge)
+        texts = [[one.digest for one in some] for some in (self._templates.first, self._templates.again)]
+        return fingerprint_of(self.name, options, self._completer.fingerprint, texts, judge)
 
     @property
     def fields(self) -> Mapping[str, Kind]:
@@ -76,7 +193,6 @@ class _Sampler:
 
     @property
     def card_facts(self) -> Mapping[str, Any]:
-        """What the card says about the model."""
         return {"model": self._completer.fingerprint}
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -92,10 +208,12 @@ class _Sampler:
         if prompt is None and (columns or first) and (self._scorer or not config.template):
             raise ValueError(no_column("prompt", choice.known))
         self._prompt = prompt or self._prompt
-        if self._scorer or self._templates.reads("reference"):
+        every = (*self._templates.first, *self._templates.again)
+        if self._scorer or any("reference" in one.untrusted for one in every):
             self._reference = choice.reference(config.reference_column)
         self._templates.check(choice, prompt, self._reference)
-        if not config.prompt_column and any(_is_begun(self._prompt.of(row)) for row in first):
+        begun = (is_chat(chat := self._prompt.of(row)) and chat[-1]["role"] == "assistant" for row in first)
+        if not config.prompt_column and any(begun):
             raise ValueError(
                 f"chats in {self._prompt.name!r} end with the assistant's turn; name their prompts with --prompt-column"
                 ", or that column itself to have the turn gone on with"
@@ -105,7 +223,6 @@ class _Sampler:
         return tuple(choice.notes)
 
     async def make(self, unit: Unit) -> Made:
-        """Return a row with its answers."""
         (row,), account = unit.rows, Account()
         try:
             said = await self._answers(row, unit.first, account)
@@ -205,7 +322,3 @@ class _Sampler:
         if not self._config.chat and not isinstance(prompt, str):
             raise DroppedError("chat_prompt")
         return prompt
-
-
-def _is_begun(prompt: Any) -> bool:
-    return is_chat(prompt) and prompt[-1]["role"] == "assistant"
