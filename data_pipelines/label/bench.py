@@ -8,8 +8,8 @@ hold, so that writing it there costs this process nothing, and evidence of any k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -224,45 +224,29 @@ async def _asked(stage: Stage, samples: Sequence[Sample], places: Sequence[int],
     return column
 
 
-Load: TypeAlias = Callable[[], Stages]
-"""Makes the scorers ready."""
-
-Specs: TypeAlias = Sequence[Any]
-"""What each scorer is made of: a spec, or a scorer that was given as an object."""
-
-
-@contextmanager
-def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None]) -> Iterator[Load]:
-    """Hand out a function that makes the scorers ready, and close at the end what it opened.
+def load_stages(config: LabelConfig, given: Scorer | None, note: Callable[[str], None], opened: ExitStack) -> Stages:
+    """Make the scorers of a job ready, a given one in place of those that it names; `opened` closes them.
 
     Raises:
-        ValueError: from the function, if a spec, the cache or the cluster is no good.
+        ValueError: a spec, the cache or the cluster is no good.
     """
-    asked, named = config.asked()
-    if given is not None:
-        asked, named = (Asked("", ""),), False
-    with ExitStack() as opened:
+    asked, named = config.asked() if given is None else ((Asked("", ""),), False)
+    specs = [each.spec if given is None else given for each in asked]
+    benches: Sequence[Any]
+    if config.engine == "ray":
+        from adjudge.data_pipelines.label.ray_crew import ray_benches
 
-        def load() -> Stages:
-            specs = [given if given is not None else each.spec for each in asked]
-            benches: Sequence[Any]
-            if config.engine == "ray":
-                from adjudge.data_pipelines.label.ray_crew import ray_benches
-
-                names = [each.name for each in asked]
-                benches = opened.enter_context(ray_benches(config, names, specs, note))
-            else:
-                benches = _local(config, specs, opened)
-            stages = tuple(
-                Stage(name=each.name or bench.name, bench=bench, unless=each.unless)
-                for each, bench in zip(asked, benches, strict=True)
-            )
-            return Stages(each=stages, named=named, doubt=frozenset(config.doubt))
-
-        yield load
+        benches = opened.enter_context(ray_benches(config, [each.name for each in asked], specs, note))
+    else:
+        benches = _local(config, specs, opened)
+    stages = tuple(
+        Stage(name=each.name or bench.name, bench=bench, unless=each.unless)
+        for each, bench in zip(asked, benches, strict=True)
+    )
+    return Stages(each=stages, named=named, doubt=frozenset(config.doubt))
 
 
-def _local(config: LabelConfig, specs: Specs, opened: ExitStack) -> list[Bench]:
+def _local(config: LabelConfig, specs: Sequence[Any], opened: ExitStack) -> list[Bench]:
     from adjudge.scoring import registry
 
     pool = None

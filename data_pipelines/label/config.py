@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
 from adjudge import reasons
 from adjudge.io.columns import ColumnOptions
@@ -99,43 +99,29 @@ def _check_doubt(doubt: Sequence[str], spared: bool) -> None:
             raise ValueError(f"--doubt is {reason!r}; a number has one of the reasons {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Numbers of scorers."""
+def numbers_by_name(flag: str, given: float | str, names: Sequence[str], *, whole: bool) -> dict[str, float | None]:
+    """Return what an option says of each scorer: a number for all, `NAME=N,NAME=N`, or "" for nothing, which is None.
 
-    of_all: float | None = None
-    by_name: Mapping[str, float] = field(default_factory=dict)
+    Args:
+        flag: how errors name the option.
+        given: its value.
+        names: the scorers there are; "" for one that has no name yet.
+        whole: whether numbers must be whole, and 1 or more; otherwise they must be 0 or more.
 
-    def of(self, name: str) -> float | None:
-        """Return a scorer's number, or None where nothing was said."""
-        return self.by_name.get(name, self.of_all)
-
-    @classmethod
-    def read(cls, flag: str, given: float | str, names: Sequence[str], *, whole: bool) -> Self:
-        """Return the numbers of an option: a number, `NAME=N,NAME=N`, or "" for nothing.
-
-        Args:
-            flag: how errors name the option.
-            given: its value.
-            names: the scorers there are; "" for one that has no name yet.
-            whole: whether numbers must be whole, and 1 or more; otherwise they must be 0 or more.
-
-        Raises:
-            ValueError: it is no such thing, or names a scorer that is not there.
-        """
-        if given == "":
-            return cls()
-        if isinstance(given, int | float) or "=" not in given:
-            return cls(of_all=_number(flag, given, whole))
-        by_name: dict[str, float] = {}
-        for part in given.split(","):
-            name, _, number = part.partition("=")
-            name = name.strip()
-            if not name or name not in names:
-                known = ", ".join(name for name in names if name) or "none has a name; give it one: --scorer NAME=SPEC"
-                raise ValueError(f"{flag} is {given!r}, and no scorer has the name {name!r} (names: {known})")
-            by_name[name] = _number(flag, number, whole)
-        return cls(by_name=by_name)
+    Raises:
+        ValueError: it is no such thing, or names a scorer that is not there.
+    """
+    if isinstance(given, int | float) or "=" not in given:
+        return dict.fromkeys(names, None if given == "" else _number(flag, given, whole))
+    numbers: dict[str, float | None] = dict.fromkeys(names)
+    for part in given.split(","):
+        name, _, number = part.partition("=")
+        name = name.strip()
+        if not name or name not in names:
+            known = ", ".join(name for name in names if name) or "none has a name; give it one: --scorer NAME=SPEC"
+            raise ValueError(f"{flag} is {given!r}, and no scorer has the name {name!r} (names: {known})")
+        numbers[name] = _number(flag, number, whole)
+    return numbers
 
 
 def _number(flag: str, given: float | str, whole: bool) -> float:
@@ -221,13 +207,9 @@ class LabelConfig(Files, ColumnOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.shard_of()
-        self.asked()
-        self._check_ray()
-
-    def _check_ray(self) -> None:
         names = [each.name for each in self.asked()[0]]
         for flag, given, whole in (("ray_workers", self.ray_workers, True), ("ray_gpus", self.ray_gpus, False)):
-            Shares.read(f"--{flag.replace('_', '-')}", given, names, whole=whole)
+            numbers_by_name(f"--{flag.replace('_', '-')}", given, names, whole=whole)
         for name in ("ray_address", "ray_workers", "ray_gpus"):
             if self.engine != "ray" and getattr(self, name) != "":
                 raise ValueError(f"--{name.replace('_', '-')} is for --engine ray, and the engine is {self.engine}")

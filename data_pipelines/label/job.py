@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from adjudge.data_pipelines.label.bench import Column, Stage, Written, loader, settles
+from adjudge.data_pipelines.label.bench import Column, Stage, Written, load_stages, settles
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
 from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
@@ -64,8 +64,9 @@ def run_label(config: LabelConfig, *, progress: Progress | None = None, scorer: 
 
 
 def _run(config: LabelConfig, progress: Progress | None, scorer: Scorer | None) -> LabelReport:
-    with loader(config, scorer, functools.partial(tell, progress)) as load:
-        plan = make_plan(config, load)
+    with contextlib.ExitStack() as opened:
+        note = functools.partial(tell, progress)
+        plan = make_plan(config, functools.partial(load_stages, config, scorer, note, opened))
         overwrite = config.overwrite or plan.earlier is not None
         with contextlib.closing(
             Journal(Path(config.output), plan.identity, Tally(), restart=config.restart, overwrite=overwrite)
@@ -79,7 +80,7 @@ class _Job(JobRun[Tally, Snapshot, LabelReport]):
     def __init__(self, plan: Plan, journal: Journal[Tally], progress: Progress | None) -> None:
         super().__init__(plan.source, plan.config.limit, plan.identity, plan.notes, journal, progress)
         self._plan = plan
-        self._lines = LineWriter(columns=plan.several_columns)
+        self._lines = LineWriter(columns=len(plan.columns.responses) > 1)
         self._scores = {
             stage.name: ScoreWriter(
                 Provenance(scorer=stage.bench.name, fingerprint=stage.bench.fingerprint), timings=plan.config.timings

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.data_pipelines.label.bench import Column, Load, Stages
+from adjudge.data_pipelines.label.bench import Column, Stages
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of, prompt_hash_of
@@ -159,7 +159,7 @@ class _EarlierOutput:
     """
 
     def __init__(self, path: str, stages: Stages) -> None:
-        self._source: Source = open_source(path, limit=_LINE_BYTES)
+        self.source: Source = open_source(path, limit=_LINE_BYTES)
         self._stages = stages
         first = next(self._records(), None)
         if first is None:
@@ -172,9 +172,6 @@ class _EarlierOutput:
                 f"--retry-failed: {path} holds the scores of {', '.join(map(str, there))}, and the call is for "
                 f"{', '.join(wanted)}; make the call that wrote it, with --retry-failed"
             )
-
-    def identity(self) -> dict[str, Any]:
-        return self._source.identity()
 
     def beside(self, batches: Iterator[Batch], start: Cursor) -> Iterator[Batch]:
         """Yield the batches, each with the scores of its samples.
@@ -194,9 +191,9 @@ class _EarlierOutput:
             yield batch
 
     def _records(self) -> Iterator[Mapping[str, Any]]:
-        for row in self._source.rows(Cursor()):
+        for row in self.source.rows(Cursor()):
             if row.data is None or not isinstance(row.data.get("row"), int):
-                raise JobError(f"line {row.index + 1} of {self._source.name} is no line of a label job; {row.error}")
+                raise JobError(f"line {row.index + 1} of {self.source.name} is no line of a label job; {row.error}")
             yield row.data
 
     def _fitting(self, item: Item, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -204,7 +201,7 @@ class _EarlierOutput:
         if record is None or place != (item.row, item.id, hash_of(item.sample)):
             there = "nothing" if record is None else f"row {record['row']}, id {record['id']!r}"
             raise JobError(
-                f"{self._source.name} is not of these rows: where row {item.row}, id {item.id!r} should stand it has "
+                f"{self.source.name} is not of these rows: where row {item.row}, id {item.id!r} should stand it has "
                 f"{there}, or its prompt or response has changed; make the call that wrote it, with --retry-failed, on "
                 "the rows as they were then"
             )
@@ -242,13 +239,8 @@ class Plan:
         """How many batches are under way at most."""
         return self.config.in_flight * max(stage.bench.width for stage in self.stages.each)
 
-    @property
-    def several_columns(self) -> bool:
-        """Whether a score must say which response column it is of."""
-        return len(self.columns.responses) > 1
 
-
-def make_plan(config: LabelConfig, load: Load) -> Plan:
+def make_plan(config: LabelConfig, load: Callable[[], Stages]) -> Plan:
     """Open the input, decide about its columns, and load the scorers.
 
     Raises:
@@ -257,15 +249,16 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     check_paths(config.input, config.output)
     source = config.open()
     peeked = peek(source)
+    seen = [row.data for row in peeked if row.data is not None]
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)
     stages = load()
     if config.cache and all(stage.bench.groupwise for stage in stages.each):
         raise ValueError(f"scores that compare the members of a group are not cached; leave out --cache {config.cache}")
     if any(stage.bench.name == "auto" for stage in stages.each):
-        refuse_position(columns.reference, [row.data for row in peeked if row.data is not None])
+        refuse_position(columns.reference, seen)
     if columns.reference is None and samples:
-        _check(stages, samples[0], peeked, notes)
+        _check(stages, samples[0], seen, notes)
     convert = converter(
         config.output,
         timings=config.timings,
@@ -273,7 +266,6 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         keep=config.keep_columns,
         names=stages.names if stages.named else (),
     )
-    seen = [row.data for row in peeked if row.data is not None]
     awaited = set(USUAL) - {name for row in seen for name, value in row.items() if value is not None}
     late: dict[int, dict[str, Any]] = {}
     _select(source, columns, config.keep_columns, awaited)
@@ -295,7 +287,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         columns=columns,
         stages=stages,
         batcher=batcher,
-        identity=_identity(config, source, columns, stages) | ({RETRY: earlier.identity()} if earlier else {}),
+        identity=_identity(config, source, columns, stages) | ({RETRY: earlier.source.identity()} if earlier else {}),
         convert=convert,
         notes=tuple(notes),
         references=tuple(dict.fromkeys(kind_of(sample.reference) for sample in samples)),
@@ -391,14 +383,13 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _check(stages: Stages, sample: Sample, peeked: list[Row], notes: Sequence[str]) -> None:
+def _check(stages: Stages, sample: Sample, seen: Sequence[Mapping[str, Any]], notes: Sequence[str]) -> None:
     """Ask the scorers about rows without a reference: no row can have what no column holds."""
     try:
         stages.check(sample)
     except MissingReferenceError as error:
-        names = _names([row.data for row in peeked if row.data is not None])
         taken = [note for note in notes if "(guessed;" in note]
-        raise ValueError(". ".join([str(error), *taken, no_column("reference", names)])) from None
+        raise ValueError(". ".join([str(error), *taken, no_column("reference", _names(seen))])) from None
 
 
 def _select(source: Source, columns: ColumnMap, keep: bool, awaited: set[str]) -> None:

@@ -54,17 +54,13 @@ class Item:
     input: Mapping[str, Any] | None = None
 
 
-def _any_will_do(sample: Sample) -> None:
-    """Take any sample."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
     """Makes items of rows."""
 
     columns: ColumnMap
     keep: bool = False
-    validate: Callable[[Sample], None] = _any_will_do
+    validate: Callable[[Sample], None] = lambda _: None
 
     def group_of(self, row: Row) -> str:
         """Return the group of a row's samples: the one it names, or its id if it holds several responses, or ""."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.label.config import Asked, Shares, asked_scorers
+from adjudge.data_pipelines.label.config import Asked, asked_scorers, numbers_by_name
 
 
 def test_one_scorer_without_a_name_is_written_as_it_always_was() -> None:
@@ -52,11 +52,11 @@ def test_mistakes_are_named(specs: list[str], unless: list[str], doubt: list[str
 
 def test_numbers_for_all_or_by_name() -> None:
     names = ["math", "judge", ""]
-    assert Shares.read("--x", "", names, whole=True).of("math") is None
-    assert Shares.read("--x", 3, names, whole=True).of("math") == 3
-    assert Shares.read("--x", "3", names, whole=True).of("") == 3
-    shares = Shares.read("--x", "math=8, judge=0.5", names, whole=False)
-    assert (shares.of("math"), shares.of("judge"), shares.of("")) == (8, 0.5, None)
+    assert numbers_by_name("--x", "", names, whole=True)["math"] is None
+    assert numbers_by_name("--x", 3, names, whole=True)["math"] == 3
+    assert numbers_by_name("--x", "3", names, whole=True)[""] == 3
+    shares = numbers_by_name("--x", "math=8, judge=0.5", names, whole=False)
+    assert (shares["math"], shares["judge"], shares[""]) == (8, 0.5, None)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_numbers_for_all_or_by_name() -> None:
 )
 def test_numbers_that_are_none_are_named(given: str | float, whole: bool, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        Shares.read("--x", given, ["math", ""], whole=whole)
+        numbers_by_name("--x", given, ["math", ""], whole=whole)

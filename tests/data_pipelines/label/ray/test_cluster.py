@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.data_pipelines.label import LabelConfig, run_label
-from adjudge.data_pipelines.label import ray_cluster as cluster
+from adjudge.data_pipelines.label import ray_crew as cluster
 from adjudge.data_pipelines.label import ray_worker as order
 
 

@@ -11,8 +11,7 @@ import ray.exceptions
 
 from adjudge.data_pipelines.label import ray_crew as module
 from adjudge.data_pipelines.label.bench import Verdict, Written
-from adjudge.data_pipelines.label.ray_cluster import Demand
-from adjudge.data_pipelines.label.ray_crew import Crew
+from adjudge.data_pipelines.label.ray_crew import Crew, Demand
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
