@@ -86,10 +86,6 @@ class StepOptions(Options, what="step option"):
     shared: Shared = "once"
     alternatives: bool = True
 
-    def neutral_label(self) -> Label:
-        """Return the label of a neutral rating."""
-        return {"good": 1.0, "masked": None, "bad": 0.0}[self.neutral]
-
     def applied(self, example: StepExample) -> StepExample:
         """Return the example with labels as these options want them."""
         labels = after_first_error(example.labels, self.after_error, threshold=self.threshold)

@@ -296,7 +296,8 @@ def _rated(item: Any, at: int, options: StepOptions) -> _Rated:
     rating = item.get("rating")
     if rating not in (-1, 0, 1, None):
         raise ValueError(f"a completion of step {at} is rated {rating!r}; ratings are -1, 0 and 1")
-    label = {-1: 0.0, 0: options.neutral_label(), 1: 1.0, None: None}[rating]
+    neutral = {"good": 1.0, "masked": None, "bad": 0.0}[options.neutral]
+    label = {-1: 0.0, 0: neutral, 1: 1.0, None: None}[rating]
     return _Rated(text_of(item, "text"), label, rating == -1)
 
 
