@@ -73,9 +73,8 @@ class OpenRlhfReward(RowReward):
         """
         try:
             check_aligned("OpenRLHF", queries=queries, prompts=prompts, labels=labels)
-            rows = [{"label": label} for label in labels]
-            samples = [self._sample(*each) for each in zip(queries, prompts, rows, strict=True)]
-            return self._answer(self.scores_blocking(rows, samples))
+            samples = [self._sample(*each) for each in zip(queries, prompts, labels, strict=True)]
+            return self._answer(self.scores_blocking([{"label": label} for label in labels], samples))
         except Exception as error:  # OpenRLHF would swallow it; as a StopRun it names the same reason
             raise StopRun(f"adjudge: {error}") from error
 
@@ -91,10 +90,11 @@ class OpenRlhfReward(RowReward):
             logs[f"part_{name}"] = torch.tensor([_part(score, name) for score in scores])
         return {"rewards": values, "scores": values.clone(), "extra_logs": logs}
 
-    def _sample(self, query: str, prompt: str, row: dict[str, Any]) -> Sample:
+    def _sample(self, query: str, prompt: str, label: Any) -> Sample:
         response, ended = without_ends(query[_end_of(prompt, query) :], self.end_tokens)
         end = ("stop" if ended else "length") if self.end_tokens else None
-        return self.made_sample(row, prompt, response, group=row_name(prompt, row["label"]), finish_reason=end)
+        row = {"label": label}
+        return self.made_sample(row, prompt, response, group=row_name(prompt, label), finish_reason=end)
 
 
 def _part(score: Score, name: str) -> float:
