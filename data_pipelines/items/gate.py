@@ -161,12 +161,7 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {
-            "good": self.good.to_dict(),
-            "bad": self.bad.to_dict(),
-            "difference": self.difference.to_dict(),
-            "agreement": self.agreement.to_dict(),
-        }
+        return {name: getattr(self, name).to_dict() for name in ("good", "bad", "difference", "agreement")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

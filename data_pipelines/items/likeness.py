@@ -33,7 +33,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from adjudge.engines.model_digest import folder_digest, is_folder
 from adjudge.extras import need
@@ -43,28 +43,15 @@ Matrix: TypeAlias = list[list[float]]
 _WORD = re.compile(r"\w+")
 
 
-class Likeness(Protocol):
-    """Compares texts."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever two texts could be found more or less alike."""
-        ...
-
-    async def matrix(self, texts: Sequence[str]) -> Matrix:
-        """Return the likeness of each text with each, symmetric, 1 on the diagonal."""
-        ...
-
-
 class CountLikeness:
-    """Cosines of counts."""
+    """Cosines of counts; the fingerprint changes whenever two texts could be found more or less alike."""
 
     def __init__(self, of: str) -> None:
         self._counts = {"words": word_counts, "letters": letter_counts}[of]
         self.fingerprint = f"{of}:1"
 
     async def matrix(self, texts: Sequence[str]) -> Matrix:
-        """Return the cosines; texts that hold no word are like their equals alone."""
+        """Return the likeness of each text with each, symmetric, 1 on the diagonal; 0 where there is no word."""
         counts = [self._counts(text) for text in texts]
         lengths = [sum(n * n for n in one.values()) for one in counts]
         cosines = [[1.0] * len(texts) for _ in texts]
@@ -89,20 +76,6 @@ def letter_counts(text: str) -> Counter[str]:
         for n in (2, 3, 4)
         for at in range(len(word) - n + 1)
     )
-
-
-def likeness_of(spec: str, flag: str = "--likeness") -> Likeness:
-    """Return what compares texts: "words", "letters", or "transformers:MODEL", a folder or name of an embedding model.
-
-    Raises:
-        ValueError: it is none of these.
-    """
-    if spec in ("words", "letters"):
-        return CountLikeness(spec)
-    kind, _, model = spec.partition(":")
-    if kind == "transformers" and model.strip():
-        return VectorLikeness(model.strip())
-    raise ValueError(f"{flag} is {spec!r}; it must be words, letters, or transformers:MODEL with a model of embeddings")
 
 
 def _cosine(one: Counter[str], two: Counter[str], lengths: int) -> float:
@@ -164,6 +137,23 @@ class VectorLikeness:
             return tokenizer, transformers.AutoModel.from_pretrained(self._name).eval()
         except (OSError, ValueError) as error:
             raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
+
+
+Likeness: TypeAlias = CountLikeness | VectorLikeness
+
+
+def likeness_of(spec: str, flag: str = "--likeness") -> Likeness:
+    """Return what compares texts: "words", "letters", or "transformers:MODEL", a folder or name of an embedding model.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if spec in ("words", "letters"):
+        return CountLikeness(spec)
+    kind, _, model = spec.partition(":")
+    if kind == "transformers" and model.strip():
+        return VectorLikeness(model.strip())
+    raise ValueError(f"{flag} is {spec!r}; it must be words, letters, or transformers:MODEL with a model of embeddings")
 
 
 def _takes_last(model: str) -> bool:
