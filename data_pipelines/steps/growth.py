@@ -14,17 +14,7 @@ Rule: TypeAlias = Literal["puct", "uct", "vm_mcts", "best_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """How a tree grows.
-
-    Attributes:
-        rule: which child is followed.
-        c: the weight of what was seldom visited.
-        expand: next steps drawn behind a prefix.
-        keep: how many of them are followed at most, the best by their values; 0 for all.
-        roll_steps: steps that are drawn behind the best new one, of which nothing but the highest value stays (`uct`).
-        roll_weight: weight of that value beside the step's own.
-        stop_at: a finished solution of this value ends the search; None for none.
-    """
+    """How a tree grows; `GrowthOptions` says what each is, `c_puct` of `c`."""
 
     rule: Rule
     c: float

@@ -26,7 +26,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TypeAlias
 
 from adjudge.data_pipelines.steps.growth import Growth
@@ -133,19 +133,14 @@ class Writer:
 
     def _longer(self, path: Path, one: Completion) -> Path:
         """A path with a step more; one that nothing was added to has ended before."""
-        steps, tokens = path.steps + 1, path.tokens + one.tokens
+        longer = replace(path, steps=path.steps + 1, tokens=path.tokens + one.tokens)
         if not one.text.strip() and one.finish_reason != "length":  # a step of one token may be a blank
-            return Path(text=path.text, steps=path.steps, tokens=tokens, ended=True)
+            return replace(path, tokens=longer.tokens, ended=True)
         done = self.ends.search(one.text) is not None
-        cut = not done and (steps >= self.max_steps or tokens >= self.max_tokens)
+        cut = not done and (longer.steps >= self.max_steps or longer.tokens >= self.max_tokens)
         unfinished = one.finish_reason == "length"  # the step goes on where it was cut
-        return Path(
-            text=path.text + one.text + ("" if done or cut or unfinished else self.gap),
-            steps=steps,
-            tokens=tokens,
-            ended=done or cut,
-            cut=cut,
-        )
+        text = path.text + one.text + ("" if done or cut or unfinished else self.gap)
+        return replace(longer, text=text, ended=done or cut, cut=cut)
 
 
 class Guide:
@@ -384,7 +379,7 @@ def _leaves(node: Node) -> list[Node]:
 
 def cut_off(path: Path) -> Path:
     """Return a prefix as a solution that was cut off."""
-    return Path(text=path.text.rstrip(), steps=path.steps, tokens=path.tokens, ended=True, cut=True)
+    return replace(path, text=path.text.rstrip(), ended=True, cut=True)
 
 
 def taken(guide: Guide) -> list[Path]:
