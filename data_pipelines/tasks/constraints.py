@@ -57,7 +57,7 @@ def _fitting(group: Group, chosen: Sequence[Constraint], topics: list[str], rand
     kinds = [kind for kind, rule in COMPOSED.items() if rule.group == group and kind not in taken]
     for _ in range(_TRIES if kinds else 0):
         kind = random.choice(kinds)
-        one = Constraint(kind, _ARGS[kind](random, topics))
+        one = Constraint(kind, _ARGS[kind](random, topics) if kind in _ARGS else {})
         if not conflicts([*chosen, one]) and not _senseless([*chosen, one]):
             return one
     return None
@@ -92,17 +92,10 @@ _ARGS: Final[Mapping[str, Callable[[Random, list[str]], dict[str, Any]]]] = {
     "starts_with": lambda random, topics: {"text": random.choice(_STARTS)},
     "ends_with": lambda random, topics: {"text": random.choice(_ENDS)},
     "final_mark": lambda random, topics: {"mark": random.choice(MARKS)},
-    "no_commas": lambda random, topics: {},
-    "json": lambda random, topics: {},
     "bullets": lambda random, topics: {"count": random.randint(2, 8)},
     "headings": lambda random, topics: {"level": random.randint(1, 3), "min": random.randint(1, 3)},
     "table": lambda random, topics: {"max": random.randint(2, 6)},
-    "title": lambda random, topics: {},
-    "quoted": lambda random, topics: {},
     "language": lambda random, topics: {"language": random.choice(tuple(SCRIPTS))},
-    "upper_case": lambda random, topics: {},
-    "lower_case": lambda random, topics: {},
-    "capitalized": lambda random, topics: {},
     "words": lambda random, topics: _range(random, 50, 400, 50),
     "sentences": lambda random, topics: _range(random, 2, 15, 1),
     "paragraphs": lambda random, topics: _range(random, 1, 5, 1),
@@ -172,14 +165,9 @@ def stated(
 
 
 def _woven(phrases: Sequence[str], random: Random) -> str:
-    openings = ("In your response", "Please", "Also", "Besides", "Make sure to", "It is required to", "Moreover")
+    openings = ("In your response,", "Please", "Also,", "Besides,", "Make sure to", "It is required to", "Moreover,")
     order = random.sample(openings, len(openings))
-    woven = []
-    for number, phrase in enumerate(phrases):
-        opening = order[number % len(order)]
-        comma = "," if opening in ("In your response", "Also", "Besides", "Moreover") else ""
-        woven.append(f"{opening}{comma} {phrase}.")
-    return " ".join(woven)
+    return " ".join(f"{order[number % len(order)]} {phrase}." for number, phrase in enumerate(phrases))
 
 
 def _shown(name: str, value: Any) -> str:

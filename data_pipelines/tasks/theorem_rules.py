@@ -31,10 +31,11 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from adjudge.io.errors import JobError
-from adjudge.protocol import NO_COST, Cost, Sample, Scorer
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Sample, Scorer
 from adjudge.runtime.contract import score_checked
 
 Label = Literal["proved", "disproved"]
@@ -163,54 +164,39 @@ def latex_number(value: Fraction) -> str:
 _GONE = ("engine_unavailable", "closed", "worker_died")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruled:
-    """What the rules made.
+Pairs: TypeAlias = tuple[tuple[Variant, Variant], ...]
+"""A true and a false statement each."""
 
-    Attributes:
-        pairs: a true and a false statement each.
-        refused: why there are none, "" where there are.
-        label: "proved" where `math` confirmed the theorem itself, else "".
-        cost: what the scorer took.
+
+async def variants_by_rule(
+    conclusion: Conclusion, proved: bool, math: Scorer, random: Random, account: Account
+) -> tuple[Pairs, bool]:
+    """Return the pairs that the rules make of a conclusion, and whether `math` confirmed it.
+
+    Where there are none, the account has the reason: `rules_not_known`, `rules_refuted` or `rules_undecided`.
     """
-
-    pairs: tuple[tuple[Variant, Variant], ...] = ()
-    refused: str = ""
-    label: str = ""
-    cost: Cost = NO_COST
-
-
-async def variants_by_rule(conclusion: Conclusion, proved: bool, math: Scorer, random: Random) -> Ruled:
-    """Return the pairs that the rules make of a conclusion."""
     if not proved and not (conclusion.sign == "=" and conclusion.closed):
-        return Ruled(refused="not_known")
+        account.drop("rules_not_known")
+        return (), False
     if conclusion.sign != "=":
-        return Ruled(pairs=_of_inequality(conclusion))
-    other = _other_number(conclusion.number, random) if conclusion.number is not None else None
+        return _of_inequality(conclusion), False
+    number, other = conclusion.number, None
+    if number is not None:  # another one that looks as plausible: near it, and of its sign where it has one
+        other = number + random.choice([step for step in (-2, -1, 1, 2, 3) if number <= 0 or number + step > 0])
     asked = [conclusion.right, latex_number(other) if other is not None else f"{conclusion.right} + 1"]
     samples = [Sample(prompt="", response=f"\\boxed{{{conclusion.left}}}", reference=right) for right in asked]
     same, changed = await score_checked(math, samples)
-    cost = same.cost + changed.cost
+    account.cost += same.cost + changed.cost
     for score in (same, changed):
         if score.status == "failed" and score.reason in _GONE:
             raise JobError(f"the scorer 'math' cannot judge ({score.reason}); the same call goes on when it can")
-    if same.value == 0.0:
-        return Ruled(refused="refuted", cost=cost)
-    if same.value is None or changed.value != 0.0:
-        return Ruled(refused="undecided", cost=cost)
+    if not same.value or changed.value != 0.0:
+        account.drop("rules_refuted" if same.value == 0.0 else "rules_undecided")
+        return (), False
     step = random.randint(1, 9)
-    pairs = (
-        _of_number(conclusion, other, step)
-        if other is not None
-        else _of_identity(conclusion, step, step + random.randint(1, 9))
-    )
-    return Ruled(pairs=pairs, label="proved", cost=cost)
-
-
-def _other_number(number: Fraction, random: Random) -> Fraction:
-    """Return another number that looks as plausible: near it, and of its sign where it has one."""
-    steps = [step for step in (-2, -1, 1, 2, 3) if number <= 0 or number + step > 0]
-    return number + random.choice(steps)
+    if other is not None:
+        return _of_number(conclusion, other, step), True
+    return _of_identity(conclusion, step, step + random.randint(1, 9)), True
 
 
 def _pair(
@@ -222,7 +208,7 @@ def _pair(
     )
 
 
-def _of_number(conclusion: Conclusion, other: Fraction, step: int) -> tuple[tuple[Variant, Variant], ...]:
+def _of_number(conclusion: Conclusion, other: Fraction, step: int) -> Pairs:
     number = conclusion.number
     assert number is not None
     left, right, wrong = conclusion.left, conclusion.right, latex_number(other)
@@ -235,7 +221,7 @@ def _of_number(conclusion: Conclusion, other: Fraction, step: int) -> tuple[tupl
     )
 
 
-def _of_identity(conclusion: Conclusion, few: int, many: int) -> tuple[tuple[Variant, Variant], ...]:
+def _of_identity(conclusion: Conclusion, few: int, many: int) -> Pairs:
     left, right = f"{conclusion.left} + {few}", f"{conclusion.right} + {few}"
     other, more = f"{conclusion.right} + {many}", f"{conclusion.left} + {many}"
     return (
@@ -246,7 +232,7 @@ def _of_identity(conclusion: Conclusion, few: int, many: int) -> tuple[tuple[Var
     )
 
 
-def _of_inequality(conclusion: Conclusion) -> tuple[tuple[Variant, Variant], ...]:
+def _of_inequality(conclusion: Conclusion) -> Pairs:
     small, large = (
         (conclusion.left, conclusion.right) if conclusion.sign == "<" else (conclusion.right, conclusion.left)
     )

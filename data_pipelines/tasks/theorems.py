@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from adjudge.data_pipelines.tasks.config import TheoremsConfig
 from adjudge.data_pipelines.tasks.theorem_rules import (
     LABELS,
-    Ruled,
+    Pairs,
     Variant,
     conclusion_of,
     statement_key,
@@ -198,25 +198,18 @@ class _TheoremMaker(RowMaker[TheoremsConfig]):
             raise DroppedError("unknown_label")
         theorem = theorem.strip()
         random = Random(f"{self.config.seed} {theorem}".encode("utf-8", "surrogatepass"))
-        ruled = await self._ruled(theorem, label, random, account)
-        label = ruled.label or label
+        pairs: Pairs = ()
+        conclusion = conclusion_of(theorem) if not self.config.no_rules and label != "disproved" else None
+        if conclusion is not None:
+            pairs, confirmed = await variants_by_rule(conclusion, label == "proved", self._math, random, account)
+            label = "proved" if confirmed else label
         written: list[Variant] = []
         if self._writer and label != "disproved":
             written = await self._writer.write(theorem, account)
-        chosen = _chosen(ruled.pairs, written, theorem, label, self.config, random)
+        chosen = _chosen(pairs, written, theorem, label, self.config, random)
         if {one.label for one in chosen} != set(LABELS):
             raise DroppedError("one_label")
         return _rows(chosen, theorem)
-
-    async def _ruled(self, theorem: str, label: str, random: Random, account: Account) -> Ruled:
-        conclusion = conclusion_of(theorem) if not self.config.no_rules and label != "disproved" else None
-        if conclusion is None:
-            return Ruled()
-        ruled = await variants_by_rule(conclusion, label == "proved", self._math, random)
-        if ruled.refused:
-            account.drop(f"rules_{ruled.refused}")
-        account.cost += ruled.cost
-        return ruled
 
     def _given(self, row: Mapping[str, Any]) -> str:
         if not self.config.label_column:
@@ -227,7 +220,7 @@ class _TheoremMaker(RowMaker[TheoremsConfig]):
 
 
 def _chosen(
-    pairs: Sequence[tuple[Variant, Variant]],
+    pairs: Pairs,
     written: Sequence[Variant],
     theorem: str,
     label: str,
@@ -239,7 +232,7 @@ def _chosen(
     Pairs by rule come as pairs.  Of the others as many true as false ones are kept, unless `unbalanced` is set; the
     theorem itself is one of them where its label is known and no rule states it.
     """
-    picked = random.sample(list(pairs), min(len(pairs), config.max_statements // 2))
+    picked = random.sample(pairs, min(len(pairs), config.max_statements // 2))
     kept = [one for pair in picked for one in pair]
     keys = {one.key for one in kept}
     others = [one for one in written if one.key not in keys]
