@@ -414,8 +414,3 @@ class DatabasesConfig(JobConfig):
         output = Path(self.output)
         stem = output.name.removesuffix(".gz")
         return Path(self.folder) if self.folder else output.with_name(f"{stem.rpartition('.')[0] or stem}_databases")
-
-    @property
-    def wanted_edges(self) -> frozenset[str]:
-        """The edge cases, without "none"."""
-        return frozenset(self.edges) - {"none"}

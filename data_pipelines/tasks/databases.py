@@ -222,7 +222,7 @@ class _DatabaseMaker(RowMaker[DatabasesConfig]):
         seed = hashlib.sha256(said.encode()).hexdigest()
         maker = aimed_rows(schema, accepted, seed, self.config.moment, through_keys=True)
         count = self.config.count * (self.config.tries if queries else 1)
-        edges = self.config.wanted_edges
+        edges = frozenset(self.config.edges) - {"none"}
         paths = [folder / f"{at}.sqlite" for at in range(count)]
         return [(path, fill(path, schema, maker, at, edges, seed)) for at, path in enumerate(paths)]
 
