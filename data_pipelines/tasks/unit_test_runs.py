@@ -22,7 +22,7 @@ from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import GONE, stop_if_gone
 from adjudge.io.jobs.row_maker import Account
 from adjudge.prompts.template import load_template
-from adjudge.protocol import NO_COST, Sample, Score, Scorer
+from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 
 _MAX_RUNS: Final = 8  # of one solution; what has no result then has none
@@ -54,12 +54,12 @@ class _Caller:
 
 
 class ProgramRunner:
-    """Runs programs."""
+    """Runs programs, on an account."""
 
-    def __init__(self, scorer: Scorer, *, seconds: float, memory_mb: int) -> None:
+    def __init__(self, scorer: Scorer, account: Account, *, seconds: float, memory_mb: int) -> None:
         self.scorer = scorer
+        self.account = account
         self.limits = {"seconds": seconds, "memory_mb": memory_mb}
-        self.cost = NO_COST
 
     async def calls(self, programs: Sequence[str], entry_point: str, calls: Sequence[str]) -> list[list[Output]]:
         """Return what each program returns for each call."""
@@ -93,7 +93,7 @@ class ProgramRunner:
         ]
         scores = await score_checked(self.scorer, samples)
         for score in scores:
-            self.cost += score.cost
+            self.account.cost += score.cost
             stop_if_sandbox_gone(score)
         return scores
 

@@ -225,20 +225,17 @@ class _UnitTestMaker(RowMaker[UnitTestsConfig]):
         solutions = [one for one in problem.solutions if len(one) <= _MAX_PROGRAM][: config.solutions]
         if len(solutions) < config.solutions:
             raise DroppedError("few_solutions")
-        runner = ProgramRunner(self._run, seconds=config.seconds, memory_mb=config.memory_mb)
-        try:
-            inputs = await self._inputs(problem, runner, account)
-            account.counts["inputs"] += float(len(inputs))
-            if not inputs:
-                raise DroppedError("no_inputs")
-            tests = await self._agreed(problem, solutions, inputs, runner)
-            account.counts["agreed"] += float(len(tests))
-            if len(tests) > 1 and len(set(map(_expected, tests))) == 1:
-                raise DroppedError("one_output")
-            tests = await self._chosen(problem, tests, runner)
-            return [await self._row(problem, solutions, tests, len(inputs), account)]
-        finally:
-            account.cost += runner.cost
+        runner = ProgramRunner(self._run, account, seconds=config.seconds, memory_mb=config.memory_mb)
+        inputs = await self._inputs(problem, runner, account)
+        account.counts["inputs"] += float(len(inputs))
+        if not inputs:
+            raise DroppedError("no_inputs")
+        tests = await self._agreed(problem, solutions, inputs, runner)
+        account.counts["agreed"] += float(len(tests))
+        if len(tests) > 1 and len(set(map(_expected, tests))) == 1:
+            raise DroppedError("one_output")
+        tests = await self._chosen(problem, tests, runner)
+        return [await self._row(problem, solutions, tests, len(inputs), account)]
 
     async def _inputs(self, problem: Problem, runner: ProgramRunner, account: Account) -> list[Call | str]:
         config = self.config
