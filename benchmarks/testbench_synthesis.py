@@ -28,9 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.data_pipelines.tasks.bench_designs import design_mutants, read_design
-from adjudge.data_pipelines.tasks.bench_writer import as_response
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig
-from adjudge.data_pipelines.tasks.testbenches import make_testbenches
+from adjudge.data_pipelines.tasks.testbenches import as_response, make_testbenches
 from adjudge.io.jobs.maker import DroppedError
 from adjudge.protocol import Sample, Score
 from adjudge.scoring import registry

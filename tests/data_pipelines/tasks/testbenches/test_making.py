@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
-from adjudge.data_pipelines.tasks.bench_writer import Trials
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
-from adjudge.data_pipelines.tasks.testbenches import make_testbenches
+from adjudge.data_pipelines.tasks.testbenches import Trials, make_testbenches
 from adjudge.io.jobs.maker import DroppedError
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Sample

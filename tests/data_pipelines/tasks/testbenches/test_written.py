@@ -12,9 +12,8 @@ import pytest
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
-from adjudge.data_pipelines.tasks.bench_writer import Trials
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
-from adjudge.data_pipelines.tasks.testbenches import make_testbenches
+from adjudge.data_pipelines.tasks.testbenches import Trials, make_testbenches
 from adjudge.engines.interface import Completion, Fault, Prompt
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.maker import DroppedError
