@@ -40,9 +40,6 @@ from adjudge.statistics.ratings import Match, fit_strengths, parts_of, points_of
 
 Pair: TypeAlias = tuple[int, int]
 
-Compare: TypeAlias = Callable[[int, int], Awaitable[float | None]]
-"""Returns P(first beats second), or None where that is unknown."""
-
 Play: TypeAlias = Callable[[Sequence[Pair]], Awaitable[Sequence[float | None]]]
 """Judges the games of one round, which do not depend on each other: one share of the first player for each."""
 
@@ -60,15 +57,6 @@ class Played:
     games: tuple[tuple[int, int, float], ...]
     unjudged: tuple[Pair, ...] = ()
     survived: tuple[int, ...] = ()
-
-
-def one_by_one(compare: Compare) -> Play:
-    """Return a `Play` that asks `compare` for all games of a round at the same time."""
-
-    async def play(pairs: Sequence[Pair]) -> Sequence[float | None]:
-        return await together([compare(first, second) for first, second in pairs])
-
-    return play
 
 
 async def round_robin(players: int, play: Play) -> Played:

@@ -167,17 +167,15 @@ class CriticScorer(ModelScorer):
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
-        scores: dict[int, Score] = {}
-        solutions: dict[int, Solution] = {}
-        for place, case in enumerate(cases):
-            steps = self._steps(case)
-            if steps is None:
-                scores[place] = Score.scored(0.0, "bad_format", error='extra["steps"] are not the response')
-            else:
-                solutions[place] = Solution(sample=case.sample, response=case.response, steps=steps)
-        judged = await self._judged(list(solutions.values()))
-        scores.update(zip(solutions, judged, strict=True))
-        return [scores[place] for place in range(len(cases))]
+        cut = [self._steps(case) for case in cases]
+        solutions = [
+            Solution(sample=case.sample, response=case.response, steps=steps)
+            for case, steps in zip(cases, cut, strict=True)
+            if steps is not None
+        ]
+        judged = iter(await self._judged(solutions))
+        other = Score.scored(0.0, "bad_format", error='extra["steps"] are not the response')
+        return [other if steps is None else next(judged) for steps in cut]
 
     def _steps(self, case: Case) -> tuple[Step, ...] | None:
         given = case.sample.extra.get("steps")

@@ -28,7 +28,7 @@ from adjudge.prompts.scorer import Case, ModelScorer, forced_of
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.reference_fields import entries_of, flag_of, number_of, reject_unknown, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, entry_of, flag_of, number_of, shown, text_of
 from adjudge.verifiers.code.program import read_checker
 
 
@@ -241,11 +241,8 @@ def read_rubric(reference: Any) -> tuple[Item, ...]:
     items: list[Item] = []
     for at, entry in enumerate(entries_of(reference, "rubric", inside="rubric"), start=1):
         where = f"rubric item {at}"
-        if isinstance(entry, str):
-            entry = {"text": entry}
-        if not isinstance(entry, Mapping):
-            raise BadReferenceError(f"{where} is {shown(entry)}; it must be a text or a mapping with a text")
-        items.append(_item(entry, at, where))
+        made = entry_of(entry, _KEYS, where=where, give="it must be a text or a mapping with a text")
+        items.append(_item(made, at, where))
     names = [item.name for item in items]
     for name in names:
         if names.count(name) > 1:
@@ -254,7 +251,6 @@ def read_rubric(reference: Any) -> tuple[Item, ...]:
 
 
 def _item(entry: Mapping[str, Any], at: int, where: str) -> Item:
-    reject_unknown(entry, _KEYS, where=where)
     kind = entry.get("kind", "program" if "program" in entry else "check" if "check" in entry else "yes_no")
     if kind not in KINDS:
         raise BadReferenceError(f"{where} has the kind {shown(kind)}; it must be one of {', '.join(KINDS)}")

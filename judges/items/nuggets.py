@@ -12,7 +12,7 @@ Source: Pradeep et al., AutoNuggetizer (2411.09607); castorini/nuggetizer, core/
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
@@ -21,7 +21,7 @@ from adjudge.options import Count
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.reference_fields import entries_of, reject_unknown, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, entry_of, shown, text_of
 from adjudge.verifiers.verdict.support_labels import LABELS, Label
 
 Metric: TypeAlias = Literal["strict_vital", "vital", "strict_all", "all"]
@@ -91,16 +91,12 @@ def read_nuggets(reference: Any) -> tuple[Nugget, ...]:
     """
     nuggets = []
     for at, entry in enumerate(entries_of(reference, "nuggets", inside="nuggets"), start=1):
-        where = f"nugget {at}"
-        if isinstance(entry, str):
-            entry = {"text": entry}
-        if not isinstance(entry, Mapping):
-            raise BadReferenceError(f'{where} is {shown(entry)}; it must be a text or {{"text": .., "importance": ..}}')
-        reject_unknown(entry, ("text", "importance"), where=where)
-        importance: Any = entry.get("importance", "vital")
+        where, give = f"nugget {at}", 'it must be a text or {"text": .., "importance": ..}'
+        made = entry_of(entry, ("text", "importance"), where=where, give=give)
+        importance: Any = made.get("importance", "vital")
         if importance not in get_args(Importance):
             raise BadReferenceError(f"{where} has the importance {shown(importance)}; it must be vital or okay")
-        nuggets.append(Nugget(text=text_of(entry, ("text",), where=where), importance=importance))
+        nuggets.append(Nugget(text=text_of(made, ("text",), where=where), importance=importance))
     return tuple(nuggets)
 
 

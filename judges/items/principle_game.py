@@ -173,21 +173,14 @@ async def play(
     )
 
 
+@dataclass(slots=True)
 class _Game:
-    def __init__(
-        self,
-        engine: Engine,
-        config: GameConfig,
-        rng: random.Random,
-        principles: tuple[str, ...],
-        strategies: tuple[str, ...],
-    ) -> None:
-        self.engine = engine
-        self.config = config
-        self.rng = rng
-        self.principles = principles
-        self.strategies = strategies
-        self.cost = NO_COST
+    engine: Engine
+    config: GameConfig
+    rng: random.Random
+    principles: tuple[str, ...]
+    strategies: tuple[str, ...]
+    cost: Cost = NO_COST
 
     async def duel(self, seen: Sequence[Writing], number: int) -> tuple[list[_Verdict], int]:
         """Let the generator write bad texts, and the detector judge them among good ones."""

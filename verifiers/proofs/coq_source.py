@@ -235,10 +235,9 @@ def read_theorem(reference: Any, axioms: Sequence[str] = ()) -> Theorem:
     Raises:
         BadReferenceError: it is not of the form, or its statement is not one sentence.
     """
-    parts = theorem_parts(
+    header, statement, own = theorem_parts(
         reference, _QUALIFIED, example="Theorem t : ... .", example_axiom="Coq.Logic.Classical_Prop.classic"
     )
-    header, statement = parts.header, parts.statement
     said = sentences(statement)
     head = _HEAD.match(said[0].text) if len(said) == 1 else None
     if head is None or not said[0].text.endswith("."):
@@ -248,7 +247,7 @@ def read_theorem(reference: Any, axioms: Sequence[str] = ()) -> Theorem:
         header=header,
         statement=statement.strip(),
         name=head[1],
-        axioms=tuple(dict.fromkeys((*axioms, *parts.axioms))),
+        axioms=tuple(dict.fromkeys((*axioms, *own))),
         given=f"Given{digest[:12]}",
     )
 

@@ -151,17 +151,17 @@ def read_lean(reference: Any) -> LeanTheorem:
     Raises:
         BadReferenceError: it is not of the form.
     """
-    parts = theorem_parts(
+    header, statement, axioms = theorem_parts(
         reference, _NAME, example="theorem t (n : Nat) : n + 0 = n", example_axiom="Lean.ofReduceBool"
     )
-    bare = without_comments(parts.statement)
+    bare = without_comments(statement)
     head = _HEAD.match(bare)
     if head is None or not _NAME.fullmatch(head[1]) or ":" not in bare:
         raise BadReferenceError(
-            f"the statement is {parts.statement!r:.120}; it must be like: theorem t (n : Nat) : n + 0 = n"
+            f"the statement is {statement!r:.120}; it must be like: theorem t (n : Nat) : n + 0 = n"
         )
     rest = _PROOF.sub("", bare[head.end() :]).strip()
-    return LeanTheorem(header=parts.header.strip("\n"), name=head[1], rest=rest, axioms=parts.axioms)
+    return LeanTheorem(header=header.strip("\n"), name=head[1], rest=rest, axioms=axioms)
 
 
 def gold_file(theorem: LeanTheorem) -> LeanFile:

@@ -20,13 +20,13 @@ Not covered: whether the proof in words is one; nothing here reads it.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final
 
 from adjudge.options import Range
 from adjudge.protocol import Sample, Score, content_text, response_text
+from adjudge.runtime.contract import grouped
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
@@ -165,9 +165,7 @@ class TheoremGroupScorer:
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; `parts["own"]` is the verdict on the sample alone."""
         own = [self._single.verify(sample) for sample in samples]
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, sample in enumerate(samples):
-            groups[sample.group].append(place)
+        groups = grouped({place: sample.group for place, sample in enumerate(samples)})
         scores: list[Score] = list(own)
         for members in groups.values():
             whole = _of_group([samples[at] for at in members], [own[at] for at in members])

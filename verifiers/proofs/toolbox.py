@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -85,15 +84,6 @@ _KEYS: Final = frozenset({"header", "statement", "axioms"})
 _MAX_CHARACTERS = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class TheoremParts:
-    """What a reference to a theorem gives: imports and definitions, the statement, and names of permitted axioms."""
-
-    header: str
-    statement: str
-    axioms: tuple[str, ...]
-
-
 def parsed(reference: Any) -> Any:
     """Return a reference that is a JSON object in text, as tables and command lines have it, as that object."""
     if isinstance(reference, str) and reference.lstrip().startswith("{"):
@@ -104,8 +94,10 @@ def parsed(reference: Any) -> Any:
     return reference
 
 
-def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, example_axiom: str) -> TheoremParts:
-    """Return the parts of a reference: a statement alone, or a mapping.
+def theorem_parts(
+    reference: Any, axiom: re.Pattern[str], *, example: str, example_axiom: str
+) -> tuple[str, str, tuple[str, ...]]:
+    """Return what a reference gives, a mapping or a statement alone: header, statement, names of permitted axioms.
 
     `axiom` is what the name of one looks like; the examples are for the messages.
 
@@ -128,4 +120,4 @@ def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, examp
         raise ReferenceFormError(f"the reference's axioms is {axioms!r:.80}; list full names: {example_axiom}")
     if max(len(header), len(statement)) > _MAX_CHARACTERS:
         raise BadReferenceError(f"the reference is longer than {_MAX_CHARACTERS} characters")
-    return TheoremParts(header, statement, tuple(axioms))
+    return header, statement, tuple(axioms)

@@ -32,6 +32,15 @@ def entries_of(reference: Any, key: str, *, inside: str) -> list[Any]:
     return list(listed)
 
 
+def entry_of(entry: Any, known: Sequence[str], *, where: str, give: str) -> Mapping[str, Any]:
+    """Return an entry of a list as a mapping with no other keys than the known ones; a text is its own `text`."""
+    made = {"text": entry} if isinstance(entry, str) else entry
+    if not isinstance(made, Mapping):
+        raise BadReferenceError(f"{where} is {shown(entry)}; {give}")
+    reject_unknown(made, known, where=where)
+    return made
+
+
 def text_of(entry: Mapping[str, Any], names: Sequence[str], *, where: str) -> str:
     """Return the text that stands under one of several names; none, two or an empty one is an error."""
     given = [name for name in names if name in entry]

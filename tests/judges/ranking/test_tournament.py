@@ -4,11 +4,12 @@ import asyncio
 import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from adjudge.judges.tournament import Pair, Played, knock_out, one_by_one, round_robin, swiss, swiss_rounds
+from adjudge.judges.tournament import Pair, Play, Played, knock_out, round_robin, swiss, swiss_rounds
+from adjudge.runtime.loop import together
 from adjudge.statistics.ratings import Match, fit_strengths
 
 
@@ -33,6 +34,13 @@ def points(played: Played, players: int) -> list[float]:
         won[i] += share
         won[j] += 1 - share
     return won
+
+
+def one_by_one(compare: Callable[[int, int], Awaitable[float | None]]) -> Play:
+    async def play(pairs: Sequence[Pair]) -> Sequence[float | None]:
+        return await together([compare(first, second) for first, second in pairs])
+
+    return play
 
 
 def shuffled(players: int, seed: int) -> list[float]:

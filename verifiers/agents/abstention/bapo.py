@@ -25,7 +25,7 @@ differs.  Not covered: advantages; groups are normalised by the trainer.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -38,6 +38,7 @@ from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import TrajectoryForm
+from adjudge.runtime.contract import grouped
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import graded_text, refuse_mistakes
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
@@ -198,9 +199,7 @@ class BapoScorer:
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; whole groups must be given."""
         members = [self.read(sample) for sample in samples]
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, sample in enumerate(samples):
-            groups[sample.group].append(place)
+        groups = grouped({place: sample.group for place, sample in enumerate(samples)})
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
         scores = {}
         for places in groups.values():

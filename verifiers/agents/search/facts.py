@@ -50,7 +50,7 @@ from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
-from adjudge.scoring.reference_fields import entries_of, reject_unknown, shown, text_of
+from adjudge.scoring.reference_fields import entries_of, entry_of, reject_unknown, shown, text_of
 from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryNestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.signals import prompt_text
 
@@ -103,10 +103,7 @@ def read_case(reference: Any) -> FactCase:
 
 
 def _fact(entry: Any, where: str) -> Fact:
-    made = {"text": entry} if isinstance(entry, str) else entry
-    if not isinstance(made, Mapping):
-        raise BadReferenceError(f'{where} is {shown(entry)}; give a text, or {{"text": .., "keys": [..]}}')
-    reject_unknown(made, ("text", "keys"), where=where)
+    made = entry_of(entry, ("text", "keys"), where=where, give='give a text, or {"text": .., "keys": [..]}')
     text = text_of(made, ("text",), where=where)
     keys = made.get("keys") or [text]
     if isinstance(keys, str) or not isinstance(keys, Sequence):

@@ -21,7 +21,7 @@ Not covered: sampling the tree.  Responses that were drawn apart share what they
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -31,7 +31,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import Turn, steps_at
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
-from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.runtime.contract import grouped, score_checked, validate_sample
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import HasInnerScorers
 from adjudge.verifiers.agents.scoring import Weight
@@ -88,9 +88,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; `parts["outcome"]` is the outcome by itself."""
         outcomes = await score_checked(self.outcome, samples, called=f"the outcome of {self.name!r}")
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, sample in enumerate(samples):
-            groups[sample.group].append(place)
+        groups = grouped({place: sample.group for place, sample in enumerate(samples)})
         scores = dict[int, Score]()
         for members in groups.values():
             of_group = self._of_group([samples[at] for at in members], [outcomes[at] for at in members])
