@@ -108,12 +108,13 @@ class VllmGenerator:
                 f"sampling.top_p is {sampling.top_p!r}, and vLLM gives the log-probabilities that belong to "
                 f"{self._top_p!r}; open a generator for it"
             )
-        engine = self._refreshed() if self._engine is None else self._engine
+        if self._engine is None:
+            self._refreshed()
         self._wake()
         max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
             max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
-        _check_room(prompts, max_tokens, int(engine.model_config.max_model_len))
+        _check_room(prompts, max_tokens, int(self._engine.model_config.max_model_len))
         self._calls += 1
         from vllm.sampling_params import RequestOutputKind, SamplingParams
 
@@ -140,9 +141,9 @@ class VllmGenerator:
             for _ in range(copies)  # those after one prompt side by side: they share its keys and values
         ]
         with torch.random.fork_rng(devices=[]):  # vLLM draws from the process's random state and throws it away
-            self._write(engine, asked, sampling.max_num_seqs, on_piece)
+            self._write(asked, sampling.max_num_seqs, on_piece)
         if self._options.sleep:
-            engine.sleep(level=1)
+            self._engine.sleep(level=1)
 
     def close(self) -> None:
         """End vLLM, with the memory and the process groups that it made; a later call starts it again."""
@@ -158,21 +159,20 @@ class VllmGenerator:
         finally:
             groups.destroy_distributed_environment = end
 
-    def _refreshed(self) -> Any:
-        """The engine, started, with the weights as they are now."""
+    def _refreshed(self) -> None:
+        """Start the engine if it is not, and give it the weights as they are now."""
         # Tensors count their changes: weights that were put back under the same version are noticed, too.
         wanted = (self._version, *(value._version for value in self._policy.model.state_dict().values()))
         if self._engine is None:
             self._engine = self._opened()
         elif wanted == self._held:
-            return self._engine
+            return
         try:
-            self._load()
+            self._hand_over()
         except BaseException:  # it may have some of the new weights and some of the old
             self.close()
             raise
         self._held = wanted
-        return self._engine
 
     def _opened(self) -> Any:
         from vllm.exceptions import VLLMError
@@ -188,16 +188,16 @@ class VllmGenerator:
                 f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
             ) from error
 
-    def _load(self) -> None:
-        """Take over the policy's weights, and forget what was computed with others."""
+    def _hand_over(self) -> None:
+        """Give vLLM the policy's weights, and have it forget what it computed with others."""
         from vllm.exceptions import VLLMError
 
-        policy, engine = self._policy, self._engine
+        policy = self._policy
         self._wake()
         try:
             with _quiet(logging.ERROR):
-                (lacking,) = engine.collective_rpc(_load, args=(checkpoint_weights(policy.model),))
-                forgotten = engine.reset_prefix_cache()
+                (lacking,) = self._engine.collective_rpc(_load, args=(checkpoint_weights(policy.model),))
+                forgotten = self._engine.reset_prefix_cache()
         except (VLLMError, RuntimeError, ValueError, LookupError, AttributeError, AssertionError) as error:
             raise VllmFailed(f"vLLM does not take the weights of {policy.name!r}: {_first_line(error)}") from error
         if lacking:
@@ -213,7 +213,7 @@ class VllmGenerator:
         if self._options.sleep and self._engine.is_sleeping():
             self._engine.wake_up()
 
-    def _write(self, engine: Any, asked: Sequence[tuple[list[int], Any]], max_num_seqs: int, on_piece: OnPiece) -> None:
+    def _write(self, asked: Sequence[tuple[list[int], Any]], max_num_seqs: int, on_piece: OnPiece) -> None:
         """Write pieces, at most so many at a time, in the order they are asked for."""
         waiting, going = deque(enumerate(asked)), dict[str, int]()
         steps = _SPARE_STEPS + _PATIENCE * sum(len(prompt) + params.max_tokens for prompt, params in asked)
@@ -222,41 +222,39 @@ class VllmGenerator:
                 while waiting and len(going) < max_num_seqs:
                     place, (prompt, params) = waiting.popleft()
                     name = f"{self._calls}.{place}"
-                    _add(engine, name, prompt, params)
+                    self._add(name, prompt, params)
                     going[name] = place
                 if not steps:
                     raise VllmFailed(f"vLLM makes no progress; {len(going)} answers have not ended (see its log)")
                 steps -= 1
-                for one in _step(engine):
+                for one in self._step():
                     if one.finished:
                         on_piece(going.pop(one.request_id), _piece(one.outputs[0], self._policy.ends))
         except VllmFailed:
             self.close()
             raise
         except BaseException:
-            engine.abort_request(list(going))
+            self._engine.abort_request(list(going))
             raise
 
+    def _add(self, name: str, prompt: Sequence[int], params: Any) -> None:
+        """Ask for an answer; `ValueError` where vLLM refuses the prompt."""
+        from vllm.exceptions import VLLMError
 
-def _add(engine: Any, name: str, prompt: Sequence[int], params: Any) -> None:
-    """Ask for an answer; `ValueError` where vLLM refuses the prompt."""
-    from vllm.exceptions import VLLMError
+        try:
+            self._engine.add_request(name, {"type": "token", "prompt_token_ids": list(prompt)}, params)
+        except VLLMError as error:
+            raise ValueError(f"vLLM refuses a prompt of {len(prompt)} tokens: {_first_line(error)}") from error
 
-    try:
-        engine.add_request(name, {"type": "token", "prompt_token_ids": list(prompt)}, params)
-    except VLLMError as error:
-        raise ValueError(f"vLLM refuses a prompt of {len(prompt)} tokens: {_first_line(error)}") from error
+    def _step(self) -> list[Any]:
+        """Write a token of what was asked for."""
+        from vllm.exceptions import VLLMError
 
-
-def _step(engine: Any) -> list[Any]:
-    """Write a token of what was asked for."""
-    from vllm.exceptions import VLLMError
-
-    try:
-        outputs: list[Any] = engine.step()
-    except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
-        raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
-    return outputs
+        try:
+            outputs: list[Any] = self._engine.step()
+        except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
+            raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
+        return outputs
 
 
 def _piece(output: Any, ends: Collection[int]) -> Piece:

@@ -199,7 +199,7 @@ def test_weights_are_handed_over_once_for_a_version_unless_they_changed(
     policy: Policy, generator: VllmGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[int] = []
-    monkeypatch.setattr(generator, "_load", lambda: loads.append(1))
+    monkeypatch.setattr(generator, "_hand_over", lambda: loads.append(1))
     generator.refresh(0)
     assert not loads
     generator.refresh(1)
@@ -340,7 +340,7 @@ def test_weights_that_do_not_fit_end_the_engine(policy: Policy, generator: VllmG
         assert generator._engine is not None
         policy.model.lm_head = torch.nn.Identity()
         with pytest.raises(ValueError, match=r"no weights for lm_head\.weight of vLLM's model"):
-            generator._load()
+            generator._hand_over()
         policy.model.lm_head = torch.nn.Linear(128, 9)
         with pytest.raises(VllmFailed, match="does not take the weights of 'a tiny new policy'"):
             generator.refresh(1)
