@@ -213,6 +213,13 @@ def test_candidates_that_look_at_the_same_share_databases(post: str) -> None:
     assert "aimed" not in verdict(SENT, SENT, post).evidence
 
 
+def test_rows_do_not_depend_on_how_a_process_hashes_names(post: str) -> None:
+    like = LikeFile(post, (), ("SELECT name FROM worker",), EngineOptions(moment="2025-01-01 00:00:00"))
+    aim = like.aim_at("SELECT name FROM worker WHERE pay > 0 AND boss_id > 0 AND id > 0")
+    assert aim is not None
+    assert "('boss_id', 'id', 'pay')" in repr(aim), "which seeds them"
+
+
 @pytest.mark.parametrize(
     ("rows", "depth"),
     [("(1, NULL)", 0), ("(1, NULL), (2, 1)", 1), ("(1, NULL), (2, 1), (3, 2)", 2), ("(1, 1), (2, 1)", None),
