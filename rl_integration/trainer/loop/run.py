@@ -286,20 +286,7 @@ class Run:
             rewards = stack.enter_context(self.rewards(self.config.reward))
             own = self.config.measured_by
             examiner = rewards if own is None else stack.enter_context(self.rewards(own))
-            with lent(self._engine):
-                improver = self.config.improver.made(self.policy, list(self._tasks.values()))
-            if improver is not None:
-                stack.callback(improver.close)
-            batches = Batches(
-                self._source,
-                self._writer,
-                rewards,
-                self.config,
-                processes=self._processes,
-                curriculum=self._curriculum,
-                facts=self.told,
-                improver=improver,
-            )
+            batches = self._batches(stack, rewards)
             self._learner.begin_alike()
             resumed = self._restored(newest, batches) if newest is not None else 0
             if resumed != (first := self._processes.broadcast(resumed)):
@@ -342,6 +329,22 @@ class Run:
             rolled_back=rolled_back,
             history=history,
             held_out=(ended if another else history[-1] if history else {}).get("held_out"),
+        )
+
+    def _batches(self, stack: ExitStack, rewards: Rewards) -> Batches:
+        with lent(self._engine):
+            improver = self.config.improver.made(self.policy, list(self._tasks.values()))
+        if improver is not None:
+            stack.callback(improver.close)
+        return Batches(
+            self._source,
+            self._writer,
+            rewards,
+            self.config,
+            processes=self._processes,
+            curriculum=self._curriculum,
+            facts=self.told,
+            improver=improver,
         )
 
     def rewards(self, config: RewardConfig) -> Rewards:
