@@ -37,7 +37,8 @@ from adjudge import score_batch
 from adjudge.engines import smollm2
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
-from adjudge.reward_models.training.critique_training import CritiqueTraining, train_critique
+from adjudge.reward_models.training.critique_data import CritiqueTraining
+from adjudge.reward_models.training.critique_training import train_critique
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_training import train_process
 from adjudge.reward_models.training.report import TrainingReport

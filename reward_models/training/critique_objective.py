@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.training import losses
-from adjudge.reward_models.training.critique_training import CritiquePair
+from adjudge.reward_models.training.critique_data import CritiquePair
 from adjudge.reward_models.training.objective import HeadedNetwork
 from adjudge.reward_models.training.rows import Batches, Unit
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from adjudge.reward_models.training.policy_training import BetaScaling, PolicyLossChoice
+from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice
 from adjudge.training.token_logprobs import token_logprobs
 
 

@@ -28,7 +28,7 @@ from adjudge.io.preferences import read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import turns_of
-from adjudge.reward_models.training.critique_training import parse_critiques
+from adjudge.reward_models.training.critique_data import parse_critiques
 from adjudge.training.data_files import parse_preferences, read_preferences
 from adjudge.training.examples import Pair, Ranking
 

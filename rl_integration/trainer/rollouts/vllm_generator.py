@@ -108,7 +108,7 @@ class VllmGenerator:
                 f"sampling.top_p is {sampling.top_p!r}, and vLLM gives the log-probabilities that belong to "
                 f"{self._top_p!r}; open a generator for it"
             )
-        if self._engine is None:
+        if not self._engine:
             self._refreshed()
         self._wake()
         max_tokens = [sampling.max_new_tokens] * len(prompts)

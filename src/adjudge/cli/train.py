@@ -33,8 +33,8 @@ _HOME: Final = "adjudge.reward_models.training."
 TRAINERS: Final[Mapping[Kind, tuple[str, str]]] = {
     "rm": (f"{_HOME}scalar_config:ScalarTraining", f"{_HOME}scalar_training:train_scalar"),
     "prm": (f"{_HOME}process_config:ProcessTraining", f"{_HOME}process_training:train_process"),
-    "critique": (f"{_HOME}critique_training:CritiqueTraining", f"{_HOME}critique_training:train_critique"),
-    "policy": (f"{_HOME}policy_training:PolicyTraining", f"{_HOME}policy_training:train_policy"),
+    "critique": (f"{_HOME}critique_data:CritiqueTraining", f"{_HOME}critique_training:train_critique"),
+    "policy": (f"{_HOME}policy_config:PolicyTraining", f"{_HOME}policy_training:train_policy"),
 }
 """Each kind of model: where its configuration is, and what trains it."""
 

@@ -11,7 +11,8 @@ from tests.engines.tiny_models import write_model
 
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.maker import build_pairs
-from adjudge.reward_models.training.policy_training import PolicyTraining, train_policy
+from adjudge.reward_models.training.policy_config import PolicyTraining
+from adjudge.reward_models.training.policy_training import train_policy
 from adjudge.training.config_file import config_of
 
 

@@ -19,16 +19,16 @@ from adjudge.engines.interface import Generation, Logits, Sampling
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.generative.critique_reward import CritiqueReward
 from adjudge.reward_models.training import losses
-from adjudge.reward_models.training.critique_objective import CritiqueBatches, CritiqueObjective
-from adjudge.reward_models.training.critique_training import (
+from adjudge.reward_models.training.critique_data import (
     CritiquePair,
     CritiqueTraining,
     asked_turns,
     critique_spans,
     parse_critiques,
     read_critiques,
-    train_critique,
 )
+from adjudge.reward_models.training.critique_objective import CritiqueBatches, CritiqueObjective
+from adjudge.reward_models.training.critique_training import train_critique
 from adjudge.reward_models.training.rows import FinishedChats, Unit, units_of
 from adjudge.scoring import registry
 from adjudge.training.config_file import config_of

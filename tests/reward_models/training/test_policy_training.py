@@ -16,14 +16,9 @@ from tests.engines.tiny_models import tiny_tokenizer, write_model
 from tests.reward_models.training.tiny_training import Killed, kill_at
 
 from adjudge.reward_models.training import policy_objective
+from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
 from adjudge.reward_models.training.policy_objective import PolicyObjective
-from adjudge.reward_models.training.policy_training import (
-    BetaScaling,
-    PolicyLossChoice,
-    PolicyTraining,
-    pair_spans,
-    train_policy,
-)
+from adjudge.reward_models.training.policy_training import pair_spans, train_policy
 from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, padded, response_tokens, units_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
