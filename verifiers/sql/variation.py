@@ -248,7 +248,7 @@ def aimed_engines(like: LikeFile, candidate: CandidateAim) -> tuple[Engine, ...]
     """
     studied = _studied(like)
     until = time.thread_time() + _AIMING_SECONDS
-    seed = f"{studied.seed}:{candidate}"
+    seed = f"{studied.seed}:{candidate.seed}"
     filler = rows_like(studied.facts, like.queries, seed, like.options.moment, studied.looked_at, candidate)
     suiting: list[SqliteEngine] = []
     try:

@@ -89,9 +89,9 @@ def rows_like(
         ranked=frozenset(name for tree in trees for name in ranked_columns(tree)),
         sizes=tuple(sorted({size for number in numbers for size in (number, number + 1) if size > 1})),
         looked_at=looked_at,
-        sorted_by=frozenset(beyond.named).union(name for tree in trees for name in sorted_columns(tree)),
+        sorted_by=beyond.named.union(name for tree in trees for name in sorted_columns(tree)),
         reached={name: tuple(texts) for name, texts in reached.items()},
-        named=frozenset(beyond.named),
+        named=beyond.named,
         aimed=candidate is not None,
     )
     return RowsLike(facts, aim, aimed_rows(facts.schema, queries, seed, moment), seed)
@@ -105,15 +105,21 @@ class CandidateAim:
         constants: pairs of a lower-case column name and a constant that it compares the column with.
         reached: pairs of such a name and a text that a pattern, a range or a part of the column reaches for, or the
             length of a beginning.
-        named: the lower-case names of the columns of which it makes something else than an accepted query, sorted: the
-            text of all this seeds the rows, and must be the same in every process.
+        named: the lower-case names of the columns of which it makes something else than an accepted query.
         sifts: whether it has a condition on a column on which no accepted query has one, so NULL there may matter.
     """
 
     constants: tuple[tuple[str, Any], ...] = ()
     reached: tuple[tuple[str, str | int], ...] = ()
-    named: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
     sifts: bool = False
+
+    @property
+    def seed(self) -> str:
+        """Text of all this, the same in every process: the order of a set is another one in each."""
+        names = ", ".join(map(repr, sorted(self.named)))
+        named = f"frozenset({{{names}}})" if names else "frozenset()"
+        return f"CandidateAim(constants={self.constants}, reached={self.reached}, named={named}, sifts={self.sifts})"
 
 
 def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
@@ -153,7 +159,7 @@ def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment
     return CandidateAim(
         constants=tuple(wanted[:_MAX_AIMS]),
         reached=tuple(reached[:_MAX_AIMS]),
-        named=tuple(sorted(named)),
+        named=named,
         sifts=bool(new),
     )
 
