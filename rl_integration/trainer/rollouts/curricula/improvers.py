@@ -5,6 +5,7 @@ Scorers see every task as it stands in the data, and evaluations are never helpe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,16 +35,16 @@ class Improved:
 Rule = TypeVar("Rule")
 
 
-class Improver(Generic[Rule]):
+class Improver(ABC, Generic[Rule]):
     """Helps with a batch, in each process with its own groups; what it returns depends on nothing but these."""
 
     def __init__(self, rule: Rule, policy: Policy) -> None:
         self._rule = rule
         self._policy = policy
 
+    @abstractmethod
     def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
         """Return the groups as they are learnt from, once all their scores are there."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End what it holds, if it holds anything."""
