@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.io.columns import MISSING, ColumnMap
+from adjudge.io.columns import MISSING, ColumnMap, row_id
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.row import Row
 from adjudge.io.values import (
@@ -20,7 +20,6 @@ from adjudge.io.values import (
     is_chat,
     is_empty,
     kind_of,
-    name_of,
     prompt_of,
     reference_of,
     response_of,
@@ -67,14 +66,14 @@ class Sampler:
         if row.data is None:
             return ""
         named = group_key(self.columns.group.of(row.data)) if self.columns.group is not None else ""
-        return named or ("" if self._single(row.data) else self._name(row))
+        return named or ("" if self._single(row.data) else row_id(row, self.columns.id))
 
     def items(self, row: Row, group: str) -> list[Item]:
         """Return the items of a row of this group, at least one."""
         data = row.cells()
         if data is None:
-            return [Item(row.index, str(row.index), "", "", None, row.error, row.line)]
-        name, single = self._name(row), self._single(data)
+            return [Item(row.index, row_id(row, self.columns.id), "", "", None, row.error, row.line)]
+        name, single = row_id(row, self.columns.id), self._single(data)
         items: list[Item] = []
         for index, response in enumerate(self._responses(data)):
             item_id = name if single else f"{name}/{index}"
@@ -87,10 +86,6 @@ class Sampler:
                 item.sample, item.error = None, str(error)
             items.append(item)
         return items
-
-    def _name(self, row: Row) -> str:
-        named = self.columns.id.of(row.data or {}) if self.columns.id is not None else None
-        return name_of(named) or str(row.index)
 
     def _single(self, data: Mapping[str, Any]) -> bool:
         columns = self.columns.responses

@@ -12,7 +12,7 @@ from typing import Any
 
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.label.samples import Item, Sampler
+from adjudge.data_pipelines.label.samples import Item, Sampler, prompt_hash_of
 from adjudge.evals.benchmarks.case import Given
 from adjudge.evals.best_of_n.candidates import (
     NOTHING,
@@ -29,7 +29,8 @@ from adjudge.evals.best_of_n.candidates import (
 )
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.reports.config import input_facts, tell_rows
-from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
+from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns, row_id
+from adjudge.io.jobs.groups import group_key
 from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.jobs.report import JobProgress, Pace
 from adjudge.io.row import Cursor, Row
@@ -150,6 +151,7 @@ def load_candidates(
         raise ValueError(f"no row of {config.input} holds a response; {reader.first_error}")
     if reader.by_prompt:
         notes.append("group: responses to the same prompt are put together (--group-column names a column)")
+    notes += [reader.mixed] * bool(reader.mixed)
     return Candidates(
         groups=groups,
         unreadable=reader.unreadable,
@@ -204,6 +206,7 @@ class _Reader:
     unreadable: int = 0
     first_error: str = ""
     by_prompt: bool = False
+    mixed: str = ""
     cost: Cost = NO_COST
 
     def __post_init__(self) -> None:
@@ -211,6 +214,7 @@ class _Reader:
         self._benches = {name: LocalBench(one.scorer) for name, one in self.who.items() if one.scorer is not None}
         self._stored = any(one.stored is not None for one in self.who.values())
         self._ids: set[tuple[str, str]] = set()
+        self._prompts: dict[str, str] = {}  # of each group the first one
 
     def groups(self) -> list[Group]:
         """Return the groups of all rows, each scored."""
@@ -244,6 +248,7 @@ class _Reader:
         items = self.sampler.items(row, group)
         if all(item.sample is None for item in items):
             return self._nothing(row, items[0].error)
+        group = self._of_one_prompt(group, row, items)
         candidates = []
         for item, spot in zip(items, spots(self.sampler.columns.responses, data), strict=True):
             candidate = Candidate(id=item.id, row=row.index, place=spot.place, size=_size(item.sample))
@@ -253,14 +258,28 @@ class _Reader:
             candidates.append((group or self._prompt_of(item), candidate, item.sample))
         return candidates
 
+    def _of_one_prompt(self, group: str, row: Row, items: Sequence[Item]) -> str:
+        """Return the name of a row's group; rows that share an id, and not the prompt, are not one group."""
+        prompt = next((prompt_hash_of(item.sample) for item in items if item.sample is not None), None) or ""
+        if not group or self._prompts.setdefault(group, prompt) == prompt:
+            return group
+        column = self.sampler.columns.group
+        if column is None or not group_key(column.of(row.data or {})):
+            return f"{group} of prompt {prompt}"
+        self.mixed = self.mixed or f"the group {group!r:.80} holds several prompts (row {row.index} has another one)"
+        if not self.config.group_column:
+            raise ValueError(
+                f"{self.mixed}. The column {column.name!r} was guessed; name the one that the responses to a prompt "
+                "share, often the prompt's own, with --group-column, or this one if that is meant"
+            )
+        return group
+
     def _without_text(
         self, row: Row, data: Mapping[str, Any], group: str
     ) -> list[tuple[str, Candidate, Sample | None]]:
-        column = self.sampler.columns.id
-        name = column.of(data) if column is not None else MISSING
         if not group:
             return self._nothing(row, f"it names no group in {self.config.group_column!r}")
-        candidate = Candidate(id=str(row.index if name in (None, MISSING, "") else name), row=row.index, place=0)
+        candidate = Candidate(id=row_id(row, self.sampler.columns.id), row=row.index, place=0)
         self._fill(candidate, data, "", Spot())
         return [(group, candidate, None)]
 

@@ -20,7 +20,7 @@ from adjudge import wire
 from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.reports.config import EvalConfig, input_facts
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, cut
-from adjudge.io.columns import GUESSES, Choice, Column, flag_of
+from adjudge.io.columns import GUESSES, Choice, Column, flag_of, row_id
 from adjudge.io.columns import MISSING as ABSENT
 from adjudge.io.row import Cursor
 from adjudge.io.values import name_of
@@ -174,7 +174,7 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
         if row.data is None:
             table.unreadable.append(f"row {row.index}: {row.error}")
             continue
-        name = (name_of(id_of.of(row.data)) if id_of is not None else "") or str(row.index)
+        name = row_id(row, id_of)
         if name in known:
             raise ValueError(
                 f"two rows of {source.name} have the id {name!r}, the second is row {row.index}; remove one"

@@ -59,7 +59,7 @@ def test_extra_columns() -> None:
 def test_an_empty_id_reference_and_finish_reason_are_none(empty: str | float | None) -> None:
     data = {"response": "x", "id": empty, "gold": empty, "why": empty, "g": empty}
     (item,) = items(data, id="id", reference="gold", finish_reason="why", group="g")
-    assert item.sample == Sample(prompt="", response="x", id="7")
+    assert item.sample == Sample(prompt="", response="x", id="row 7"), "a bare number may be another row's id"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_an_empty_id_reference_and_finish_reason_are_none(empty: str | float | N
         (2.5, "2.5"),
         (Decimal(12), "12"),
         ("012", "012"),
-        ("NaN", "7"),
-        (True, "7"),
-        ([1], "7"),
+        ("NaN", "row 7"),
+        (True, "row 7"),
+        ([1], "row 7"),
     ],
 )
 def test_an_id_is_what_the_data_set_had_before_pandas_and_databases(cell: Any, name: str) -> None:

@@ -70,6 +70,23 @@ def test_rates_are_those_of_counting(tmp_path: Path) -> None:
         assert found["maj@k", f"k={k}"].value == pytest.approx(np.mean([majority(a, g, k) for a, g in PROMPTS]))
 
 
+@pytest.mark.parametrize("ids", [[0, 1, 0, 1], [1, None, 2, 3], [0, 0, 0, 0], [None, None, 0, 1]])
+def test_prompts_that_share_an_id_are_not_one(tmp_path: Path, ids: list[int | None]) -> None:
+    rows = [{"id": i, "prompt": f"p{at}", "response": ["a", "b"], "gold": [at % 2] * 2} for at, i in enumerate(ids)]
+    result = evaluated(written(tmp_path, [*rows, {**rows[-1], "id": ids[-1]}]), k=(2,))
+    joined = ids[-1] is not None  # two rows of one id and one prompt
+    assert rates(result)["pass@k", "k=2"].n == (4 if joined else 5)
+
+
+def test_a_group_of_several_prompts_is_refused_where_its_column_was_guessed(tmp_path: Path) -> None:
+    rows = [{"group": "g", "prompt": str(at), "response": "r", "gold": at % 2} for at in range(4)]
+    with pytest.raises(ValueError, match=r"'g' holds several prompts \(row 1 .*'group' was guessed; .*--group-column"):
+        evaluated(written(tmp_path, rows))
+    result = evaluated(written(tmp_path, rows), group_column="group", k=(1,))
+    assert rates(result)["pass@k", "k=1"].n == 1
+    assert any("holds several prompts" in note for note in result.notes)
+
+
 def test_drawn_majorities_lie_within_their_error(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     answers = [str(one) for one in draw.choice(4, size=14, p=[0.4, 0.3, 0.2, 0.1])]
