@@ -319,5 +319,6 @@ ROWS = list(_rows())
 LEFT_OUT = {
     "lean": "its time is that of the toolchain; its rules have a row",
     "lean_server": "its time is that of the server",
+    "proposed_task": "its time is that of the solver that it asks",
 }
 """Verifiers of the registry that have no row of their name, and why."""
