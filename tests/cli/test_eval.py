@@ -304,3 +304,13 @@ def test_a_light_install_is_told_what_is_missing_before_any_scoring(
     assert ran.code == exits.USER
     assert "pip install 'adjudge[data]'" in ran.err
     assert "looking" not in ran.err
+
+
+def test_of_several_raters_each_comparison_names_its_own(adjudge: Adjudge, tmp_path: Path) -> None:
+    verdicts = [f"{index},{index % 2},{index % 3 % 2},{index // 2 % 2},{index % 2}" for index in range(24)]
+    (tmp_path / "in.csv").write_text("\n".join(["id,judge,human 1,third,gold", *verdicts, ""]))
+    raters = [part for name in ("judge", "human 1", "third") for part in ("--column", name)]
+    ran = adjudge("eval", "agreement", str(tmp_path / "in.csv"), *raters, "--gold-column", "gold")
+    rows = [line for line in ran.out.partition("difference in")[2].splitlines() if line.startswith("accuracy")]
+    assert [re.split(r"\s{2,}", row)[1] for row in rows] == ["judge", "human 1", "third"]
+    assert "against judge" not in ran.out

@@ -107,9 +107,11 @@ def _check(check: Check) -> tuple[str, str, str]:
 
 
 def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
+    others = dict.fromkeys(one.other for one in comparisons)  # one stands above the table; of several, in each row
     rows = [
         (
             one.name,
+            *([visible(one.other)] if len(others) > 1 else []),
             one.part or "-",
             _number(one.first),
             _number(one.second),
@@ -120,8 +122,9 @@ def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
         )
         for one in comparisons
     ]
-    columns = ("difference in", "part", "this", "other", "this - other", "p", "p (Holm)", "test")
-    print_table(columns, rows, title=visible(f"against {comparisons[0].other}"))
+    against = ["against"] if len(others) > 1 else []
+    columns = ("difference in", *against, "part", "this", "other", "this - other", "p", "p (Holm)", "test")
+    print_table(columns, rows, title="" if against else visible(f"against {comparisons[0].other}"))
 
 
 def _spent(seconds: float, cost: Cost) -> str:
