@@ -217,8 +217,9 @@ def test_a_row_with_a_list_is_a_row(tmp_path: Path, row: dict[str, Any]) -> None
     assert not holds_list(file)
 
 
-def test_utf_16_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32", "UTF-32LE", "UTF-32BE"])
+def test_utf_16_and_utf_32_are_named_with_and_without_a_mark(name: str, tmp_path: Path) -> None:
     file = tmp_path / "in.jsonl"
-    file.write_bytes('{"a":1}\n'.encode("utf-16"))
-    with pytest.raises(ValueError, match=r"UTF-16.*iconv"):
+    file.write_bytes('{"a":1}\n'.encode(name))
+    with pytest.raises(ValueError, match=rf"UTF-16.*iconv -f {name} -t"):
         read(file)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections import deque
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ DAMAGE: Final = (OSError, EOFError, zlib.error)
 
 UTF8_BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_WIDE: Final = re.compile(rb"[^\0]\0[^\0]\0|\0[^\0]\0[^\0]|[^\0]\0\0\0|\0\0\0[^\0]")
+"""How UTF-16 and UTF-32 text without a mark begins, where its first characters are ASCII: RFC 4627, section 3."""
 _SKIP_CHUNK = 1 << 20
 
 
@@ -67,9 +70,11 @@ def open_bytes(path: Path) -> IO[bytes]:
     except DAMAGE as error:
         stream.close()
         raise ValueError(f"{path} cannot be read: {error}") from error
-    if head.startswith(_WIDE_BOMS):
+    marked = head.startswith(_WIDE_BOMS)
+    if marked or _WIDE.match(head):
         stream.close()
-        raise ValueError(f"{path} is UTF-16 or UTF-32 text; write it as UTF-8 (iconv -f UTF-16 -t UTF-8 FILE)")
+        name = ("UTF-32" if b"\0\0" in head else "UTF-16") + ("" if marked else "BE" if head[0] == 0 else "LE")
+        raise ValueError(f"{path} is UTF-16 or UTF-32 text; write it as UTF-8 (iconv -f {name} -t UTF-8 FILE)")
     return stream
 
 
