@@ -20,9 +20,10 @@ from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import converter
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of, prompt_hash_of
 from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
+from adjudge.io.columns import Column as InputColumn
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import RETRY
-from adjudge.io.jobs.opening import check_paths, peek, unreadable
+from adjudge.io.jobs.opening import check_paths, nothing_in, peek, unreadable
 from adjudge.io.positions import refuse_position
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
@@ -145,6 +146,7 @@ class Batcher:
             before = after
 
 
+_NOTHING: Final = (MISSING, None, "")
 _LINE_BYTES: Final = 1 << 30  # of a line that adjudge wrote itself
 _FIELDS: Final = (
     "value", "status", "reason", "steps", "parts", "evidence", "uncertainty", "provenance", "cost",
@@ -316,12 +318,13 @@ def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[Co
     if schema is not None:
         _check_files(wanted, heads, None)
     elif not peeked:
-        return ColumnMap(), [f"{source.name} holds no rows; the output will hold none"]
+        return ColumnMap(), [nothing_in(source)]
     readable += [data for _, rows in heads for row in rows if (data := row.data) is not None]
     names = schema if schema is not None else _names(readable)
     columns, notes = map_columns(wanted, names, readable, closed=schema is not None)
     _check_files(wanted, heads, columns)
-    return columns, notes
+    _check_rows(wanted, source, readable, columns)
+    return columns, notes if peeked else [*notes, nothing_in(source)]
 
 
 def _check_files(wanted: Wanted, heads: Sequence[tuple[str, Sequence[Row]]], columns: ColumnMap | None) -> None:
@@ -343,6 +346,35 @@ def _check_files(wanted: Wanted, heads: Sequence[tuple[str, Sequence[Row]]], col
                     f"the files have different columns: {file} has the {role} in {other.name!r}, and {others}; label "
                     f"them one by one, or {flag_of(role)} '{'|'.join(names)}' reads the first that a row has"
                 )
+
+
+def _check_rows(wanted: Wanted, source: Source, rows: Sequence[Mapping[str, Any]], columns: ColumnMap) -> None:
+    """Raise `ValueError` where the rows that lack a guessed column have another one for it, in the place of it.
+
+    Columns that stand side by side in a row are not one for the other: an answer may be no reference.
+    """
+    named = {wanted.prompt, wanted.reference, *wanted.responses}
+    used = named.union(column.name for column in columns.all())
+    for role, one in _guessable(columns).items():
+        lacking = [row for row in rows if one is not None and one.of(row) in _NOTHING]
+        if one is None or one.name in named or not lacking:
+            continue
+        lacking = [{name: cell for name, cell in row.items() if cell not in _NOTHING} for row in lacking]
+        guesses, _ = map_columns(Wanted(), _names(lacking), lacking, closed=False, needs_response=False)
+        other = _guessable(guesses)[role]
+        if other is None or other.name in used:
+            continue
+        if not any(one.of(row) not in _NOTHING and other.of(row) not in _NOTHING for row in rows):
+            there = sum(other.of(row) not in _NOTHING for row in lacking)
+            raise ValueError(
+                f"the rows have different columns: {there} of the first {len(rows)} of {source.name} have the "
+                f"{role} in {other.name!r}, and not in {one.name!r}; {flag_of(role)} '{one.name}|{other.name}' reads "
+                "the first that a row has"
+            )
+
+
+def _guessable(columns: ColumnMap) -> dict[str, InputColumn | None]:
+    return {"prompt": columns.prompt, "reference": columns.reference, "response": next(iter(columns.responses), None)}
 
 
 def _first_samples(columns: ColumnMap, peeked: list[Row]) -> list[Sample]:

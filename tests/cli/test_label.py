@@ -135,9 +135,14 @@ def test_a_mistake_is_one_paragraph(adjudge: Adjudge, toys: str, rows: str, tmp_
     assert not Path(out).exists()
 
 
-def test_an_input_without_rows_is_said_and_no_table_is_shown(adjudge: Adjudge, toys: str, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").touch()
-    ran = adjudge("label", str(tmp_path / "rows.jsonl"), str(tmp_path / "scores.jsonl"), "--scorer", f"{toys}:Toy")
+@pytest.mark.parametrize(
+    ("name", "text"), [("rows.jsonl", ""), ("rows.json", "[]"), ("rows.csv", "prompt,response,reference\n")]
+)
+def test_an_input_without_rows_is_said_and_no_table_is_shown(
+    adjudge: Adjudge, toys: str, name: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    ran = adjudge("label", str(tmp_path / name), str(tmp_path / "scores.jsonl"), "--scorer", f"{toys}:Toy")
     assert ran.code == exits.FINE
     assert "holds no rows" in ran.err
     assert ran.out.startswith("0 scores of 0 rows")

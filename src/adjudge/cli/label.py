@@ -23,8 +23,8 @@ class LabelCommand(LabelConfig):
 
     A job that was interrupted goes on when the same command is given again.
 
-    Exit code: 0 every row was judged, 1 some rows could not be judged,
-    or not one was scored,
+    Exit code: 0 every row was judged, or the input has none,
+    1 some rows could not be judged, or of those there are not one was scored,
     2 the call is wrong, the job could not go on or a scorer judged nothing any
     more, 130 Ctrl-C.
     """

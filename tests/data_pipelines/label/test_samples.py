@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.io.columns import Column, ColumnMap
 from adjudge.io.row import Place, Row
@@ -222,3 +227,32 @@ def test_what_the_scorer_refuses_is_a_bad_sample() -> None:
     (good,) = sampler.items(Row({"r": "x", "gold": 0}, "", Place(), 1), "")
     assert (bad.sample, bad.error) == (None, "there is no reference")
     assert good.error == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ({"reference": "4"}, {"answer": "4"}, "--reference-column 'reference|answer'"),
+        ({"reference": "4"}, {"reference": None, "answer": "4"}, "--reference-column 'reference|answer'"),
+        ({"prompt": "q"}, {"question": "q"}, "--prompt-column 'prompt|question'"),
+        ({"response": "4"}, {"response": "", "output": "4"}, "--response-column 'response|output'"),
+        ({"reference": "4", "answer": "model's"}, {"answer": "model's"}, ""),  # the answer is something else
+        ({"reference": "4"}, {}, ""),
+        ({"answer": "4"}, {"tests": "[]"}, ""),  # one kind of row has answers, and another has tests
+        ({"prompt": "q", "input": "x"}, {"input": "x"}, ""),
+    ],
+)
+def test_rows_with_different_columns_for_a_role_are_refused(
+    tmp_path: Path, one: dict[str, Any], other: dict[str, Any], said: str
+) -> None:
+    rows = [{"response": "4"} | one] * 2 + [({} if "output" in other else {"response": "4"}) | other] * 3
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    config = LabelConfig(input=str(tmp_path / "in.jsonl"), output=str(tmp_path / "out.jsonl"), scorer="repetition")
+    if not said:
+        assert run_label(config).samples == 5
+        return
+    with pytest.raises(ValueError, match=rf"3 of the first 5 of .*{re.escape(said)}"):
+        run_label(config)
+    flag, names = re.findall(r"--(\w+)-column '(.*)'", said)[0]
+    named: dict[str, Any] = {f"{flag}_column": (names,) if flag == "response" else names}
+    assert run_label(replace(config, **named)).scored == 5

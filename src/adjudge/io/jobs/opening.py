@@ -54,7 +54,7 @@ def check_paths(given: str, output: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """What the first rows of an input show."""
+    """What the first rows of an input show; `empty`: there are none, and no schema tells the columns."""
 
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
@@ -126,7 +126,7 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
     source = source if source is not None else config.open()
     seen = glance(source)
     group = _group(maker, group_column, seen)
-    notes = maker.check(seen.columns, seen.rows) if not seen.empty else (_nothing_in(source),)
+    notes = maker.check(seen.columns, seen.rows) if not seen.empty else (nothing_in(source),)
     fields = dict(maker.fields)
     keeps_columns = isinstance(maker, KeepsColumns) and maker.keeps_columns
     return Plan(
@@ -151,7 +151,8 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
     )
 
 
-def _nothing_in(source: RowSource) -> str:
+def nothing_in(source: RowSource) -> str:
+    """Return what is said where an input has no rows."""
     return f"{source.name} holds no rows; the output will hold none"
 
 
