@@ -4,7 +4,8 @@ Where it is looked for, in this order: the last `<answer>` or `<sql>` element; i
 code block that is SQL, one that does not just ask (tables, rows, an index, a fragment, a plan) left aside where
 others do; without a code block, the text
 itself from a line that begins with SELECT, WITH or VALUES, or with a label such as `Final answer:` before them, up to a
-semicolon or a blank line; without such a line, the last query between backticks.
+semicolon or a blank line behind which none of it stands; without such a line, the last query between backticks. A
+first word like `Use` or `Select` begins a sentence where something else is a query.
 
 Not covered: queries put together from several blocks.
 """
@@ -12,27 +13,43 @@ Not covered: queries put together from several blocks.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from adjudge.verifiers.sql.databases.statement import LOOKS, OTHERS, QUERIES, Dialect, Statement, first_word
+from adjudge.verifiers.sql.databases.statement import (
+    LOOKS,
+    OTHERS,
+    QUERIES,
+    Dialect,
+    Statement,
+    Token,
+    first_word,
+    read_tokens,
+)
 
 Blocks: TypeAlias = Literal["last", "same"]
 
 MAX_QUERY: Final = 50_000  # characters; the longest query of the corpora has 5,000
 
 _LANGUAGES: Final = frozenset(
-    ("", "sql", "sqlite", "sqlite3", "postgres", "postgresql", "pgsql", "psql", "duckdb", "mysql", "tsql", "plsql")
+    ("", *"sql sqlite sqlite3 postgres postgresql pgsql psql duckdb mysql tsql plsql query".split())
 )
 _FENCE: Final = re.compile(r"^[ \t>]{0,8}(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n`]*$", re.MULTILINE)
 _TAG: Final = re.compile(r"<(?P<close>/?)(?P<name>answer|sql)>", re.IGNORECASE)
 _START: Final = re.compile(
-    r"^[ \t>*`]{0,8}(?:(?:the )?(?:final |correct )?(?:answer|sql|query|sql query)[ \t*]{0,4}:[ \t*]{0,4})?"
+    r"^[ \t>*`]{0,8}(?:(?:the )?(?:final |correct )?(?:answer|sql|query|sql ?query)(?: is)?[ \t*]{0,4}:[ \t*]{0,4})?"
     r"(?P<query>(?:SELECT|WITH|VALUES)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _INLINE: Final = re.compile(r"(?P<marks>`{1,3})(?:sql\s)?\s*(?P<sql>[^`]+?)\s*(?P=marks)")
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
+_WITHIN: Final = frozenset(
+    "FROM WHERE GROUP BY HAVING WINDOW ORDER LIMIT OFFSET UNION ALL EXCEPT INTERSECT JOIN INNER LEFT RIGHT FULL CROSS "
+    "NATURAL OUTER ON USING AND OR NOT IN AS DISTINCT CASE WHEN THEN ELSE".split()
+)
+"""Words that no query begins or ends with."""
 _CODE_WORD: Final = QUERIES | OTHERS | LOOKS
 
 
@@ -57,9 +74,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Response
     offers, outside = _code_blocks(_tagged(text), dialect)
     if not offers:
         bare = _bare(outside, dialect)
-        offers = [bare] if bare else _inline(outside)
-    if not offers:
-        return ResponseQuery(problem="no_answer")
+        offers = [bare] if bare else _inline(outside) or [_bare(outside, dialect, titled=True)]
     if blocks == "same" and len({" ".join(offer.split()).rstrip("; ") for offer in offers}) > 1:
         return ResponseQuery(problem="several_answers")
     if len(offers[-1]) > MAX_QUERY:
@@ -87,9 +102,9 @@ def _code_blocks(text: str, dialect: Dialect) -> tuple[list[str], str]:
     at = 0
     while (opening := _FENCE.search(text, at)) is not None:
         outside.append(text[at : opening.start()])
-        end = _closing(opening["marks"]).search(text, opening.end())
-        content = text[opening.end() : end.start() if end else len(text)].strip()
         language = opening["language"].lower()
+        end = _closing(opening["marks"], glued=language in _LANGUAGES).search(text, opening.end())
+        content = text[opening.end() : end.start() if end else len(text)].strip()
         if content and language in _LANGUAGES and (language or _looks_like_sql(content)):
             blocks.append(content)
         at = end.end() if end else len(text)
@@ -103,8 +118,11 @@ def _code_blocks(text: str, dialect: Dialect) -> tuple[list[str], str]:
 
 
 @lru_cache(maxsize=8)
-def _closing(marks: str) -> re.Pattern[str]:
-    return re.compile(rf"^[ \t>]{{0,8}}{re.escape(marks)}[ \t]*$", re.MULTILINE)
+def _closing(marks: str, *, glued: bool) -> re.Pattern[str]:
+    """Return the end of a block, for SQL wherever the marks stand; before a language they open the next block."""
+    if glued:
+        return re.compile(rf"(?=^[ \t>]{{0,8}}{marks}\w)|(?:^[ \t>]{{0,8}})?{marks}{marks[0]}*", re.MULTILINE)
+    return re.compile(rf"^[ \t>]{{0,8}}{marks}[ \t]*$", re.MULTILINE)
 
 
 def _looks_like_sql(content: str) -> bool:
@@ -118,26 +136,54 @@ def _inline(text: str) -> list[str]:
     return [sql for sql in asked if len(sql.split()) > 1]
 
 
-def _bare(text: str, dialect: Dialect) -> str:
-    """Return a query that stands in the text without a code block: from the last line that begins one."""
+def _bare(text: str, dialect: Dialect, *, titled: bool = False) -> str:
+    """Return a query that stands in the text without a code block: from the last line that begins one.
+
+    Keywords are written in one case; those that begin like a sentence count only if `titled`, and then alone.
+    """
     whole = text.strip()
-    if len(whole) <= MAX_QUERY and _looks_like_sql(whole) and not _BLANK.search(whole):
+    alone = not titled and len(whole) <= MAX_QUERY and not _BLANK.search(whole) and _looks_like_sql(whole)
+    if alone and not _titled(Statement(whole, dialect).tokens):
         return _first_statement(whole, dialect)
-    starts = list(_START.finditer(text))
-    if not starts:
-        return ""
-    at = starts[-1].start("query")
-    # `SELECT` on a line of its own inside a longer query: go back while no blank line or semicolon lies between.
-    for start in reversed(starts[:-1]):
-        between = text[start.start("query") : at]
-        if _BLANK.search(between) or ";" in between:
-            break
+    inline = {found.start("sql"): found.end("sql") for found in _INLINE.finditer(text)}
+    stops = [blank.start() for blank in _BLANK.finditer(text)] + [len(text)]
+    query, inside = "", 0
+    for start in _START.finditer(text):
         at = start.start("query")
-    if (inline := next((inline for inline in _INLINE.finditer(text) if inline.start("sql") == at), None)) is not None:
-        return _first_statement(inline["sql"], dialect)
-    rest = text[at : at + MAX_QUERY + 1]
-    blank = _BLANK.search(rest)
-    return _first_statement(rest[: blank.start()] if blank else rest, dialect)
+        # `SELECT` may stand on a line of its own inside a longer query.
+        if at >= inside and start["query"].istitle() == titled:
+            inside, end = (inline[at],) * 2 if at in inline else _extent(text, at, dialect, stops)
+            query = text[at : min(end, at + MAX_QUERY + 1)]
+    return _first_statement(query, dialect)
+
+
+def _extent(text: str, at: int, dialect: Dialect, stops: list[int]) -> tuple[int, int]:
+    """Return where a query ends, at a semicolon or a blank line, and where the paragraph does.
+
+    What stands behind a blank line belongs to it if the query lacks something before, or if a word that only goes on
+    comes next, in the case of the first word: `OR` after `SELECT`, while `or` may lead to another query.
+    """
+    depth, asks, last, first, end = 0, False, "", "", 0
+    for number in range(bisect_left(stops, at), len(stops)):
+        lacks = depth > 0 or not asks or last in _WITHIN or last in ("SELECT", ",")
+        for place, token in enumerate(read_tokens(text, dialect, at, stops[number])):
+            first = first or token.text
+            same = (token.text.isupper(), token.text.istitle()) == (first.isupper(), first.istitle())
+            goes_on = token.text in (",", ")") or (same and token.upper in _WITHIN)
+            if end and place == 0 and not lacks and not goes_on:
+                return end, end
+            if token.kind == "sign" and token.text == ";":
+                return token.start, stops[number]
+            depth += (token.text == "(") - (token.text == ")")
+            asks = asks or (depth == 0 and token.upper in ("SELECT", "VALUES"))
+            last = token.upper or token.text
+        at = end = stops[number]
+    return end, end
+
+
+def _titled(part: Sequence[Token]) -> bool:
+    """Return whether a text begins like a sentence, as `Use` and `Select` may, and not like a statement."""
+    return next((token.text.istitle() for token in part if token.text != "("), False)
 
 
 def _first_statement(text: str, dialect: Dialect) -> str:
@@ -146,6 +192,6 @@ def _first_statement(text: str, dialect: Dialect) -> str:
     for token in statement.tokens:
         if token.kind == "sign" and token.text == ";":
             rest = Statement(text[token.end :], dialect).parts
-            prose = not any(first_word(part) in _CODE_WORD for part in rest)
+            prose = not any(first_word(part) in _CODE_WORD and not _titled(part) for part in rest)
             return text[: token.start] if prose else text
     return text

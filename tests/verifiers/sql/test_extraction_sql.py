@@ -58,6 +58,40 @@ FOUND: dict[str, tuple[str, str]] = {
         "So:\nSELECT a\nFROM t\nWHERE a IN (\nSELECT b FROM u)\n\nDone.",
         "SELECT a\nFROM t\nWHERE a IN (\nSELECT b FROM u)",
     ),
+    "a blank line behind WITH": (
+        f"<answer>WITH a AS ({A})\n\nSELECT b FROM a</answer>",
+        f"WITH a AS ({A})\n\nSELECT b FROM a",
+    ),
+    "blank lines around UNION": (f"Final SQL:\n{A}\n\nUNION ALL\n\n{B}\n\nDone.", f"{A}\n\nUNION ALL\n\n{B}"),
+    "a blank line before EXCEPT": (f"{A}\n\nEXCEPT\n\n{B}", f"{A}\n\nEXCEPT\n\n{B}"),
+    "a blank line before WHERE": (f"<sql>{A}\n\nWHERE a > 1;</sql>", f"{A}\n\nWHERE a > 1"),
+    "a blank line before HAVING": (f"{A} GROUP BY a\n\nHAVING COUNT(*) > 3", f"{A} GROUP BY a\n\nHAVING COUNT(*) > 3"),
+    "a blank line before LIMIT": (f"{A}\n\nLIMIT 2;\n\nIt's short.", f"{A}\n\nLIMIT 2"),
+    "a blank line in small letters": ("select a from t\n\nwhere a > 1", "select a from t\n\nwhere a > 1"),
+    "blank lines between columns": ("SELECT a,\n\n  b\n\nFROM t\n\nThat's it.", "SELECT a,\n\n  b\n\nFROM t"),
+    "blank lines within brackets": (f"SELECT * FROM (\n\n{A}\n\n)\n\nDone", f"SELECT * FROM (\n\n{A}\n\n)"),
+    "prose that begins like a part": (f"{A}\n\nFrom this, where a is 1, we see it.", A),
+    "prose that begins like a part, small": (f"{A}\n\nwhere a is the key.", A),
+    "two queries, a blank line between": (f"{B}\n\n{A}", A),
+    "two queries, or": (f"{B}\n\nor\n\n{A}", A),
+    "two queries, an apostrophe": (f"{B} -- Tom's\n\nIt's wrong, so\n\n{A}", A),
+    "Use, and inline code": (f"Use `{A}`.", A),
+    "Update, and inline code": (f"Update: `{A}`", A),
+    "With, and inline code": (f"With `{A}` you see all.", A),
+    "Select, and inline code": (f"Select the rows: `{A}`", A),
+    "Use, and a line": (f"Use this:\n{A}", A),
+    "Explain, and a line": (f"Explain first what we need.\n{A};\nWith this we are done.", A),
+    "a keyword like a sentence": ("Select a From t", "Select a From t"),
+    "small letters, statements that do": (f"drop table t; {A}", f"drop table t; {A}"),
+    "closed on the last line": (f"```sql\n{A};```", A),
+    "closed on the last line, text": (f"```sql\n{A}``` lists all.", A),
+    "closed on the last line, two": (f"```sql\n{B}```\nNo:\n```sql\n{A};```\n", A),
+    "text behind the closing fence": (f"```sql\n{A}\n``` This lists all.\nDone.", A),
+    "an end token behind the fence": (f"```sql\n{A}\n```<|im_end|>", A),
+    "closed by the next block": (f"```sql\n{B}\n```sql\n{A}\n```", A),
+    "a block named query": (f"```query\n{A}\n```", A),
+    "the query is": (f"The SQL query is: {A}", A),
+    "LangChain's label": (f"SQLQuery: {A}", A),
     "comments stay inside": (
         "```sql\n-- first\nSELECT a -- why\nFROM t\n-- last\n```",
         "SELECT a -- why\nFROM t",
@@ -82,6 +116,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     "a lone word between backticks": ("Write `SELECT` here.", "no_answer"),
     "empty block": ("```sql\n```", "no_answer"),
     "only comments": ("```sql\n-- x\n```", "no_answer"),
+    "inside a program, a fence": (f'```python\np = """```sql\n{A}```"""\n```', "no_answer"),
     "inside a program": (f'```python\nrun("""\n{A}\n""")\n```', "no_answer"),
     "only a semicolon": ("```sql\n;\n```", "no_answer"),
     "too long": (f"```sql\n{A}{' ' * MAX_QUERY}x\n```", "too_complex"),
@@ -105,7 +140,24 @@ def test_any_text_is_survived(text: str) -> None:
         find_query(text, dialect)
 
 
-@pytest.mark.parametrize("piece", ["```sql\n", "<answer>", "SELECT ", "`", "/*", "'", "(", "SELECT 1\n"], ids=repr)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "```sql\n",
+        "<answer>",
+        "SELECT ",
+        "`",
+        "/*",
+        "'",
+        "(",
+        "SELECT 1\n",
+        "SELECT 1;\n",
+        "SELECT [\n\n",
+        "SELECT '\n\nLIMIT ",
+        "```sql\nx```",
+    ],
+    ids=repr,
+)
 def test_long_hostile_texts_take_linear_work(piece: str) -> None:
     """Quadratic work on these would take minutes; the pool's limit is some seconds."""
     find_query(piece * (400_000 // len(piece)), "sqlite")

@@ -11,7 +11,7 @@ Not covered: grammar and validity, which the engine tells.  Linear in the length
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -84,11 +84,14 @@ class Token(NamedTuple):
 @lru_cache(maxsize=64)  # a response's query is looked at four times on its way
 def tokens(sql: str, dialect: Dialect) -> tuple[Token, ...]:
     """Return the tokens of a text, comments and blanks left out."""
+    return tuple(read_tokens(sql, dialect, 0, len(sql)))
+
+
+def read_tokens(sql: str, dialect: Dialect, at: int, end: int) -> Iterator[Token]:
+    """Yield the tokens of a part of a text, one by one, for those who stop at some."""
     pattern = _SQLITE if dialect == "sqlite" else _POSTGRES
-    read: list[Token] = []
-    at = 0
-    while at < len(sql):
-        match = pattern.match(sql, at)
+    while at < end:
+        match = pattern.match(sql, at, end)
         if match is None:
             at += 1
             continue
@@ -96,20 +99,19 @@ def tokens(sql: str, dialect: Dialect) -> tuple[Token, ...]:
         if kind == "tag":
             kind = "string"
         if kind == "comment":
-            at = _after_comment(sql, at)
+            at = _after_comment(sql, at, end)
             if at < 0:
-                read.append(Token("bad", sql[match.start() :], match.start()))
+                yield Token("bad", sql[match.start() : end], match.start())
                 break
             continue
         if kind != "space":
-            read.append(Token(kind, match[0], match.start()))  # type: ignore[arg-type]
+            yield Token(kind, match[0], match.start())  # type: ignore[arg-type]
         at = match.end()
-    return tuple(read)
 
 
-def _after_comment(sql: str, start: int) -> int:
+def _after_comment(sql: str, start: int, end: int) -> int:
     depth = 0
-    for mark in _COMMENT_MARK.finditer(sql, start):
+    for mark in _COMMENT_MARK.finditer(sql, start, end):
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
