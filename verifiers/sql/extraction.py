@@ -154,6 +154,7 @@ def _bare(text: str, dialect: Dialect, *, titled: bool = False) -> str:
         if at >= inside and start["query"].istitle() == titled:
             inside, end = (inline[at],) * 2 if at in inline else _extent(text, at, dialect, stops)
             query = text[at : min(end, at + MAX_QUERY + 1)]
+            query = query.rstrip(" \t\n*") if text[at - 1 : at] == "*" else query  # bold
     return _first_statement(query, dialect)
 
 

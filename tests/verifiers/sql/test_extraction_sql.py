@@ -90,6 +90,8 @@ FOUND: dict[str, tuple[str, str]] = {
     "an end token behind the fence": (f"```sql\n{A}\n```<|im_end|>", A),
     "closed by the next block": (f"```sql\n{B}\n```sql\n{A}\n```", A),
     "a block named query": (f"```query\n{A}\n```", A),
+    "bold": (f"**{A}**", A),
+    "bold, all columns": ("**SQL:** SELECT a, COUNT(*) FROM t", "SELECT a, COUNT(*) FROM t"),
     "the query is": (f"The SQL query is: {A}", A),
     "LangChain's label": (f"SQLQuery: {A}", A),
     "comments stay inside": (
