@@ -319,6 +319,8 @@ ROWS = list(_rows())
 LEFT_OUT = {
     "lean": "its time is that of the toolchain; its rules have a row",
     "lean_server": "its time is that of the server",
-    "proposed_task": "its time is that of the solver that it asks",
+    **dict.fromkeys(
+        ("group_length", "majority_vote", "proposed_task", "tries"), "its time is that of the scorer or solver behind it"
+    ),
 }
 """Verifiers of the registry that have no row of their name, and why."""
