@@ -2,9 +2,11 @@
 
 A fence is three or more backticks or tildes at the start of a line, where indentation, list markers and tags such as
 `<answer>` may come before it; a fence with a label may also end a line of text.  A block ends at a fence of the same
-kind that is at least as long and no deeper indented than a list makes it, or, unclosed, at the end; the lines of an
-indented block lose its indentation.  Without a fence, `<pre><code>` is a block of Python.  Blocks labelled with another
-language than the one asked for (shell sessions, sample output) do not count as long as there are others.
+kind that is at least as long and no deeper indented than a list makes it, behind the last line of its program, or,
+unclosed, at the end; the lines of an indented block lose its indentation.  Python before a first fence that nothing
+opened is a block, too, which the prompt has opened.  Without a fence, `<pre><code>` is a block of Python.  Blocks
+labelled with another language than the one asked for (shell sessions, sample output) do not count as long as there are
+others.
 
 A text that is Python as it stands is one program, whatever fences its strings and comments hold.
 
@@ -40,7 +42,8 @@ _MAX_SOURCE = 1 << 20  # characters of a program
 _FENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<before>(?:(?:<[\w|-]+>|[-*+]|\d{1,3}[.)])[ \t]*)*)(?P<fence>`{3,}|~{3,})"
     r"[ \t]*(?P<label>[^\s`{<]*)(?P<rest>[^\n`]*)$"
-    r"|^[^\n`]*[^\n`\s][ \t]*(?P<late>```)(?P<word>[A-Za-z+#]\w*)[ \t]*$",
+    r"|^[^\n`]*[^\n`\s][ \t]*(?P<late>```)(?P<word>[A-Za-z+#]\w*)[ \t]*$"
+    r"|^[^\n`#]*[^\n`#\s][ \t]*(?P<glued>```)[ \t]*$",
     re.MULTILINE,
 )
 _HTML = re.compile(
@@ -57,6 +60,7 @@ _TAGGED = tuple((f"<{tag}>", f"</{tag}>") for tag in ("answer", "solution", "cod
 _GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
 # What binds a name at the top level: a function or class, or an assignment.
 _BINDS = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+_DOES = (ast.Call, ast.Assign, ast.Return, ast.FunctionDef, ast.ClassDef)  # no prose parses as one of these
 _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
 
 
@@ -92,7 +96,7 @@ def extract(
             chosen among those of which it says so, if there are any: a block of usage or of tests is not the answer.
     """
     text = text.removeprefix("\ufeff")
-    blocks = _blocks(text)
+    blocks = _blocks(f"```python\n{text}" if bare and "python" in labels and _is_continued(text) else text)
     if not blocks and "python" in labels:
         blocks = [((pre["label"] or "").lower(), html.unescape(pre["body"])) for pre in _HTML.finditer(text)]
     bare = bare and not text.lstrip().startswith(("```", "~~~"))  # no Python begins so
@@ -260,7 +264,11 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     blocks = []
     opened: re.Match[str] | None = None
     for fence in _fences(text):
-        if opened is None or (opened["late"] and fence["label"]):
+        if fence["glued"]:
+            if opened is not None and _ends_program(opened, text[opened.end() + 1 : fence.start("glued")]):
+                blocks.append(_block(opened, text[opened.end() + 1 : fence.start("glued")]))
+                opened = None
+        elif opened is None or (opened["late"] and fence["label"]):
             opened = fence
         elif _closes(fence, opened):
             blocks.append(_block(opened, text[opened.end() + 1 : fence.start()]))
@@ -268,6 +276,27 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     if opened is not None:
         blocks.append(_block(opened, _GLUED_END.sub("", text[opened.end() + 1 :])))
     return blocks
+
+
+def _is_continued(text: str) -> bool:
+    """Return whether a text goes on in a block that the prompt has opened: it is code up to a fence that closes."""
+    fences = [fence for fence in _fences(text) if not fence["glued"]]
+    opened = _FENCE.match("```python")
+    if len(fences) % 2 == 0 or opened is None or not _closes(fences[0], opened):
+        return False
+    head = text[: fences[0].start()]
+    trees = (syntax_tree(start + head) for start in ("", "if 1:\n", "if 1:\n    "))  # a body, too
+    tree = next(filter(None, trees), None)
+    return tree is not None and any(isinstance(node, _DOES) for node in ast.walk(tree))
+
+
+def _ends_program(opened: re.Match[str], body: str) -> bool:
+    """Return whether what stands before a fence at the end of a line can be all of a block, and not text in it."""
+    if (opened["fence"] or opened["late"]) != "```":
+        return False
+    label, source = _block(opened, body)
+    python = label in PYTHON_LABELS or not label
+    return syntax_tree(source) is not None if python else body.rstrip()[-1:] in (";", "}", ")")
 
 
 def _fences(text: str) -> Iterator[re.Match[str]]:

@@ -172,8 +172,9 @@ def _names(given: Any) -> dict[str, tuple[str, Any]]:
         name, kind, value = entry
         if name.startswith("__"):  # our loader leaves these out, and a module would become something else with them
             raise codec.CodecError("the list of names has one that it cannot have")
-        texts = type(value) is list and all(type(item) is str for item in value)
-        if kind not in ("object", "exception") or (kind == "exception" and not texts):
+        parts = [type(item) for item in value] if type(value) is list else []
+        named = set(parts[:-1]) == {str} and parts[-1] is codec.Handle
+        if kind not in ("object", "exception") or (kind == "exception" and not named):
             raise codec.CodecError("the list of names is none")
         names[name] = (kind, value)
     return names

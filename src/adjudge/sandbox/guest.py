@@ -134,8 +134,9 @@ def _script(channel: socket.socket, job: dict[str, Any]) -> int:
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
     except SystemExit as error:
         status = _status(error.code)
     except BaseException:  # noqa: BLE001 as the interpreter does
@@ -187,9 +188,9 @@ def _serve(channel: socket.socket, job: dict[str, Any]) -> int:
 def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple[str, str, Any]]:
     """Return (name, kind, value) of a module's global names: what the tests can know of them.
 
-    The kinds are "exception", whose value lists the names of its classes and where they are ("module:name"), and
-    "object".  Wanted are names, and with "*" all others but large data, such as a table of primes; the peer keeps what
-    is not data.
+    The kinds are "exception", whose value lists the names of its classes, where they are ("module:name") and its
+    handle, and "object".  Wanted are names, and with "*" all others but large data, such as a table of primes; the peer
+    keeps what is not data.
     """
     described: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):
@@ -199,7 +200,8 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
         if isinstance(value, type) and issubclass(value, BaseException):
-            described.append((name, "exception", [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]))
+            names = [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]
+            described.append((name, "exception", [*names, peer.keep(value)]))
             continue
         sized: Any = value
         if not asked and type(sized) in _CONTAINERS and len(sized) > _MAX_DATA // 2:

@@ -95,7 +95,7 @@ class Session:
 
     @functools.cached_property
     def _noted(self) -> Callable[..., type[BaseException]]:
-        return _noting(self.touch)  # when it is needed: it is a tenth of a millisecond's work
+        return _noting(self.touch, self._peer)  # when it is needed: it is a tenth of a millisecond's work
 
     def prepare(self) -> None:
         """Fill the tests' namespace."""
@@ -122,11 +122,13 @@ class Session:
 
     def _stand_in(self, name: str, kind: str, value: Any) -> Any:
         if kind == "exception":
-            names, places = [[word for word in value if (":" in word) is placed] for placed in (False, True)]
+            words = [word for word in value if type(word) is str]
+            names, places = [[word for word in words if (":" in word) is placed] for placed in (False, True)]
             base = self._peer.exceptions.class_of(names, places)
             if places[:1] == places_of(base)[:1]:
                 return base  # a library's
-            return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), {"__str__": _said}))
+            parts = {"__str__": _said, _HELD: value[-1]}
+            return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), parts))
         if isinstance(value, codec.Handle):
             return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
         return value
@@ -302,7 +304,7 @@ class _Recorder:
         return marked and type(error).__name__ == "Skipped"
 
 
-def _noting(touch: Callable[[], None]) -> Callable[..., type[BaseException]]:
+def _noting(touch: Callable[[], None], peer: Peer) -> Callable[..., type[BaseException]]:
     """Return the class of a candidate's exception classes: whatever tests do but expect one is noted.
 
     Where a function or a number is asked for and the candidate has an exception, what goes wrong is its doing.
@@ -318,7 +320,11 @@ def _noting(touch: Callable[[], None]) -> Callable[..., type[BaseException]]:
 
     def call(kind: type, *values: Any, **named: Any) -> Any:
         touch()
-        return type.__call__(kind, *values, **named)
+        error = peer.made(vars(kind)[_HELD], values, named)  # which has what the candidate's own `__init__` gives it
+        if type(error) is not kind:
+            raise error or TypeError(f"{kind.__name__} made no exception")
+        peer.raised.pop()  # the tests have it, and nobody has raised it yet
+        return error
 
     def attribute(kind: type, name: str) -> Any:
         if not name.startswith("_"):  # pytest asks whatever a file imports for private ones

@@ -298,6 +298,8 @@ class Peer:
     def _perform(self, operation: str, thing: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
         if operation == "call":
             return thing(*values, **keywords)
+        if operation == "throw":
+            raise thing(*values, **keywords)
         if operation == "method":
             return getattr(thing(), values[0])(*values[1:], **keywords)
         if operation == "setattr":
@@ -375,6 +377,11 @@ class Peer:
         if raised.number > 0:
             self._came[id(error)] = -raised.number
         return error
+
+    def made(self, handle: codec.Handle, values: Sequence[Any], named: dict[str, Any]) -> BaseException | None:
+        """Return an exception as the other end's class makes it, or what went wrong there."""
+        answer = self.exchange("throw", handle, values, named)
+        return self._exception(answer, "throw") if isinstance(answer, Raised) else None
 
     def described(self, error: BaseException) -> tuple[Any, ...]:
         """Return what a `Raised` needs: class names, text, arguments if they are plain data, a number, and more.

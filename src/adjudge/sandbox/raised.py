@@ -127,7 +127,8 @@ class Exceptions:
         values = raised.arguments if type(raised.arguments) is tuple else (raised.text,)
         called = kind.__module__ == "builtins" or kind in self.known.values()
         try:  # a library's is not called: it is seldom made with its `args`
-            error = kind(*values) if called else kind.__new__(kind, *values)
+            # as if unasked: a class that stands for the other end's asks there what is made of it
+            error = type.__call__(kind, *values) if called else kind.__new__(kind, *values)
         except Exception:  # noqa: BLE001 what a class makes of arguments that are not meant for it
             error = Exception(raised.text)
         attributes, cause = raised.more.get("attributes"), raised.more.get("cause")

@@ -58,11 +58,20 @@ def test_equal_blocks_are_one_answer(block: Block) -> None:
         ("I put it into ```python\nand so on\n```python\nx = 1\n```", "x = 1\n"),
         ("```python\nx = '''\n    ```\n'''\n```", "x = '''\n    ```\n'''\n"),
         ('x = """\n```python\ny\n```\n"""', 'x = """\n```python\ny\n```\n"""'),
+        ("```python\nprint(1)```\nThis works. Output:\n```\n1\n```", "print(1)"),
+        ("```python\nx = 1  # as in ```\ny = 2\n```\n", "x = 1  # as in ```\ny = 2\n"),
+        ("```python\nx = '''a ```\nb'''\n```", "x = '''a ```\nb'''\n"),
+        ("print(1)\n```\nThis prints 1.", "print(1)\n"),
+        ("    y = x\n    return y\n```\nDone.", "    y = x\n    return y\n"),
+        ("print(1)\n```\nOutput:\n```\n1\n```", "print(1)\n"),
+        ("Solution: here\n```\nx = 1\n", "x = 1\n"),
     ],
     ids=["bare", "no-label", "attributes", "unclosed", "longer-fence", "fence-in-line", "crlf", "other-label",
          "empty-first", "empty-last", "list", "list by tabs", "list marker", "flush in a list", "tag", "body in a tag",
          "glued end", "tag after", "after words", "HTML",
-         "HTML behind a fence", "mentioned", "deeper fence in it", "fences in strings"],
+         "HTML behind a fence", "mentioned", "deeper fence in it", "fences in strings",
+         "glued end, prose", "fence in a comment", "fence in a text", "opened by the prompt", "its body",
+         "its output", "prose, then unclosed"],
 )  # fmt: skip
 def test_forms_of_blocks(text: str, source: str) -> None:
     assert extract(text, PYTHON_LABELS).source.lstrip("\r\n") == source.lstrip("\n")

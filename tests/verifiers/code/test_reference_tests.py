@@ -362,6 +362,8 @@ print(int(input()) + int(sys.stdin.readline()))
         "print(int(input()) + int(input()))",
         "import sys\nprint(sum(map(int, sys.stdin)))",
         "print(sum(map(int, open('/dev/stdin'))))",
+        "import sys\nprint(sum(map(int, sys.stdin)))\nsys.stdout.close()",
+        "import io, sys\nsys.stdout = io.StringIO()\nsys.__stdout__.write(str(sum(map(int, sys.stdin))))",
         "import os\ntry:\n    os.write(0, b'9')\nexcept OSError:\n    pass\nprint(int(input()) + int(input()))",
     ],
 )

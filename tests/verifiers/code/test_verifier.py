@@ -74,6 +74,37 @@ def test_who_ends_pytest_while_it_reads_the_tests_has_failed_them(error: str) ->
     assert (score.status, score.value, score.reason) == ("scored", 0.0, "wrong")
 
 
+SHORT = """
+class Short(Exception):
+    def __init__(self, need, have=0):
+        super().__init__(f"need {need}, have {have}")
+        self.need = need
+class Other(Exception):
+    def __new__(cls, *values): return Short(*values)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "value"),
+    [
+        ("assert Short(1, have=2).need == 1", 1.0),
+        ("assert str(Short(1, 2)) == 'need 1, have 2'", 1.0),
+        ("assert Short(1, 2).args == ('need 1, have 2',)", 1.0),
+        ("try:\n    raise Short(1)\nexcept Short as error:\n    assert error.need == 1", 1.0),
+        ("assert Short(1, 2).need == 2", 0.0),
+        ("assert Short()", 0.0),
+        ("assert Other(1).need == 1", 0.0),
+    ],
+)
+@pytest.mark.parametrize("style", ["asserts", "pytest"])
+def test_an_exception_that_the_tests_make_is_as_its_class_makes_it(test: str, value: float, style: str) -> None:
+    if style == "pytest":
+        body = test.replace("\n", "\n    ")
+        test = f"from solution import Short, Other\n\ndef test_a():\n    {body}\n"
+    tests: object = test if style == "pytest" else [test]
+    assert judge(SHORT, {"tests": tests, "style": style}).value == value
+
+
 def test_an_exception_can_be_expected_by_a_class_above_it() -> None:
     source = "class Base(ValueError): pass\nclass Sub(Base): pass\ndef f(): raise Sub('no')\ndef g(): raise ValueError"
     for name, function, value in (("Base", "f", 1.0), ("Sub", "f", 1.0), ("ValueError", "f", 1.0), ("Base", "g", 0.0)):
