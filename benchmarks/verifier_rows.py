@@ -320,7 +320,8 @@ LEFT_OUT = {
     "lean": "its time is that of the toolchain; its rules have a row",
     "lean_server": "its time is that of the server",
     **dict.fromkeys(
-        ("group_length", "majority_vote", "proposed_task", "tries"), "its time is that of the scorer or solver behind it"
+        ("group_length", "majority_vote", "proposed_task", "tries"),
+        "its time is that of the scorer or solver behind it",
     ),
 }
 """Verifiers of the registry that have no row of their name, and why."""
