@@ -200,8 +200,8 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
         if isinstance(value, type) and issubclass(value, BaseException):
-            names = [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]
-            described.append((name, "exception", [*names, peer.keep(value)]))
+            words = [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]
+            described.append((name, "exception", [*words, peer.keep(value)]))
             continue
         sized: Any = value
         if not asked and type(sized) in _CONTAINERS and len(sized) > _MAX_DATA // 2:
