@@ -306,7 +306,10 @@ def test_a_light_install_is_told_what_is_missing_before_any_scoring(
     assert "looking" not in ran.err
 
 
-def test_of_several_raters_each_comparison_names_its_own(adjudge: Adjudge, tmp_path: Path) -> None:
+def test_of_several_raters_each_comparison_names_its_own(
+    adjudge: Adjudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     verdicts = [f"{index},{index % 2},{index % 3 % 2},{index // 2 % 2},{index % 2}" for index in range(24)]
     (tmp_path / "in.csv").write_text("\n".join(["id,judge,human 1,third,gold", *verdicts, ""]))
     raters = [part for name in ("judge", "human 1", "third") for part in ("--column", name)]
