@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.io.columns import MISSING, ColumnMap, row_id
+from adjudge.io.columns import MISSING, Column, ColumnMap
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.row import Row
 from adjudge.io.values import (
@@ -20,6 +20,7 @@ from adjudge.io.values import (
     is_chat,
     is_empty,
     kind_of,
+    name_of,
     prompt_of,
     reference_of,
     response_of,
@@ -157,6 +158,16 @@ class Sampler:
         if not isinstance(value, str):
             raise ValueError(f"the finish reason is {kind_of(value)}; it must be text")
         return value
+
+
+def row_id(row: Row, column: Column | None) -> str:
+    """Return the id of a row: the one it names, its number where there is no column of ids, or "row 7" if it has none.
+
+    A bare number in a column of ids may be another row's.
+    """
+    if column is None:
+        return str(row.index)
+    return name_of(column.of(row.data or {})) or f"row {row.index}"
 
 
 def hash_of(sample: Sample | None) -> str | None:

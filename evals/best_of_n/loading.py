@@ -12,7 +12,7 @@ from typing import Any
 
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.label.samples import Item, Sampler, prompt_hash_of
+from adjudge.data_pipelines.label.samples import Item, Sampler, prompt_hash_of, row_id
 from adjudge.evals.benchmarks.case import Given
 from adjudge.evals.best_of_n.candidates import (
     NOTHING,
@@ -29,7 +29,7 @@ from adjudge.evals.best_of_n.candidates import (
 )
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.reports.config import input_facts, tell_rows
-from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns, row_id
+from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.jobs.report import JobProgress, Pace

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from adjudge import wire
+from adjudge.data_pipelines.label.samples import row_id
 from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.reports.config import EvalConfig, input_facts
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, cut
-from adjudge.io.columns import GUESSES, Choice, Column, flag_of, row_id
+from adjudge.io.columns import GUESSES, Choice, Column, flag_of
 from adjudge.io.columns import MISSING as ABSENT
 from adjudge.io.row import Cursor
 from adjudge.io.values import name_of

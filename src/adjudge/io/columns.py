@@ -21,9 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from adjudge.io.row import Row
 from adjudge.io.values import MISSING as MISSING
-from adjudge.io.values import are_answered, is_chat, list_of, looks_like_list, name_of, refuse_unread, turns_of
+from adjudge.io.values import are_answered, is_chat, list_of, looks_like_list, refuse_unread, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": (
@@ -125,16 +124,6 @@ _LABEL_MARKS: Final = ("provenance", "not_asked")
 """Columns of what `adjudge label` writes: of one scorer's, or of several ones'."""
 
 
-def row_id(row: Row, column: Column | None) -> str:
-    """Return the id of a row: the one it names, its number where there is no column of ids, or "row 7" if it has none.
-
-    A bare number in a column of ids may be another row's.
-    """
-    if column is None:
-        return str(row.index)
-    return name_of(column.of(row.data or {})) or f"row {row.index}"
-
-
 def labelled_row(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the row that a row of `adjudge label --keep-columns` has labelled; None of any other row."""
     given = row.get("input")
@@ -190,7 +179,7 @@ class ColumnMap:
         prompt: the prompt, or None: every prompt is then empty.
         responses: one or several response columns.
         reference: the reference, or None.
-        id: the id, or None: the row number is used (`row_id`).
+        id: the id, or None: the row number is used.
         group: the group, or None.
         finish_reason: the finish reason, or None.
         extra: columns handed to the scorer in `Sample.extra`.
