@@ -27,7 +27,7 @@ from adjudge.io.jobs.opening import check_paths, nothing_in, peek, unreadable
 from adjudge.io.positions import refuse_position
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
-from adjudge.io.values import kind_of
+from adjudge.io.values import is_empty, kind_of
 from adjudge.protocol import MissingReferenceError, Sample, Score
 
 _BATCH_BYTES = 4 << 20  # a batch of long rows closes early, so that memory does not follow the row length
@@ -146,7 +146,6 @@ class Batcher:
             before = after
 
 
-_NOTHING: Final = (MISSING, None, "")
 _LINE_BYTES: Final = 1 << 30  # of a line that adjudge wrote itself
 _FIELDS: Final = (
     "value", "status", "reason", "steps", "parts", "evidence", "uncertainty", "provenance", "cost",
@@ -356,16 +355,16 @@ def _check_rows(wanted: Wanted, source: Source, rows: Sequence[Mapping[str, Any]
     named = {wanted.prompt, wanted.reference, *wanted.responses}
     used = named.union(column.name for column in columns.all())
     for role, one in _guessable(columns).items():
-        lacking = [row for row in rows if one is not None and one.of(row) in _NOTHING]
+        lacking = [row for row in rows if one is not None and is_empty(one.of(row))]
         if one is None or one.name in named or not lacking:
             continue
-        lacking = [{name: cell for name, cell in row.items() if cell not in _NOTHING} for row in lacking]
+        lacking = [{name: cell for name, cell in row.items() if not is_empty(cell)} for row in lacking]
         guesses, _ = map_columns(Wanted(), _names(lacking), lacking, closed=False, needs_response=False)
         other = _guessable(guesses)[role]
         if other is None or other.name in used:
             continue
-        if not any(one.of(row) not in _NOTHING and other.of(row) not in _NOTHING for row in rows):
-            there = sum(other.of(row) not in _NOTHING for row in lacking)
+        if not any(not is_empty(one.of(row)) and not is_empty(other.of(row)) for row in rows):
+            there = sum(not is_empty(other.of(row)) for row in lacking)
             raise ValueError(
                 f"the rows have different columns: {there} of the first {len(rows)} of {source.name} have the "
                 f"{role} in {other.name!r}, and not in {one.name!r}; {flag_of(role)} '{one.name}|{other.name}' reads "
