@@ -210,6 +210,8 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
             text = codec.dumps(value, peer.keep)
             if asked or len(text) <= _MAX_DATA:
                 described.append((name, "object", codec.loads(text)))
+                if asked:
+                    peer.share(name, value)
         except (codec.CodecError, TypeError):
             continue
     return described

@@ -131,6 +131,7 @@ class Session:
             return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), parts))
         if isinstance(value, codec.Handle):
             return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
+        self._peer.share(name, value)
         return value
 
     def touch(self) -> None:
@@ -186,7 +187,12 @@ class Session:
         import pytest
 
         data = {name: value for name, kind, value in self._job["names"] if _is_data(kind, value)}
-        module = _Candidate(self._job["module"], data, self.touch)
+
+        def touch(name: str) -> None:
+            self.touch()
+            self._peer.share(name, data[name])
+
+        module = _Candidate(self._job["module"], data, touch)
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
                 setattr(module, name, self._stand_in(name, kind, value))
@@ -240,7 +246,7 @@ class _Candidate(types.ModuleType):
 
     __all__: list[str]
 
-    def __init__(self, name: str, data: dict[str, Any], touch: Callable[[], None]) -> None:
+    def __init__(self, name: str, data: dict[str, Any], touch: Callable[[str], None]) -> None:
         super().__init__(name)
         self.__dict__[_HELD] = (data, touch)
 
@@ -248,7 +254,7 @@ class _Candidate(types.ModuleType):
         data, touch = self.__dict__[_HELD]
         if name not in data:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        touch()
+        touch(name)
         return data[name]
 
 

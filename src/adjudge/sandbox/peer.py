@@ -3,13 +3,14 @@
 Each side asks for operations on objects that the other let it have: the tests use the candidate's functions and
 instances; the candidate uses what a test passed it, as far as `served` lists it.  Values cross by copy (`codec`);
 objects stay home and are known by number, and lists, sets, dictionaries and arrays that a call changed in place are
-changed at the caller, too.  **An operation is done on an object that the other end was given, never on data that it
-sends.**
+changed at the caller, too, also later, where both ends hold them (`aliases`).  **An operation is done on an object that
+the other end was given, never on data that it sends.**
 
 What the tests rely on: **no value of theirs reaches the candidate except as an argument, an index or an attribute name
-of an operation they ask for, and no comparison of theirs is decided by the candidate** unless both sides of it are the
-candidate's objects, or the tests' text uses that operator on what they make of the object's class (`remote`).  Else
-`==` with plain data is False, and arithmetic or ordering with it raises `TypeError`.
+of an operation they ask for, or in a list or the like that the candidate has, too, and no comparison of theirs is
+decided by the candidate** unless both sides of it are the candidate's objects, or the tests' text uses that operator on
+what they make of the object's class (`remote`).  Else `==` with plain data is False, and arithmetic or ordering with it
+raises `TypeError`.
 
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: asynchronous
 callables, and identity of objects inside arguments and results (an argument returned as it is keeps its identity).
@@ -29,6 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjudge.sandbox import codec, frames, library_values, served
+from adjudge.sandbox.aliases import RESULT, Aliases, is_mutable, update
 from adjudge.sandbox.raised import Exceptions, parts_of
 from adjudge.sandbox.raised import Raised as Raised
 from adjudge.sandbox.remote import ARITHMETIC, ORDER, Remote, class_of, forget, handle_of, is_remote, remote_of
@@ -37,7 +39,6 @@ _MAX_OBJECTS = 1_000_000
 _ARGUMENT = "*argument"  # the kind of a handle that stands for one of the arguments; no class has such a name
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
-_CHANGED = ("ndarray", "deque", "DataFrame", "Series")  # what can be changed in place, beside the built-in containers
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
 _OWN = "solution:"  # a candidate's module, where it finds the exception classes that it had the tests know of
@@ -58,8 +59,6 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 _READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
 _MAX_ITEMS = 1_000_000
 _MAX_UNTOLD = 10_000  # items of what does not say how many it has
-_MAX_FOLLOWED = 16
-_FOLLOWED_BYTES = 1 << 16
 
 
 class PeerLostError(Exception):
@@ -109,7 +108,7 @@ class Peer:
         self._types: dict[str, Any] = {}
         self._kinds: dict[int, list[str]] = {}
         self._uses: dict[str, frozenset[str]] = {}
-        self._followed: dict[tuple[Any, ...], tuple[Any, bytes]] = {}
+        self._aliases = Aliases(lambda value: codec.dumps(value, self.keep))
         self.once: dict[Any, Any] = {}  # numbers that the other end's objects gave for themselves
         self.barred: set[int] = set()  # methods of theirs that are not called
         self.views: dict[int, Any] = {}  # their items, until something may have changed them
@@ -149,6 +148,10 @@ class Peer:
             self._by_name[text] = value
         return text
 
+    def share(self, name: str, value: Any) -> None:
+        """Follow a global of the program's, which both ends know by its name."""
+        self._aliases.add(value, name)
+
     def stand_in(self, handle: codec.Handle, module: str, uses: frozenset[str] | None) -> Any:
         """Return the stand-in for what a module of the other end defines.
 
@@ -181,34 +184,6 @@ class Peer:
             self._kinds[handle.number] = kinds if type(kinds) is list else []
         return [kind for kind in self._kinds[handle.number] if type(kind) is str]
 
-    def follow(self, operation: str, handle: codec.Handle, key: Any, value: Any) -> Any:
-        """Return a part of an object; what is done to it, where it is a list or the like, is told before a request."""
-        if type(value) not in (list, dict, set, deque) or type(key) not in (str, int):
-            return value
-        place = (operation, handle, key)
-        held, _ = self._followed.pop(place, (None, b""))
-        if held is not None:
-            _update(held, value)
-            value = held if type(held) is type(value) else value
-        text = codec.dumps(value, self.keep)
-        if len(text) <= _FOLLOWED_BYTES:
-            if len(self._followed) >= _MAX_FOLLOWED:
-                del self._followed[next(iter(self._followed))]
-            self._followed[place] = (value, text)
-        return value
-
-    def _tell_changes(self) -> None:
-        """Have the other end change what the tests changed in place, and let go of what they no longer hold."""
-        for place in list(self._followed):
-            value, before = self._followed[place]
-            text = codec.dumps(value, self.keep)
-            if text != before:
-                operation, handle, key = place
-                self._exchange("fill", handle, (operation, key, value), {})
-                self._followed[place] = (value, text)
-            if sys.getrefcount(value) <= 3:  # here, in the table, and as the argument
-                del self._followed[place]
-
     def request(self, operation: str, target: Any, *arguments: Any, keywords: dict[str, Any] | None = None) -> Any:
         """Have the other end do something and return its result.
 
@@ -230,8 +205,6 @@ class Peer:
             CodecError: an argument is not plain data.
         """
         with self._lock:
-            if self._followed:
-                self._tell_changes()
             if operation not in _READING:
                 self.views.clear()
             return self._exchange(operation, target, arguments, keywords)
@@ -241,24 +214,59 @@ class Peer:
             self.before_first()
         self._calls += 1
         call = self._calls
-        self._send(("do", call, operation, target, tuple(arguments), keywords))
+        given = (*arguments, *keywords.values())
+        notes = None
+        if self._lifts and not self.trusting:
+            notes = (self._aliases.known(given), self._aliases.told())
+        try:
+            self._send(("do", call, operation, target, tuple(arguments), keywords, notes))
+        except codec.CodecError:
+            self._aliases.untold(notes[1] if notes else {})
+            raise
         while True:
             message = self._receive()
             if message[0] == "do":
                 self._serve(message)
             elif message[:2] == ("done", call):
-                _, _, value, changes = message
-                for index, changed in _checked(changes, dict).items():
-                    _update(arguments[_index(index, arguments)], self._lifted(changed))
+                _, _, changes, notes, value = message
+                held = self._take(given, changes, notes)
                 if isinstance(value, codec.Handle) and value.kind == _ARGUMENT:
-                    return arguments[_index(value.number, arguments)]
-                return self._lifted(value)
+                    return given[_index(value.number, given)]
+                return self._held(held, self._lifted(value)) if held else self._lifted(value)
             elif message[:2] == ("raised", call):
-                _, _, names, text, values, number, more = message
+                _, _, changes, notes, names, text, values, number, more = message
+                self._take(given, changes, notes)
                 names = tuple(map(str, _checked(names, list)))
                 return Raised(names, str(text), values, _checked(number, int), _checked(more, dict))
             else:
                 raise PeerLostError("an answer to a question that nobody asked")
+
+    def _take(self, given: Sequence[Any], changes: Any, notes: Any) -> int | str:
+        """Change what an operation changed, and follow what both ends hold now; return its result's number, or 0."""
+        for index, changed in _checked(changes, dict).items():
+            update(given[_index(index, given)], self._lifted(changed))
+        if not self._lifts or self.trusting or notes is None:
+            return 0
+        if len(_checked(notes, tuple)) != 2:
+            raise PeerLostError("notes that are none")
+        numbers, told = (_checked(one, dict) for one in notes)
+        for index, number in numbers.items():
+            if type(number) not in (int, str):
+                raise PeerLostError("a number that is none")
+            if index != RESULT:
+                self._aliases.add(given[_index(index, given)], number)
+        self._aliases.take({number: self._lifted(value) for number, value in told.items()})
+        result: int | str = numbers.get(RESULT, 0)
+        return result
+
+    def _held(self, number: int | str, value: Any) -> Any:
+        """Return the container that an operation gave: the one that was given before, if it is the same one."""
+        held = self._aliases.get(number)
+        if type(held) is type(value):
+            self._aliases.take({number: value})
+            return held
+        self._aliases.add(value, number)
+        return value
 
     def serve(self) -> None:
         """Do what the other end asks until it closes the connection."""
@@ -269,31 +277,53 @@ class Peer:
             self._serve(message)
 
     def _serve(self, message: tuple[Any, ...]) -> None:
-        _, call, operation, target, arguments, keywords = message
+        _, call, operation, target, arguments, keywords, notes = message
         try:
             if type(target) is not codec.Handle or target.number not in self._objects:
                 raise TypeError("an operation on what is not an object of this end")
             thing = self._objects[target.number]
             if not self._serves(operation, thing, arguments):
                 raise TypeError(f"{operation} is not allowed here")
-            values = [self._lifted(value) for value in arguments]
-            before = [codec.dumps(value, self.keep) if _mutable(value) else b"" for value in values]
-            result = self._perform(operation, thing, values, {key: self._lifted(v) for key, v in keywords.items()})
-            changes = {
-                index: value
-                for index, value in enumerate(values)
-                if before[index] and codec.dumps(value, self.keep) != before[index]
+            values = [self._lifted(value) for value in (*arguments, *keywords.values())]
+            aliases = self._aliases if self.trusting and notes is not None else None
+            known: dict[int, Any] = {}
+            if aliases is not None:
+                known, told = notes
+                aliases.take({number: self._lifted(value) for number, value in told.items()})
+                aliases.put(values, known)
+            before = {
+                index: (codec.dumps(values[index], self.keep), sys.getrefcount(values[index]))
+                for index in range(len(values))
+                if index not in known and is_mutable(values[index])
             }
+            result: list[Any] = []
+            try:
+                named = zip(keywords, values[len(arguments) :], strict=True)
+                result.append(self._perform(operation, thing, values[: len(arguments)], dict(named)))
+                del named
+            except BaseException as error:
+                if isinstance(error, frames.FrameError | PeerLostError):
+                    raise
+                raised = self.described(error)
+            changes, numbers = {}, {}
+            for index, (text, count) in before.items():
+                kept = sys.getrefcount(values[index]) > count
+                if codec.dumps(values[index], self.keep) != text:
+                    changes[index] = values[index]
+                if aliases is not None and kept and (number := aliases.add(values[index])):
+                    numbers[index] = number
+            if aliases is not None and result and (number := aliases.returned(result)):
+                numbers[RESULT] = number
+            notes = None if aliases is None else (numbers, aliases.told())
             for index, value in enumerate(values):
-                if result is value and _mutable(value):
-                    result = codec.Handle(index, _ARGUMENT)
-            self._send(("done", call, result, changes))
-        except frames.FrameError:
-            raise
+                if result and result[0] is value and is_mutable(value):
+                    result[0] = codec.Handle(index, _ARGUMENT)
+            kind, answer = ("done", result) if result else ("raised", raised)
+            self._send((kind, call, changes, notes, *answer))
         except BaseException as error:
-            if isinstance(error, PeerLostError):
+            if isinstance(error, frames.FrameError | PeerLostError):
                 raise
-            self._send(("raised", call, *self.described(error)))
+            self._send(("raised", call, {}, None, *self.described(error)))
 
     def _perform(self, operation: str, thing: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
         if operation == "call":
@@ -304,9 +334,6 @@ class Peer:
             return getattr(thing(), values[0])(*values[1:], **keywords)
         if operation == "setattr":
             return setattr(thing, values[0], values[1])
-        if operation == "fill":
-            part = getattr(thing, values[1]) if values[0] == "getattr" else thing[values[1]]
-            return _update(part, values[2])
         if operation == "round":
             return round(thing, *values)
         if operation == "setitem":
@@ -425,7 +452,7 @@ class Peer:
             raise PeerLostError(str(error)) from None
         if message is None:
             raise PeerLostError("the other process has ended")
-        lengths = {"do": 6, "done": 4, "raised": 7}
+        lengths = {"do": 7, "done": 5, "raised": 9}
         if type(message) is not tuple or not message or lengths.get(str(message[0])) != len(message):
             raise PeerLostError("a message that is none")
         return message
@@ -443,31 +470,9 @@ def _index(value: Any, arguments: Sequence[Any]) -> int:
     return value
 
 
-def _mutable(value: Any) -> bool:
-    return type(value) in (list, dict, set, bytearray) or type(value).__name__ in _CHANGED
-
-
 def _holds_handle(value: Any) -> bool:
     items = (*value, *value.values()) if isinstance(value, dict) else value
     return any(type(item) is codec.Handle or isinstance(item, _NESTED) for item in items)
-
-
-def _update(held: Any, changed: Any) -> None:
-    """Give a container of ours the contents that a call left it with."""
-    if type(held) is not type(changed):
-        return
-    if type(held) in (list, bytearray):
-        held[:] = changed
-    elif type(held) in (dict, set):
-        held.clear()
-        held.update(changed)
-    elif type(held).__name__ == "deque":
-        held.clear()
-        held.extend(changed)
-    elif type(held).__name__ == "ndarray" and held.shape == changed.shape and held.dtype == changed.dtype:
-        held[...] = changed
-    elif type(held).__name__ in ("DataFrame", "Series"):
-        held.__init__(changed)
 
 
 def _items(value: Any) -> tuple[int, list[Any]] | None:

@@ -68,7 +68,7 @@ class Remote:
             raise AttributeError(name)
         if dunder and _peer(self).trusting:
             return _told(self, name)
-        value = _live(self, "getattr", name)
+        value = _ask(self, "getattr", name)
         if not _may(self, name):
             if name in _FACTS:
                 raise AttributeError(f"an object of the program's own class has not the {name!r} of plain data")
@@ -85,7 +85,7 @@ class Remote:
     def __getitem__(self, key: Any) -> Any:
         if type(key) in (int, slice) and (items := _items(self)) is not None:
             return items[key]
-        return _live(self, "getitem", key)
+        return _ask(self, "getitem", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _ask(self, "setitem", key, value)
@@ -257,12 +257,6 @@ def _told(remote: Any, name: str) -> Any:
         return _ask(remote, "getattr", name)
     except TypeError:
         raise AttributeError(name) from None
-
-
-def _live(remote: Any, operation: str, key: Any) -> Any:
-    """Ask for a part; where it is a list or the like, what the tests do to it is done to the original as well."""
-    value = _ask(remote, operation, key)
-    return value if _peer(remote).trusting else _peer(remote).follow(operation, handle_of(remote), key, value)
 
 
 def _once(remote: Any, operation: str, *arguments: Any) -> Any:

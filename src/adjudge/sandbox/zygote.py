@@ -43,7 +43,7 @@ from adjudge.sandbox.seccomp import syscall_filter
 
 _HERE = Path(__file__).parent
 _FILES = (
-    "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "peer.py", "raised.py",
+    "aliases.py", "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "peer.py", "raised.py",
     "remote.py", "served.py", "guest.py", "guest_tests.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/sandbox"
