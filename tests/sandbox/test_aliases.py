@@ -9,12 +9,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from adjudge.sandbox import aliases, codec, frames
-from adjudge.sandbox.aliases import RESULT, Aliases
+from adjudge.sandbox.aliases import SHARED, Aliases
 from adjudge.sandbox.peer import Peer, PeerLostError, serves_everything, serves_nothing
 
 CANDIDATE = """
@@ -31,7 +32,7 @@ class Box:
         for x in (self.a, self.b, *self.held.values()):
             if isinstance(x, dict): x[value] = len(x)
             elif isinstance(x, set): x.add(value)
-            elif x is not None: x.append(value)
+            elif hasattr(x, "append"): x.append(value)
     def __getitem__(self, name): return self.held[name]
     def __enter__(self): return self.a
     def __exit__(self, *_): self.push(0)
@@ -44,10 +45,37 @@ def register(x):
     everything.append(x)
     return len(everything)
 def clear_all():
-    for x in everything: x.clear()
+    for x in everything:
+        if hasattr(x, "clear"): x.clear()
 def clear_and_fail(x):
     x.clear()
     raise ValueError("no")
+class Key:
+    def __init__(self, name): self.name = name
+    def __hash__(self): return hash(self.name)
+    def __eq__(self, other): return isinstance(other, Key) and other.name == self.name
+    def __repr__(self): return f"Key({self.name!r})"
+keys = {}
+def keyed(name, value):
+    keys[Key(name)] = value
+    return keys
+def grid(rows): return [[0] * 2 for _ in range(rows)]
+def one_row(rows): return [[0] * 2] * rows
+def shallow(x): return list(x) if isinstance(x, list) else x
+def around(x, call):
+    if isinstance(x, list): x.append(1)
+    seen = call(x)
+    if isinstance(x, list): x.append(2)
+    return seen
+def of(owner): return owner.items
+def into(owner, value): owner.items.append(value)
+def pair(x): return x, {"x": x}
+class Once:
+    def __init__(self, x): self.x = x
+    def take(self):
+        x, self.x = self.x, None
+        if isinstance(x, list): x.append(8)
+        return x
 """
 
 
@@ -90,6 +118,24 @@ if X is not None: show(register(X))
 clear_all()
 if KEY in BOX.held: put(BOX[KEY], VALUE)
 show(failed(X))
+x = grid(2)
+x = keyed(KEY, X)
+if type(X) is dict: show(sorted(map(str, X)))
+x = one_row(3)
+x = shallow(X)
+if type(X) is list and X and type(X[0]) is list: X[0].append(VALUE)
+if type(X) is list: X.append(Y if Y is not X and type(Y) is not list else VALUE)
+x = X[0] if type(X) is list and X else []
+x = pair(X)[0]
+x = pair(X)[1]["x"]
+show(around(X, lambda got: (repr(X), got is X, put(X, VALUE), put(Y, VALUE))[:2]))
+owner.items = [X] if type(X) is not list else X
+into(owner, VALUE)
+x = of(owner)
+put(owner.items, VALUE)
+x = Once(X).take()
+if type(X) is list: show([Y is item for item in X])
+show(X is Y)
 """.strip().splitlines()
 
 
@@ -123,7 +169,14 @@ def shown(names: dict[str, Any], source: str) -> list[str]:
 
     exec(
         source,
-        {**names, "put": put, "failed": failed, "deque": deque, "show": lambda *values: seen.append(repr(values))},
+        {
+            **names,
+            "owner": SimpleNamespace(items=[]),
+            "put": put,
+            "failed": failed,
+            "deque": deque,
+            "show": lambda *values: seen.append(repr(values)),
+        },
     )
     return seen
 
@@ -139,7 +192,7 @@ def candidate(source: str = CANDIDATE) -> Iterator[tuple[dict[str, Any], Peer]]:
         handles = {name: served.keep(value) for name, value in names.items() if callable(value)}
         thread = threading.Thread(target=served.serve)
         thread.start()
-        peer = Peer(near, serves_nothing, lambda module: False)
+        peer = Peer(near, serves_everything, lambda module: False)
         uses = {"Box": frozenset[str]()}
         yield {name: peer.stand_in(handle, "solution", uses.get(name)) for name, handle in handles.items()}, peer
         near.shutdown(socket.SHUT_RDWR)
@@ -197,50 +250,85 @@ def test_what_either_end_lets_go_of_is_sent_no_more(sent: list[bytes]) -> None:
         sent.clear()
         names["write"](2)
         assert not any(b"temporary" in frame for frame in sent)
-        assert not peer._aliases._aliases
+        assert not peer._aliases._held
 
 
-def test_the_time_for_it_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the bounds a container is a copy, as it is for what is not followed at all."""
-    source = "class Bag:\n    def __init__(self, x): self.x = x\n    def add(self, n): self.x.append(n)"
-    with candidate(source) as (names, _):
+def test_beyond_the_bounds_a_container_is_followed_during_a_call_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "class Bag:\n    def __init__(self, x): self.x = x\n    def add(self, n): self.x.append(n)\n"
+    with candidate(source + "def push(x, n): x.append(n)") as (names, peer):
         large = list(range(100_000))
-        names["Bag"](large).add(1)
-        assert len(large) == 100_000
-        small: list[Any] = []
-        bag = names["Bag"](small)
+        bag = names["Bag"](large)
         bag.add(1)
-        monkeypatch.setattr(aliases, "_MAX_LOOKED_AT", 0)
-        bag.add(2)
-        assert small == [1]
-        many: list[list[int]] = [[] for _ in range(100)]
-        monkeypatch.undo()
+        assert len(large) == 100_000
+        names["push"](large, 1)
+        assert len(large) == 100_001
+        monkeypatch.setattr(aliases, "_MAX_HELD", 100)
+        many: list[list[int]] = [[] for _ in range(150)]
         bags = [names["Bag"](one) for one in many]
+        assert len(peer._aliases._held) <= 101
         for one in bags:
             one.add(3)
-        assert many[:36] == [[]] * 36
-        assert many[36:] == [[3]] * 64
+        assert sum(one == [3] for one in many[-100:]) == 100
+        assert sum(one == [3] for one in many[:49]) == 0
+        rows: list[Any] = [[number] for number in range(6_000)]  # too many: copies, but for the outermost
+        names["push"](rows, 7)
+        assert rows[-1] == 7
+        assert rows[0] == [0]
+        monkeypatch.setattr(aliases, "_MAX_LOOKED_AT", 0)
+        bags[-1].add(4)
+        assert many[-1] == [3]
+        names["push"](many[-1], 6)
+        assert many[-1] == [3, 6]
+
+
+BODY = [1]
 
 
 @pytest.mark.parametrize(
-    "notes", [(), ({},), ({}, []), ([], {}), ({0: None}, {}), ({9: 1}, {}), ({RESULT: []}, {}), 1, ({"x": 1}, {})]
-)
+    "notes",
+    [
+        (), ({},), ({}, {}), ([], []), ({0: None}, []), ({"x": BODY}, []), ({-1: "text"}, []), ({-1: (1,)}, []), 1,
+        ({-1: (BODY, [1], [1])}, []), ({-1: ({}, [1], [])}, []), ({-1: ({}, [[]], [1])}, []), ({-number: BODY for number in range(1, 9_000)}, []), ({}, [0] * 9_000),
+        ({-1: [codec.Handle(-2, SHARED)]}, []), ({-1: [codec.Handle(5, SHARED)]}, []),
+    ],
+    ids=lambda notes: repr(notes)[:40],
+)  # fmt: skip
 def test_notes_that_are_none_are_the_candidates_fault(notes: Any) -> None:
     far, near = socket.socketpair()
     with closing(near), closing(far):
         peer = Peer(near, serves_nothing, lambda module: False)
         stand_in = peer.stand_in(Peer(far, serves_everything, trusting=True).keep(len), "solution", None)
-        frames.send(far, codec.dumps(("done", 1, {}, notes, [1])))
+        sender = threading.Thread(target=frames.send, args=(far, codec.dumps(("done", 1, [1], notes), _as_it_is)))
+        sender.start()
         with pytest.raises(PeerLostError):
             stand_in([])
+        sender.join()
 
 
-def test_a_candidate_names_what_it_never_had() -> None:
-    """Numbers and names that the tests did not follow change nothing, nor do contents of another type."""
-    held: list[int] = [1]
-    both = Aliases(lambda value: b"")
-    number = both.add(held)
-    both.take({number: {2}, 99: [3], "name": [4], (1,): [5]})
-    assert held == [1]
-    both.take({number: [2]})
-    assert held == [2]
+def _as_it_is(value: Any) -> codec.Handle:
+    assert isinstance(value, codec.Handle)
+    return value
+
+
+def test_what_the_tests_do_not_share_cannot_be_named() -> None:
+    """Numbers that this end gave and follows no longer, and contents of another type, change nothing."""
+    held: list[Any] = [1, [2]]
+    ours = Aliases(1, lambda value: codec.dumps(value, _as_it_is))
+    (handle,), (table, gone) = ours.pack([held])
+    assert table == {1: [1, codec.Handle(2, SHARED)], 2: [2]}
+    assert not gone
+    ours.take({1: {2}, 99: [3]}, lambda body: body)
+    assert held == [1, [2]]
+    assert ours.get(codec.Handle(99, SHARED)) is None
+    assert ours.get(handle) is held
+
+
+def test_a_value_that_cannot_be_sent_leaves_nothing_behind() -> None:
+    ours = Aliases(1, lambda value: codec.dumps(value, _as_it_is))
+    changed, inner = [1], [object()]
+    ours.pack([changed])
+    changed.append(2)
+    with pytest.raises(AssertionError):
+        ours.pack([[inner]])
+    _, (table, _) = ours.pack([])
+    assert table == {1: [1, 2]}

@@ -11,7 +11,6 @@ Not covered: programs that read standard input (`run`).
 from __future__ import annotations
 
 import contextlib
-import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -411,11 +410,9 @@ def _answer(candidate: Candidate, target: Target, args: Sequence[Any], kwargs: M
     handle = _handle(candidate, target)
     if handle is None:
         return Raised(("TypeError",), f"{target.name!r} cannot be called", ())
-    # copies, because what the call changes in place is changed here, too
-    args, named = copy.deepcopy(args), dict(copy.deepcopy(kwargs))
     if target.method:  # each call of a method makes an instance of its own
-        return _asked(candidate, "method", handle, (target.method, *args), named)
-    return _asked(candidate, "call", handle, args, named)
+        return _asked(candidate, "method", handle, (target.method, *args), dict(kwargs))
+    return _asked(candidate, "call", handle, args, dict(kwargs))
 
 
 def _asked(

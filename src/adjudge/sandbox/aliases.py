@@ -1,13 +1,14 @@
-"""Lists, dictionaries and the like that both processes hold: what one does to its copy is done to the other's.
+"""Lists, dictionaries and the like that both processes hold: each end has a copy, and they are one and the same.
 
-A candidate may keep a list that it was given (an object, a generator, a context manager), and tests may change one that
-they got (`stack.peek().append(2)`).  The candidate's end sees that something of the program still holds a container
-after an operation, and gives it a number; from then on each end tells, with every request and answer, what became of
-its own copy.
+What crosses over refers to containers by number, those within others too, and each message tells what became of those
+that both ends know: new ones, and changed ones.  So `row = grid[0]` stays a row of the grid, an object and the tests
+may share a list, and a callback sees what was done before it was called.  An end that holds a container no longer says
+so.
 
-The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: containers within
-containers, which change with the outer one and are others then; what takes more than 64 KB; what is changed after an
-end has looked at 64 MB of containers, which a list of 10,000 numbers takes 1,300 operations to reach.
+The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: containers inside
+objects of library classes and named tuples, which are copied.  After a call a container is followed up to a bound: 64
+KB of it, 1,000 of them, and 64 MB looked at in all, which a list of 10,000 numbers takes 1,300 operations to reach.  A
+message with more than 5,000 new ones has copies of all but the outermost.
 """
 
 from __future__ import annotations
@@ -15,159 +16,302 @@ from __future__ import annotations
 import marshal
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from adjudge.sandbox.codec import CodecError
+from adjudge.sandbox.codec import CodecError, Handle
 
-RESULT = -1
-"""Stands for the result where numbers stand for arguments."""
+SHARED = "*shared"
+"""The kind of a handle that stands for a container; no class has such a name."""
+
+MAX_TOLD = 8_192
+"""Containers of which one message may tell."""
 
 _CONTAINERS = (list, dict, set, bytearray, deque, OrderedDict, Counter, defaultdict)
 _ARRAYS = ("ndarray", "DataFrame", "Series")
-_MAX_ALIASES = 64
+_SCALARS = frozenset({int, float, str, bool, bytes, complex, type(None)})
+_MAX_NEW = 5_000
+_MAX_HELD = 1_000
 _MAX_BYTES = 1 << 16  # of one, written down
 _MAX_LOOKED_AT = 1 << 26  # bytes, about 0.3 s; a bound on time that is the same on every machine
-_LOOK = 256  # bytes that take as long as a look at something small
+_LOOK = 128  # bytes that take as long as a look at something small
 _SLOWER = 16  # times that it takes to write down what holds more than plain values
+_NAMED = 1 << 64  # where the numbers of globals begin
+
+Notes = tuple[dict[int, Any], list[int]]
+"""The contents of containers that are new or changed, by number; and the numbers of those that an end lets go of."""
 
 
-def is_mutable(value: Any) -> bool:
+class _Held:
+    """A container, what it held when this end looked last, and whether it holds copies of others."""
+
+    __slots__ = ("flat", "text", "value")
+
+    def __init__(self, value: Any, text: bytes | None = None, flat: bool = False) -> None:
+        self.value, self.text, self.flat = value, text, flat
+
+
+class _TooManyError(Exception):
+    """More containers than one message tells of."""
+
+
+class Aliases:
+    """The containers that one end shares with the other.
+
+    Args:
+        sign: 1 or -1, that of the numbers which this end gives.
+        dumps: encodes a value as it is sent.
+    """
+
+    def __init__(self, sign: int, dumps: Callable[[Any], bytes]) -> None:
+        self._sign, self._dumps = sign, dumps
+        self._held: dict[int, _Held] = {}
+        self._numbers: dict[int, int] = {}
+        self._queue: list[int] = []
+        self._count = 0
+        self._looked_at = 0
+        self._copying = False
+        self._taking: set[int] = set()  # what is being filled in, while keys of dictionaries are asked for their hashes
+        self.busy = 0  # how many messages are being read; nobody may hold yet what is in them
+
+    def get(self, handle: Handle) -> Any:
+        """Return what a handle stands for; None for nothing."""
+        held = self._held.get(handle.number)
+        return None if held is None else held.value
+
+    def share(self, name: str, value: Any) -> None:
+        """Follow a global of the program's, of which the tests have a copy until the program's end tells of it."""
+        if type(value) in _CONTAINERS and id(value) not in self._numbers:
+            held = self._add(_NAMED + int.from_bytes(name.encode("utf-8", "surrogatepass"), "big"), value)
+            if self._sign > 0:
+                held.flat = True
+                held.text = self._looked(held)[1]
+
+    def pack(self, values: list[Any], *, answering: bool = False) -> tuple[list[Any], Notes]:
+        """Return values as they are sent, which empties their list, and the notes to send with them.
+
+        Args:
+            values: arguments or results.
+            answering: whether an operation has ended, after which only what stays within the bounds is followed.
+
+        Raises:
+            CodecError: a value cannot be sent.
+        """
+        gone = self._trimmed()
+        first = self._count
+        self.busy += 1
+        try:
+            try:
+                packed = [self._packed(value, outermost=True) for value in values]
+                table, texts = self._told(first, gone)
+            except _TooManyError:
+                self._forget_since(first)
+                self._copying = True
+                packed = [self._packed(value, outermost=True) for value in values]
+                table, texts = self._told(first, gone)
+        except BaseException:
+            self._forget_since(first)
+            raise
+        finally:
+            self.busy -= 1
+            self._copying = False
+            self._queue.clear()
+        values.clear()
+        for number, text in texts.items():
+            self._held[number].text = text
+        spent = self._looked_at > _MAX_LOOKED_AT
+        for number, held in list(self._held.items()):
+            if self.busy:
+                break
+            large = answering and (spent or len(held.text or b"") > _MAX_BYTES)
+            if large or sys.getrefcount(held.value) <= 2:  # by what holds it and as the argument
+                self.drop([number])
+                gone.append(number)
+        return packed, (table, gone)
+
+    def take(self, table: dict[int, Any], lifted: Callable[[Any], Any]) -> None:
+        """Do here what the other end did; `lifted` puts in what handles stand for.
+
+        Raises:
+            CodecError: the table is none.
+        """
+        for number, body in table.items():
+            kind = _kind(body)
+            if type(number) is not int or not _is_shared(kind):
+                raise CodecError(f"{number!r:.20} is no container's number, or a {type(body).__name__} no container")
+            if number not in self._held and number < _NAMED and (number > 0) != (self._sign > 0):
+                self._add(number, kind if type(kind).__name__ in _ARRAYS else _emptied(kind))
+        there = {number: self._held[number] for number in table if number in self._held}
+        self._taking |= there.keys()
+        try:
+            for number, held in there.items():
+                _update(held.value, lifted(table[number]))
+        finally:
+            self._taking -= there.keys()
+        self._copying = True
+        for held in there.values():
+            held.flat = any(_is_shared(item) and id(item) not in self._numbers for item in _objects(held.value))
+            held.text = self._looked(held)[1]
+        self._copying = False
+
+    def drop(self, numbers: list[int]) -> None:
+        """Follow some no longer."""
+        for number in numbers:
+            if (held := self._held.pop(number, None)) is not None:
+                del self._numbers[id(held.value)]
+
+    def untold(self, notes: Notes) -> None:
+        """Tell once more what was not sent."""
+        for number in notes[0].keys() & self._held.keys():
+            self._held[number].text = None
+
+    def _add(self, number: int, value: Any) -> _Held:
+        held = self._held[number] = _Held(value)
+        self._numbers[id(value)] = number
+        return held
+
+    def _forget_since(self, count: int) -> None:
+        self.drop([self._sign * number for number in range(count + 1, self._count + 1)])
+
+    def _trimmed(self) -> list[int]:
+        """Let go of the oldest where there are too many."""
+        oldest = list(self._held)[: max(0, len(self._held) - _MAX_HELD)]
+        self.drop(oldest)
+        return oldest
+
+    def _packed(self, value: Any, *, outermost: bool = False) -> Any:
+        """Return a value with handles for the containers in it."""
+        kind = type(value)
+        if kind in _SCALARS:
+            return value
+        if kind is tuple:
+            plain = _SCALARS.issuperset(map(type, value))
+            return value if plain else tuple([self._packed(item, outermost=outermost) for item in value])
+        if not _is_shared(value):
+            return value
+        number = self._numbers.get(id(value))
+        if number is None:
+            if self._copying and not outermost:
+                return value
+            if len(self._queue) >= _MAX_NEW and not self._copying:
+                raise _TooManyError
+            self._count += 1
+            number = self._sign * self._count
+            self._add(number, value).flat = self._copying
+            self._queue.append(number)
+        return Handle(number, SHARED)
+
+    def _told(self, first: int, gone: list[int]) -> tuple[dict[int, Any], dict[int, bytes]]:
+        """Return what new and changed containers hold, and how it is written; what cannot be sent any more is gone."""
+        table, texts = {}, {}
+        self._queue.clear()
+        numbers = [number for number in self._held if number not in self._taking]
+        at = 0
+        while at < len(numbers):
+            number = numbers[at]
+            at += 1
+            held = self._held[number]
+            try:
+                body, text = self._looked(held)
+            except (CodecError, TypeError, RuntimeError):  # one of the program's threads may be changing it
+                if abs(number) > first and (number > 0) == (self._sign > 0) and number < _NAMED:
+                    raise
+                self.drop([number])
+                gone.append(number)
+                continue
+            numbers += self._queue
+            self._queue.clear()
+            if len(numbers) > _MAX_NEW + _MAX_HELD and not self._copying:
+                raise _TooManyError
+            if text != held.text:
+                table[number], texts[number] = body, text
+        return table, texts
+
+    def _looked(self, held: _Held) -> tuple[Any, bytes]:
+        """Return what a container holds, to be sent, and how it is written."""
+        value = held.value
+        if type(value) is bytearray:
+            return value.copy(), bytes(value)
+        items = _items(value)
+        if _SCALARS.issuperset(map(type, items)):
+            text = marshal.dumps(items, 2)
+            self._looked_at += _LOOK + len(text)
+            return value.copy(), text
+        body = value.copy() if held.flat else self._body(value)
+        text = self._dumps(body)
+        self._looked_at += _SLOWER * (_LOOK + len(text))
+        return body, text
+
+    def _body(self, value: Any) -> Any:
+        """Return a copy of a container with handles for those in it; of a dictionary an empty one, keys and values.
+
+        To put a key in would ask the other end for its hash, and send what is being packed.
+        """
+        if isinstance(value, dict):
+            return _emptied(value), [*value], [self._packed(item) for item in value.values()]
+        if isinstance(value, list):
+            return [self._packed(item) for item in value]
+        return deque([self._packed(item) for item in value], value.maxlen) if isinstance(value, deque) else value.copy()
+
+
+def _is_shared(value: Any) -> bool:
     """Return whether a value can be changed in place and is sent as data."""
     return type(value) in _CONTAINERS or type(value).__name__ in _ARRAYS
 
 
-def update(held: Any, changed: Any) -> None:
+def _items(value: Any) -> list[Any]:
+    """Return what a container holds, keys before values; an array itself, which is no scalar."""
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return list(value) if isinstance(value, list | set | deque) else [value]
+
+
+def _objects(value: Any) -> list[Any]:
+    """Return what a container holds, or [] if all of that is scalars."""
+    items = _items(value)
+    return [] if _SCALARS.issuperset(map(type, items)) else items
+
+
+def _kind(body: Any) -> Any:
+    """Return a container of the type that a body is of; None for a dictionary that is none."""
+    if type(body) is not tuple:
+        return body
+    empty, keys, values = body if len(body) == 3 else (None, None, None)
+    fits = isinstance(empty, dict) and type(keys) is type(values) is list and len(keys) == len(values)
+    return empty if fits and not any(map(_is_shared, keys)) else None
+
+
+def _emptied(body: Any) -> Any:
+    empty = body.copy()
+    empty.clear()
+    return empty
+
+
+def _update(held: Any, changed: Any) -> None:
     """Give a container of ours the contents of another of its type; anything else stays as it is."""
-    if type(held) is not type(changed) or held is changed:
+    if isinstance(held, dict):
+        empty, keys, values = changed if type(changed) is tuple else (changed, [*changed], [*changed.values()])
+        if type(held) is type(empty):
+            if [*held] != keys:  # else what goes through it goes on
+                held.clear()
+            for key, value in zip(keys, values, strict=True):
+                held[key] = value
+    elif type(held) is not type(changed) or held is changed:
         return
-    if isinstance(held, list | bytearray):
+    elif isinstance(held, list | bytearray):
         held[:] = changed
-    elif isinstance(held, dict | set):
-        held.clear()
-        held.update(changed)
+    elif isinstance(held, set):
+        held &= changed
+        held |= changed
     elif isinstance(held, deque):
-        held.clear()
-        held.extend(changed)
+        while len(held) > len(changed):
+            held.pop()
+        for at, item in enumerate(changed):
+            if at < len(held):
+                held[at] = item
+            else:
+                held.append(item)
     elif type(held).__name__ == "ndarray" and held.shape == changed.shape and held.dtype == changed.dtype:
         held[...] = changed
     elif type(held).__name__ in ("DataFrame", "Series"):
         held.__init__(changed)
-
-
-class Aliases:
-    """The containers of one end, by what both ends know them by: a number, or the name of a global.
-
-    Args:
-        dumps: encodes a value as it is sent.
-    """
-
-    def __init__(self, dumps: Callable[[Any], bytes]) -> None:
-        self._dumps = dumps
-        self._aliases: dict[int | str, list[Any]] = {}  # a container, and what it held when this end looked last
-        self._numbers: dict[int, int | str] = {}
-        self._count = 0
-        self._looked_at = 0
-
-    def number(self, value: Any) -> int | str:
-        """Return what a value is known by, or 0."""
-        return self._numbers.get(id(value), 0)
-
-    def known(self, values: Sequence[Any]) -> dict[int, int | str]:
-        """Return the numbers of those of some values that have one; `~index` stands for the same one as an earlier."""
-        first: dict[int, int] = {}
-        known: dict[int, int | str] = {}
-        for index, value in enumerate(values):
-            if is_mutable(value):
-                number = self.number(value) or ~first.setdefault(id(value), index)
-                if number != ~index:
-                    known[index] = number
-        return known
-
-    def put(self, values: list[Any], known: dict[int, Any]) -> None:
-        """Put what this end holds in place of the other end's copies, and do to it what was done to them."""
-        for index, number in known.items():
-            if type(number) is int and number < 0:
-                values[index] = values[~number]
-            elif type(own := self.get(number)) is type(values[index]):
-                self.take({number: values[index]})
-                values[index] = own
-
-    def get(self, number: Any) -> Any:
-        """Return what is known by a number, or None."""
-        alias = self._aliases.get(number) if type(number) in (int, str) else None
-        return None if alias is None else alias[0]
-
-    def add(self, value: Any, number: int | str = 0) -> int | str:
-        """Follow a container, by what the other end knows it by or a new number; return that, or 0 if it cannot be."""
-        known = self.number(value)
-        if known and known == number:
-            return known
-        if type(value) not in _CONTAINERS or (text := self._written(value)) is None:
-            return 0
-        self.drop(known)
-        if len(self._aliases) >= _MAX_ALIASES:
-            self.drop(next(iter(self._aliases)))
-        self._count += 1
-        number = number or self._count
-        self.drop(number)
-        self._aliases[number] = [value, text]
-        self._numbers[id(value)] = number
-        return number
-
-    def returned(self, result: list[Any]) -> int | str:
-        """Follow what an operation gave, the item of a list, if the program still holds it; return its number, or 0."""
-        return self.number(result[0]) or (self.add(result[0]) if sys.getrefcount(result[0]) > 2 else 0)
-
-    def drop(self, number: int | str) -> None:
-        """Follow something no longer."""
-        alias = self._aliases.pop(number, None)
-        if alias is not None:
-            del self._numbers[id(alias[0])]
-
-    def take(self, told: dict[Any, Any]) -> None:
-        """Do here what the other end did to its copies; None says that it holds one no longer."""
-        for number, value in told.items():
-            held = self.get(number)
-            if held is None:
-                continue
-            update(held, value)
-            text = None if value is None else self._written(held)
-            if text is None:
-                self.drop(number)
-            else:
-                self._aliases[number][1] = text
-
-    def told(self) -> dict[int | str, Any]:
-        """Return what was changed here since the last look, by number: its contents, or None if nobody holds it now."""
-        changed: dict[int | str, Any] = {}
-        for number, alias in list(self._aliases.items()):
-            held = sys.getrefcount(alias[0]) > 2  # by the table and as the argument
-            text = self._written(alias[0])
-            if text is not None and text != alias[1]:
-                alias[1] = text
-                changed[number] = alias[0]
-            if text is None or not held:
-                self.drop(number)
-                changed.setdefault(number, None)
-        return changed
-
-    def untold(self, told: Iterable[int | str]) -> None:
-        """Tell these once more."""
-        for number in self._aliases.keys() & told:
-            self._aliases[number][1] = b""
-
-    def _written(self, value: Any) -> bytes | None:
-        """Return what a container holds, or None if it takes too much."""
-        if len(value) > _MAX_BYTES // 2:  # an item takes 2 bytes or more
-            return None
-        try:
-            text = marshal.dumps(value, 2)  # which calls no method of what it writes, and refuses what is not plain
-            self._looked_at += _LOOK + len(text)
-        except ValueError:
-            try:
-                text = self._dumps(value)
-            except (CodecError, TypeError, RuntimeError):  # one of the program's threads may be changing it
-                return None
-            self._looked_at += _SLOWER * (_LOOK + len(text))
-        return text if len(text) <= _MAX_BYTES and self._looked_at <= _MAX_LOOKED_AT else None

@@ -2,8 +2,8 @@
 
 Each side asks for operations on objects that the other let it have: the tests use the candidate's functions and
 instances; the candidate uses what a test passed it, as far as `served` lists it.  Values cross by copy (`codec`);
-objects stay home and are known by number, and lists, sets, dictionaries and arrays that a call changed in place are
-changed at the caller, too, also later, where both ends hold them (`aliases`).  **An operation is done on an object that
+objects stay home and are known by number, and lists, sets, dictionaries and arrays that both ends hold are one and the
+same for both (`aliases`).  **An operation is done on an object that
 the other end was given, never on data that it sends.**
 
 What the tests rely on: **no value of theirs reaches the candidate except as an argument, an index or an attribute name
@@ -13,7 +13,7 @@ what they make of the object's class (`remote`).  Else `==` with plain data is F
 raises `TypeError`.
 
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: asynchronous
-callables, and identity of objects inside arguments and results (an argument returned as it is keeps its identity).
+callables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import copy
 import itertools
 import operator
 import socket
-import sys
 import threading
 import time
 from collections import deque
@@ -30,13 +29,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjudge.sandbox import codec, frames, library_values, served
-from adjudge.sandbox.aliases import RESULT, Aliases, is_mutable, update
+from adjudge.sandbox.aliases import MAX_TOLD, SHARED, Aliases
 from adjudge.sandbox.raised import Exceptions, parts_of
 from adjudge.sandbox.raised import Raised as Raised
 from adjudge.sandbox.remote import ARITHMETIC, ORDER, Remote, class_of, forget, handle_of, is_remote, remote_of
 
 _MAX_OBJECTS = 1_000_000
-_ARGUMENT = "*argument"  # the kind of a handle that stands for one of the arguments; no class has such a name
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
 _CONTAINERS = (list, tuple, set, frozenset, deque)
@@ -108,7 +106,7 @@ class Peer:
         self._types: dict[str, Any] = {}
         self._kinds: dict[int, list[str]] = {}
         self._uses: dict[str, frozenset[str]] = {}
-        self._aliases = Aliases(lambda value: codec.dumps(value, self.keep))
+        self._aliases = Aliases(self._sign, lambda value: codec.dumps(value, self.keep))
         self.once: dict[Any, Any] = {}  # numbers that the other end's objects gave for themselves
         self.barred: set[int] = set()  # methods of theirs that are not called
         self.views: dict[int, Any] = {}  # their items, until something may have changed them
@@ -150,7 +148,7 @@ class Peer:
 
     def share(self, name: str, value: Any) -> None:
         """Follow a global of the program's, which both ends know by its name."""
-        self._aliases.add(value, name)
+        self._aliases.share(name, value)
 
     def stand_in(self, handle: codec.Handle, module: str, uses: frozenset[str] | None) -> Any:
         """Return the stand-in for what a module of the other end defines.
@@ -214,59 +212,50 @@ class Peer:
             self.before_first()
         self._calls += 1
         call = self._calls
-        given = (*arguments, *keywords.values())
         notes = None
-        if self._lifts and not self.trusting:
-            notes = (self._aliases.known(given), self._aliases.told())
+        if self._lifts:
+            packed, notes = self._aliases.pack([*arguments, *keywords.values()])
+            arguments, keywords = packed[: len(arguments)], dict(zip(keywords, packed[len(arguments) :], strict=True))
         try:
             self._send(("do", call, operation, target, tuple(arguments), keywords, notes))
         except codec.CodecError:
-            self._aliases.untold(notes[1] if notes else {})
+            if notes is not None:
+                self._aliases.untold(notes)
             raise
         while True:
             message = self._receive()
             if message[0] == "do":
                 self._serve(message)
             elif message[:2] == ("done", call):
-                _, _, changes, notes, value = message
-                held = self._take(given, changes, notes)
-                if isinstance(value, codec.Handle) and value.kind == _ARGUMENT:
-                    return given[_index(value.number, given)]
-                return self._held(held, self._lifted(value)) if held else self._lifted(value)
+                (value,) = self._taken([message[2]], message[3])
+                return value
             elif message[:2] == ("raised", call):
-                _, _, changes, notes, names, text, values, number, more = message
-                self._take(given, changes, notes)
+                _, _, names, text, values, number, more, notes = message
+                self._taken([], notes)
                 names = tuple(map(str, _checked(names, list)))
                 return Raised(names, str(text), values, _checked(number, int), _checked(more, dict))
             else:
                 raise PeerLostError("an answer to a question that nobody asked")
 
-    def _take(self, given: Sequence[Any], changes: Any, notes: Any) -> int | str:
-        """Change what an operation changed, and follow what both ends hold now; return its result's number, or 0."""
-        for index, changed in _checked(changes, dict).items():
-            update(given[_index(index, given)], self._lifted(changed))
-        if not self._lifts or self.trusting or notes is None:
-            return 0
+    def _taken(self, values: Sequence[Any], notes: Any) -> list[Any]:
+        """Return received values as objects, once the containers are as the other end says."""
+        if notes is None or not self._lifts:
+            return [self._lifted(value) for value in values]
         if len(_checked(notes, tuple)) != 2:
             raise PeerLostError("notes that are none")
-        numbers, told = (_checked(one, dict) for one in notes)
-        for index, number in numbers.items():
-            if type(number) not in (int, str):
-                raise PeerLostError("a number that is none")
-            if index != RESULT:
-                self._aliases.add(given[_index(index, given)], number)
-        self._aliases.take({number: self._lifted(value) for number, value in told.items()})
-        result: int | str = numbers.get(RESULT, 0)
-        return result
-
-    def _held(self, number: int | str, value: Any) -> Any:
-        """Return the container that an operation gave: the one that was given before, if it is the same one."""
-        held = self._aliases.get(number)
-        if type(held) is type(value):
-            self._aliases.take({number: value})
-            return held
-        self._aliases.add(value, number)
-        return value
+        table, gone = _checked(notes[0], dict), _checked(notes[1], list)
+        if max(len(table), len(gone)) > MAX_TOLD:
+            raise PeerLostError(f"more than {MAX_TOLD} containers")
+        self._aliases.busy += 1
+        try:
+            self._aliases.take(table, self._lifted)
+            lifted = [self._lifted(value) for value in values]
+        except codec.CodecError as error:
+            raise PeerLostError(str(error)) from None
+        finally:
+            self._aliases.busy -= 1
+        self._aliases.drop([number for number in gone if type(number) is int])
+        return lifted
 
     def serve(self) -> None:
         """Do what the other end asks until it closes the connection."""
@@ -279,51 +268,29 @@ class Peer:
     def _serve(self, message: tuple[Any, ...]) -> None:
         _, call, operation, target, arguments, keywords, notes = message
         try:
+            values = self._taken([*arguments, *keywords.values()], notes)
             if type(target) is not codec.Handle or target.number not in self._objects:
                 raise TypeError("an operation on what is not an object of this end")
             thing = self._objects[target.number]
             if not self._serves(operation, thing, arguments):
                 raise TypeError(f"{operation} is not allowed here")
-            values = [self._lifted(value) for value in (*arguments, *keywords.values())]
-            aliases = self._aliases if self.trusting and notes is not None else None
-            known: dict[int, Any] = {}
-            if aliases is not None:
-                known, told = notes
-                aliases.take({number: self._lifted(value) for number, value in told.items()})
-                aliases.put(values, known)
-            before = {
-                index: (codec.dumps(values[index], self.keep), sys.getrefcount(values[index]))
-                for index in range(len(values))
-                if index not in known and is_mutable(values[index])
-            }
-            result: list[Any] = []
+            answer: tuple[Any, ...] = ()
             try:
                 named = zip(keywords, values[len(arguments) :], strict=True)
-                result.append(self._perform(operation, thing, values[: len(arguments)], dict(named)))
-                del named
+                values[:] = [self._perform(operation, thing, values[: len(arguments)], dict(named))]
             except BaseException as error:
                 if isinstance(error, frames.FrameError | PeerLostError):
                     raise
-                raised = self.described(error)
-            changes, numbers = {}, {}
-            for index, (text, count) in before.items():
-                kept = sys.getrefcount(values[index]) > count
-                if codec.dumps(values[index], self.keep) != text:
-                    changes[index] = values[index]
-                if aliases is not None and kept and (number := aliases.add(values[index])):
-                    numbers[index] = number
-            if aliases is not None and result and (number := aliases.returned(result)):
-                numbers[RESULT] = number
-            notes = None if aliases is None else (numbers, aliases.told())
-            for index, value in enumerate(values):
-                if result and result[0] is value and is_mutable(value):
-                    result[0] = codec.Handle(index, _ARGUMENT)
-            kind, answer = ("done", result) if result else ("raised", raised)
-            self._send((kind, call, changes, notes, *answer))
+                answer = self.described(error)
+                values.clear()
+            if notes is not None:
+                values, notes = self._aliases.pack(values, answering=True)
+            kind = "raised" if answer else "done"
+            self._send((kind, call, *(answer or values), notes))
         except BaseException as error:
             if isinstance(error, frames.FrameError | PeerLostError):
                 raise
-            self._send(("raised", call, {}, None, *self.described(error)))
+            self._send(("raised", call, *self.described(error), None))
 
     def _perform(self, operation: str, thing: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
         if operation == "call":
@@ -353,6 +320,10 @@ class Peer:
         if not self._lifts:
             return value
         if kind is codec.Handle:
+            if value.kind == SHARED:
+                if (held := self._aliases.get(value)) is None:
+                    raise PeerLostError("a container that is none")
+                return held
             if value.number == _BY_NAME:
                 return self._global(value)
             if value.number in self._objects:
@@ -452,7 +423,7 @@ class Peer:
             raise PeerLostError(str(error)) from None
         if message is None:
             raise PeerLostError("the other process has ended")
-        lengths = {"do": 7, "done": 5, "raised": 9}
+        lengths = {"do": 7, "done": 4, "raised": 8}
         if type(message) is not tuple or not message or lengths.get(str(message[0])) != len(message):
             raise PeerLostError("a message that is none")
         return message
@@ -461,12 +432,6 @@ class Peer:
 def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise PeerLostError(f"a {type(value).__name__} where a {kind.__name__} belongs")
-    return value
-
-
-def _index(value: Any, arguments: Sequence[Any]) -> int:
-    if type(value) is not int or not 0 <= value < len(arguments):
-        raise PeerLostError(f"a result that points to argument {value!r:.20}")
     return value
 
 

@@ -53,8 +53,8 @@ def check(candidate):
 """
 _SETUP = {"memory_mb": 1024, "disk_mb": 64, "cpu_seconds": 322, "open_files": 256, "processes": 72, "streams": []}
 _SERVE = codec.dumps((_SETUP, "serve", {"source": _SOURCE, "filename": _NAME, "wanted": ["solve"]}))
-_CALL = codec.dumps(("do", 1, "call", codec.Handle(-1, "function"), ([3, -1, 2],), {}, ({}, {})))
-_ANSWER = codec.dumps(("done", 1, {}, ({}, {}), [2, 3]))
+_CALL = codec.dumps(("do", 1, "call", codec.Handle(-1, "function"), ([3, -1, 2],), {}, ({}, [])))
+_ANSWER = codec.dumps(("done", 1, [2, 3], ({}, [])))
 _TEST = codec.dumps(
     (
         _SETUP,
