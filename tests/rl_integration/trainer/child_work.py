@@ -17,6 +17,7 @@ from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_o
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
+from adjudge.cli.main import main
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
@@ -48,14 +49,14 @@ class Letters(Digits):
 
 
 def imported() -> None:
-    """Have everything that is imported on the way imported."""
+    """Have everything that is imported on the way imported, and the patterns compiled that transformers compiles."""
     from accelerate import PartialState
-    from peft import LoraConfig
     from transformers import DynamicCache
 
-    del DynamicCache, LoraConfig, PartialState
+    del DynamicCache, PartialState
     torch.set_num_threads(1)
-    small_policy()
+    ObjectiveChoice().made(max_new_tokens=8)
+    small_policy().adapt(Lora(rank=1), seed=0)
 
 
 def train(
@@ -126,6 +127,7 @@ def learn(
     lora: int = 0,
     steps: int = 1,
     after: str = "",
+    state: bool = True,
     *,
     dying: Dying,
     tell: Tell,
@@ -139,6 +141,7 @@ def learn(
         lora: rank of factors; 0 for none.
         steps: how often it learns.
         after: the folder whose state it goes on from; "" for a new policy.
+        state: whether the optimiser makes its step and the state is written; both take most of the time of shards.
         dying: not used.
         tell: not used.
         options: of learning.
@@ -161,6 +164,8 @@ def learn(
     learner.begin_alike()
     if after:
         learner.restore(1, load_file(Path(after) / "weights-0.safetensors"), torch.load(Path(after) / "optimizer-0.pt"))
+    if not state:
+        learner.optimizer.step = lambda: None
     scores = scores_of(rollouts)
     if objective == "gdpo":
         short = [Score.scored(1 / (1 + len(rollout.ids))) for rollout in rollouts]
@@ -176,11 +181,12 @@ def learn(
         if value.grad is not None
     }
     save_file(grads, Path(folder) / f"grads-{processes.rank}.safetensors")
-    weights, optimizer = learner.state()
-    weights = {name: value.detach() for name, value in weights.items()}
-    save_file(weights, Path(folder) / f"weights-{processes.rank}.safetensors")
-    torch.save(optimizer, Path(folder) / f"optimizer-{processes.rank}.pt")
     (Path(folder) / f"numbers-{processes.rank}.json").write_text(json.dumps(numbers), encoding="utf-8")
+    if state:
+        weights, optimizer = learner.state()
+        weights = {name: value.detach() for name, value in weights.items()}
+        save_file(weights, Path(folder) / f"weights-{processes.rank}.safetensors")
+        torch.save(optimizer, Path(folder) / f"optimizer-{processes.rank}.pt")
 
 
 def hand_over(folder: str, lora: int, sharding: Any, *, dying: Dying, tell: Tell) -> None:
@@ -213,6 +219,14 @@ def hand_over(folder: str, lora: int, sharding: Any, *, dying: Dying, tell: Tell
     handed = {name: value.detach().clone() for name, value in checkpoint_weights(policy.model)}
     save_file(handed, Path(folder) / f"back-{processes.rank}.safetensors")
     policy.save(Path(folder) / "policy" if processes.is_main_process else None)
+
+
+def command(folder: str, arguments: list[str], *, dying: Dying, tell: Tell) -> None:
+    """Run a command; what each process prints goes to a file of its own."""
+    del dying, tell
+    with open(Path(folder) / f"out-{os.environ['RANK']}", "w") as file:
+        os.dup2(file.fileno(), 1)
+    sys.exit(main(arguments))
 
 
 def out_of_memory(folder: str, *, dying: Dying, tell: Tell) -> None:

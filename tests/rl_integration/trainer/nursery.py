@@ -28,7 +28,10 @@ class Nursery:
         root = Path(__file__).parents[3]
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(root), str(root / "src"))),  # this tree's, wherever it is installed
+            "PYTHONPATH": os.pathsep.join(
+                (str(root / "tests" / "without"), str(root), str(root / "src"))  # this tree's, wherever it is installed
+            ),
+            "ADJUDGE_TEST_WITHOUT": "sklearn",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "TOKENIZERS_PARALLELISM": "false",

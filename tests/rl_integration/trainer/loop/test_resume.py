@@ -46,10 +46,14 @@ def same(found: Path, expected: Path, ranks: int = 1) -> None:
 
 RUNS: dict[str, dict[str, Any]] = {
     "every step": {"save_steps": 1, "staleness": 1},
-    "now and then": {"save_steps": 3, "staleness": 1, "eval_steps": 2, "learning": {"minibatches": 2}},
-    "critic": {"save_steps": 2, "staleness": 0, "objective": "ppo", "keep_checkpoints": 1},
-    "with policies": {"save_steps": 2, "staleness": 0, "save_hf_ckpt": True},
-    "guarded": {"save_steps": 3, "staleness": 0, "guard": {"surely": 1e9}},
+    "now and then": {
+        "save_steps": 3,
+        "staleness": 1,
+        "eval_steps": 2,
+        "learning": {"minibatches": 2},
+        "guard": {"surely": 1e9},
+    },
+    "critic": {"save_steps": 2, "staleness": 0, "objective": "ppo", "keep_checkpoints": 1, "save_hf_ckpt": True},
     "factors": {"save_steps": 2, "staleness": 1, "objective": "rloo", "learning": {"lora": 2, "precision": "bf16"}},
 }
 
