@@ -18,7 +18,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def run_in(framework: str, program: Path, *arguments: str, seconds: float = 1700.0, without: str = "sklearn") -> Any:
+def run_in(
+    framework: str, program: Path, *arguments: str, seconds: float = 1700.0, without: str = "sklearn,scipy,trio"
+) -> Any:
     """Run a program in the environment of a framework, and return the JSON of the last line it printed.
 
     Args:

@@ -1,7 +1,8 @@
 """What verl's default trainer does with answers that adjudge cannot judge: its own agent loop, queue and sampler.
 
-verl's `AgentLoopWorkerTQ` generates (a scripted model answers in place of vLLM), has each answer scored by its reward
-workers, and puts it into TransferQueue, from which its `ReplayBuffer` samples a step.  `under_ray.py` runs it.
+verl's `AgentLoopWorkerTQ` generates (here, not in an actor, and a scripted model answers in place of vLLM), has each
+answer scored by a reward worker, and puts it into TransferQueue, from which verl's `ReplayBuffer` samples a step.
+`under_ray.py` runs it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ray
 
 real_verl: Any = import_module("real_verl")  # beside this file
 tq: Any = import_module("transfer_queue")
 tu: Any = import_module("verl.utils.tensordict_utils")
 base: Any = import_module("verl.trainer.ppo.v1.trainer_sync")
-loops: Any = import_module("verl.experimental.reward_loop")
-Worker: Any = import_module("verl.trainer.ppo.v1.agent_loop_tq").AgentLoopWorkerTQ
+Worker: Any = import_module("verl.trainer.ppo.v1.agent_loop_tq").AgentLoopWorkerTQ.__ray_metadata__.modified_class
 TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 
 GROUP = 2
@@ -50,28 +49,28 @@ class Scripted:
         return TokenOutput(token_ids=[*ids, self._tokenizer.eos_token_id])
 
 
-class Workers:
-    """verl's reward worker and agent loop worker, which take seconds to come up: all steps share them."""
+class Agents:
+    """verl's agent loop worker; all steps share it."""
 
-    def __init__(self, config: Any, tokenizer: Any) -> None:
-        self._rewards = loops.RewardLoopManager(config)
-        self._agents = Worker.remote(config, Scripted(tokenizer), None, self._rewards.reward_loop_worker_handles)
+    def __init__(self, config: Any, tokenizer: Any, workers: Any) -> None:
+        workers.begin(config)
+        self._worker = Worker(config, Scripted(tokenizer), None, workers.handles)
+        self._loop = asyncio.new_event_loop()
 
     def generate(self, batch: Any) -> None:
         """Have a batch answered and scored, into the queue."""
-        ray.get(self._agents.generate_sequences.remote(batch))
+        self._loop.run_until_complete(self._generated(batch))
 
-    def end(self) -> None:
-        """End both."""
-        for worker in (self._agents, *self._rewards.reward_loop_workers):
-            ray.kill(worker)
+    async def _generated(self, batch: Any) -> None:
+        await self._worker.generate_sequences(batch)
+        await asyncio.gather(*self._worker.background_tasks)
 
 
 class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
     """verl's trainer, of which only the sampler is made and asked."""
 
-    def __init__(self, config: Any, tokenizer: Any, workers: Workers, rows: list[dict[str, Any]]) -> None:
-        self.config, self.tokenizer, self.workers, self.rows = config, tokenizer, workers, rows
+    def __init__(self, config: Any, tokenizer: Any, agents: Agents, rows: list[dict[str, Any]]) -> None:
+        self.config, self.tokenizer, self.agents, self.rows = config, tokenizer, agents, rows
         self.trainer_mode = config.trainer.v1.trainer_mode
         self.replay_buffer = self._build_replay_buffer()
         self.replay_buffer.poll_interval = 0.2
@@ -95,7 +94,7 @@ class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
         tu.assign_non_tensor_data(batch, "global_steps", 1)
         tags = [{"is_prompt": True, "status": "pending", "global_steps": 1} for _ in names]
         tq.kv_batch_put(keys=names, partition_id="train", tags=tags)
-        self.workers.generate(batch)
+        self.agents.generate(batch)
         batch, metrics = self.replay_buffer.sample(1, "train", sampled)
         data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["rm_scores", "extra_fields"])
         scores: dict[int, list[float]] = {}
@@ -127,15 +126,15 @@ def configured(model: str, *settings: str) -> Any:
     )
 
 
-def steps(model: str, tokenizer: Any) -> dict[str, Any]:
+def steps(model: str, tokenizer: Any, workers: Any) -> dict[str, Any]:
     """What steps train on, or what ended them; and what is said of settings before anything is generated."""
     scorer = f"+{KWARGS}.scorer=math"
     config = configured(model, BY_NAME, scorer)
     tq.init(config.transfer_queue)
-    workers = Workers(config, tokenizer)
+    agents = Agents(config, tokenizer, workers)
 
     def step(rows: list[dict[str, Any]], *settings: str, sampled: int = 0) -> Any:
-        trainer = Trainer(configured(model, BY_NAME, *settings), tokenizer, workers, rows)
+        trainer = Trainer(configured(model, BY_NAME, *settings), tokenizer, agents, rows)
         try:
             return trainer.step(sampled or len(rows))
         finally:
@@ -146,24 +145,21 @@ def steps(model: str, tokenizer: Any) -> dict[str, Any]:
     many = [{"answers": [wrong, wrong], "gold": broken} for _ in range(17)] + [plain[0]]
     same = [{"answers": [right, right], "gold": "2"}, plain[0]]
     tools = [{"answers": [right, right], "gold": "2", "tools": True}, {**plain[0], "tools": True}] * 9
-    try:
-        return {
-            "without the sampler": step(many, scorer),
-            "few fail": step(plain, *SAMPLER, scorer),
-            "most fail": real_verl.message_of(lambda: step(many, *SAMPLER, scorer)),
-            "filtered": step(same, *SAMPLER, scorer, *FILTER, sampled=1),
-            "tools": real_verl.message_of(lambda: step(tools, *SAMPLER, scorer)),
-            "tools graded": graded(model, tokenizer, scorer, f"+{KWARGS}.tool_text=grade"),
-            "misspelt": [
-                real_verl.message_of(lambda: step(plain, *SAMPLER, f"+{KWARGS}.{option}"))  # noqa: B023
-                for option in ("scorrer=math", "scorer=maths")
-            ],
-            "sampler": real_verl.message_of(
-                lambda: step(plain, *SAMPLER, scorer, "+trainer.v1.sampler.sampler_kwargs.max_failed=2")
-            ),
-        }
-    finally:
-        workers.end()
+    return {
+        "without the sampler": step(many, scorer),
+        "few fail": step(plain, *SAMPLER, scorer),
+        "most fail": real_verl.message_of(lambda: step(many, *SAMPLER, scorer)),
+        "filtered": step(same, *SAMPLER, scorer, *FILTER, sampled=1),
+        "tools": real_verl.message_of(lambda: step(tools, *SAMPLER, scorer)),
+        "tools graded": graded(model, tokenizer, scorer, f"+{KWARGS}.tool_text=grade"),
+        "misspelt": [
+            real_verl.message_of(lambda: step(plain, *SAMPLER, f"+{KWARGS}.{option}"))  # noqa: B023
+            for option in ("scorrer=math", "scorer=maths")
+        ],
+        "sampler": real_verl.message_of(
+            lambda: step(plain, *SAMPLER, scorer, "+trainer.v1.sampler.sampler_kwargs.max_failed=2")
+        ),
+    }
 
 
 def graded(model: str, tokenizer: Any, *settings: str) -> list[float]:

@@ -1,21 +1,16 @@
 """verl's own trainer (`main_ppo`, as it runs by default), with the settings of the page for users who start with RL.
 
-What a GPU would do, the processor does: see `cpu_platform`.  Prints one line of JSON: what verl logged at each step,
-the answers it validated and trained on with their scores, and the largest change of a weight.
-
-Usage: python real_trainer.py MODEL SETTINGS FOLDER, the settings as JSON, in a folder with the page's files.
+What a GPU would do, the processor does: see `cpu_platform`.  `under_ray.py` runs it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
-import ray
 from safetensors.torch import load_file
 
 STEPS = 2
@@ -57,15 +52,6 @@ ON_CPU = (
     "+ray_kwargs.ray_init.num_gpus=1",
     "ray_kwargs.ray_init.num_cpus=6",
 )
-PLATFORM = {
-    "PYTHONPATH": os.pathsep.join(
-        [str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)[:1]]
-    ),
-    "VERL_USE_EXTERNAL_MODULES": "cpu_platform",
-    "VERL_PLATFORM": "cpu",
-    "VERL_ENGINE_DEVICE": "cuda",  # the name by which verl finds its FSDP engine
-    "VERL_FILE_LOGGER_PATH": "metrics.jsonl",
-}
 
 
 def lines(path: Path) -> list[Any]:
@@ -73,24 +59,20 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def main() -> None:
-    """Train, and read what was left."""
-    model, settings, folder = sys.argv[1:]
-    os.chdir(folder)
-    os.environ.update(PLATFORM)
-    sys.argv[1:] = [f"actor_rollout_ref.model.path={model}", *json.loads(settings), *SMALL, *ON_CPU]
+def trained(model: str, settings: list[str]) -> dict[str, Any]:
+    """Train in the current folder, which has the page's files, and leave Ray running.
+
+    Returns:
+        What verl logged at each step, the answers it validated and trained on with their scores, and the largest change
+        of a weight.
+    """
+    sys.argv[1:] = [f"actor_rollout_ref.model.path={model}", *settings, *SMALL, *ON_CPU]
     runpy.run_module("verl.trainer.main_ppo", run_name="__main__", alter_sys=True)  # as `python -m` does
-    ray.shutdown()
     before = load_file(Path(model) / "model.safetensors")
     after = load_file(f"checkpoints/global_step_{STEPS}/actor/huggingface/model.safetensors")
-    found = {
+    return {
         "metrics": [line["data"] for line in lines(Path("metrics.jsonl"))],
         "validation": lines(Path("validation/0.jsonl")),
         "rollouts": [lines(Path(f"rollouts/{step}.jsonl")) for step in range(1, STEPS + 1)],
         "changed": max(float((after[name].float() - weight).abs().max()) for name, weight in before.items()),
     }
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,6 +7,8 @@ nothing of ours can be imported from there.  `under_ray.py` runs it.
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +19,8 @@ import torch
 import adjudge.verl as adapter
 
 hydra: Any = import_module("hydra")
+Loader: Any = import_module("hydra._internal.config_loader_impl").ConfigLoaderImpl
+Parser: Any = import_module("hydra.core.override_parser.overrides_parser").OverridesParser
 agents: Any = import_module("verl.experimental.agent_loop.agent_loop")
 loops: Any = import_module("verl.experimental.reward_loop")
 rewards: Any = import_module("verl.trainer.ppo.reward")
@@ -49,19 +53,43 @@ class Scripted:
 
 def configured(model: str, *settings: str) -> Any:
     """Return verl's whole configuration with a few settings of ours, as its command line would."""
-    with hydra.initialize_config_module("verl.trainer.config", version_base=None):
-        config = hydra.compose(
-            "ppo_trainer",
-            [
-                f"actor_rollout_ref.model.path={model}",
-                "actor_rollout_ref.rollout.name=vllm",
-                "data.max_prompt_length=96",
-                f"data.max_response_length={LONGEST}",
-                "reward.num_workers=1",
-                *settings,
-            ],
-        )
+    config = deepcopy(_default())
+    words = [
+        f"actor_rollout_ref.model.path={model}",
+        "actor_rollout_ref.rollout.name=vllm",
+        "data.max_prompt_length=96",
+        f"data.max_response_length={LONGEST}",
+        "reward.num_workers=1",
+        *settings,
+    ]
+    Loader._apply_overrides_to_config(Parser.create().parse_overrides(words), config)  # as `compose` does
     return loops.migrate_legacy_reward_impl(config)
+
+
+@cache
+def _default() -> Any:
+    with hydra.initialize_config_module("verl.trainer.config", version_base=None):
+        return hydra.compose("ppo_trainer")  # reads dozens of files
+
+
+class Workers:
+    """verl's reward worker under Ray, which takes seconds to come up: it begins anew with each configuration."""
+
+    def __init__(self, model: str) -> None:
+        self.manager = loops.RewardLoopManager(configured(model))
+        self.handles = self.manager.reward_loop_worker_handles
+
+    def begin(self, config: Any) -> None:
+        """Have the worker be one of a configuration."""
+        self.manager.config = config
+        ray.get([handle.__ray_call__.remote(_begin, config) for handle in self.handles])
+
+
+def _begin(worker: Any, config: Any) -> None:
+    async def begin() -> None:
+        worker.__init__(config)
+
+    asyncio.run_coroutine_threadsafe(begin(), worker.loop).result()  # what it makes is bound to its event loop
 
 
 def batch(tokenizer: Any, rows: list[dict[str, Any]]) -> Any:
@@ -169,14 +197,12 @@ ROWS = [
 ]
 
 
-def functions(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
+def functions(model: str, tokenizer: Any, shown: list[str], workers: Workers) -> dict[str, Any]:
     """The reward function, in verl's naive manager behind Ray, in its agent loop, and in its old batch manager."""
     config = configured(model, BY_NAME, *MATH, f"+{FUNCTION}.reward_kwargs.fallback=-0.5")
-    loop = loops.RewardLoopManager(config)
-    found: dict[str, Any] = {"colocated": seen(loop.compute_rm_score(batch(tokenizer, ROWS)))}
-    found["streaming"] = generated(config, tokenizer, ROWS, loop.reward_loop_worker_handles)
-    for worker in loop.reward_loop_workers:
-        ray.kill(worker)
+    workers.begin(config)
+    found: dict[str, Any] = {"colocated": seen(workers.manager.compute_rm_score(batch(tokenizer, ROWS)))}
+    found["streaming"] = generated(config, tokenizer, ROWS, workers.handles)
     by_file = f"{FUNCTION}.path={adapter.__file__}"
     strict = configured(model, by_file, *MATH)
     found["by_file"] = asyncio.run(asked(strict, tokenizer, batch(tokenizer, ROWS)[0:1]))
@@ -201,7 +227,7 @@ def functions(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
     return found
 
 
-def managers(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
+def managers(model: str, tokenizer: Any, shown: list[str], workers: Workers) -> dict[str, Any]:
     """Our manager: behind Ray in verl's agent loop, and in this process with a mask."""
     manager = [setting for setting in shown if "reward_manager" in setting]
     config = configured(model, *manager, TELLING, PARTS, "+reward.reward_kwargs.columns=[level]")
@@ -209,12 +235,10 @@ def managers(model: str, tokenizer: Any, shown: list[str]) -> dict[str, Any]:
         {"answer": "yes yes", "gold": "x", "uid": 7, "info": {"level": 5}},
         {"answer": "yes " * 40, "gold": "x", "uid": 8, "info": {"level": 6}},
     ]
-    loop = loops.RewardLoopManager(config)
-    found: dict[str, Any] = {"streaming": generated(config, tokenizer, rows, loop.reward_loop_worker_handles)}
+    workers.begin(config)
+    found: dict[str, Any] = {"streaming": generated(config, tokenizer, rows, workers.handles)}
     broken = [{**rows[0], "gold": "broken"}, rows[1]]
-    found["no_fallback"] = message_of(lambda: generated(config, tokenizer, broken, loop.reward_loop_worker_handles))
-    for worker in loop.reward_loop_workers:
-        ray.kill(worker)
+    found["no_fallback"] = message_of(lambda: generated(config, tokenizer, broken, workers.handles))
     found["several"] = several(config, tokenizer)
     row = {"prompt": "speak", "answer": "yes no yes", "gold": "x", "uid": 3, "info": {"level": 1}}
     data = batch(tokenizer, [row])
