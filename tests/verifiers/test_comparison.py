@@ -9,6 +9,7 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+import platformdirs
 import pytest
 from benchmarks.comparison.__main__ import MOST_HANGS, Options, judged, main
 from benchmarks.comparison.page import BEGIN, END, MOST_BYTES, Judged, Result, cells, differences, write
@@ -114,7 +115,9 @@ def test_tables_stand_between_their_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("ADJUDGE_DATA" not in os.environ, reason="ADJUDGE_DATA is not set")
-def test_the_command_judges_a_few_rows_of_every_task(tmp_path: Path) -> None:
+def test_the_command_judges_a_few_rows_of_every_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The verifiers have another home; without this one would compile Yosys there.
+    monkeypatch.setenv("YOWASP_CACHE_DIR", platformdirs.user_cache_dir("YoWASP", appauthor=False))
     page = tmp_path / "comparison.md"
     page.write_text(f"{BEGIN}{END}", encoding="utf-8")
     sets = ("MATH", "HumanEval", "IFEval, strict", "defog", "Attacks on Verilog")
