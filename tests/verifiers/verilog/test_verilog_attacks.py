@@ -18,6 +18,8 @@ ATTACKS = [case for case in CASES if not case.honest]
 HONEST = [case for case in CASES if case.honest]
 BRIEF = {"effort": 300, "seconds": 4.0}
 """Seconds of the processor; what no proof settles would use all of the 20 it has by default."""
+UNSETTLED = "masked-write"
+"""A memory beyond the solver, told from `bomb-after-reset` and `enum-next`, which no proof settles either."""
 
 pytestmark = pytest.mark.usefixtures("icarus")
 
@@ -27,8 +29,9 @@ def score(case: AttackCase, **options: Any) -> Score:
 
 
 def tried(case: AttackCase) -> Any:
-    """Return a case as a parameter: what uses all of its time does so alike in both benches."""
+    """Return a case as a parameter: what uses all of its time does so alike in both benches, and at other widths."""
     again = case.options.get("seconds") == 1.0 and case.id.endswith(f"-{settings()[-1]}")
+    again = again or case.id == "wider-counter"  # as counter-in-an-integer
     return pytest.param(case, id=case.id, marks=[pytest.mark.full] if again else [])
 
 
@@ -39,9 +42,9 @@ def test_an_attack_scores_nothing(case: AttackCase) -> None:
     assert case.reason in ("", found.reason), found.evidence
 
 
-@pytest.mark.parametrize("case", HONEST, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [tried(case) for case in HONEST])
 def test_an_honest_neighbour_passes(case: AttackCase) -> None:
-    found = score(case, **BRIEF)
+    found = score(case, **BRIEF, formal="off" if case.id == UNSETTLED else "auto")
     assert found.value == 1.0, found.evidence
 
 

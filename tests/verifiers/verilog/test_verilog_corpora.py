@@ -116,7 +116,7 @@ def test_wrong_neighbours_of_verilog_eval_references_are_told_apart(every: int) 
 EQUIVALENT = {("Prob074_ece241_2014_q4", "&")}
 
 
-@in_parts(9)
+@in_parts(18)
 def test_rtllm_candidates_get_their_labels(every: int) -> None:
     asked = {row["design"]: row for row in rows("rtllm_designs")}
     verifier = VerilogVerifier(seconds=2.0)

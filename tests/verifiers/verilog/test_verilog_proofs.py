@@ -112,7 +112,8 @@ def test_what_cannot_be_proved_is_undecided_on_request() -> None:
     reference = {"reference": source.format("Ref", "a * b"), "top": "TopModule"}
     response = source.format("TopModule", "(a << 3) * b - (a << 2) * b - a * b * 3")
     sample = Sample(prompt="", response=response, reference=reference)
-    assert VerilogVerifier(formal="refute", seconds=1.0).verify(sample).evidence["proof"] == "open"
+    found = VerilogVerifier(seconds=1.0).verify(sample)
+    assert (found.value, found.evidence["proof"]) == (1.0, "open"), found.evidence  # no register that never moved
     required = VerilogVerifier(formal="require", seconds=1.0).verify(sample)
     assert (required.value, required.reason) == (0.0, "undecided")
 
@@ -124,40 +125,26 @@ PULSE = (
 
 
 @pytest.mark.parametrize(
-    ("response", "value", "status"),
+    ("response", "seconds", "value", "status"),
     [
-        pytest.param(PULSE.format("TopModule", "0", "+", "&c"), 1.0, "scored", id="proved"),
-        pytest.param(PULSE.format("TopModule", "20'hfffff", "-", "c == 0"), 1.0, "scored", id="counts-down"),
+        pytest.param(PULSE.format("TopModule", "0", "+", "&c"), 8.0, 1.0, "scored", id="proved"),
+        pytest.param(PULSE.format("TopModule", "20'hfffff", "-", "c == 0"), 8.0, 1.0, "scored", id="counts-down"),
         pytest.param(
-            "module TopModule (input clk, input reset, output tick); assign tick = 0; endmodule", None, "failed"
+            "module TopModule (input clk, input reset, output tick); assign tick = 0; endmodule",
+            *(1.0, None, "failed"),  # it uses all of its time
+            id="stuck",
         ),
-        pytest.param(PULSE.format("TopModule", "0", "+", "c == 7"), 0.0, "scored", id="seen-to-differ"),
+        pytest.param(PULSE.format("TopModule", "0", "+", "c == 7"), 8.0, 0.0, "scored", id="seen-to-differ"),
     ],
 )
-def test_an_output_that_no_simulation_moves_is_proved_or_left_undecided(response: str, value: Any, status: str) -> None:
+def test_an_output_that_no_simulation_moves_is_proved_or_left_undecided(
+    response: str, seconds: float, value: Any, status: str
+) -> None:
     reference = {"reference": PULSE.format("Ref", "0", "+", "&c"), "top": "TopModule"}
-    found = VerilogVerifier(seconds=8.0).verify(Sample(prompt="", response=response, reference=reference))
+    found = VerilogVerifier(seconds=seconds).verify(Sample(prompt="", response=response, reference=reference))
     assert (found.value, found.status) == (value, status), found.evidence
     if status == "failed":
         assert (found.reason, found.evidence["still"]) == ("undecided", ["tick"])
-
-
-def test_a_product_that_the_solver_gives_up_is_open() -> None:
-    """Without a reset the circuit of the proof has no register of its own, which never moved."""
-    ports = "(input [9:0] a, b, output [19:0] p);"
-    steps = "integer i; always @* begin s = 0; for (i = 0; i < 10; i = i + 1) if (b[i]) s = s + (a << i); end"
-    reference = {"reference": f"module RefModule {ports} assign p = a * b; endmodule", "top": "TopModule"}
-    response = f"module TopModule {ports} reg [19:0] s; {steps} assign p = s; endmodule"
-    found = VerilogVerifier(seconds=1.0).verify(Sample(prompt="", response=response, reference=reference))
-    assert (found.value, found.evidence["proof"]) == (1.0, "open"), found.evidence
-
-
-def test_long_runs_reach_what_short_ones_do_not() -> None:
-    source = "module {} (input clk, input reset, output reg [15:0] q); always @(posedge clk) {}; endmodule"
-    reference = {"reference": source.format("Ref", "q <= reset ? 0 : q + 1"), "top": "TopModule"}
-    stuck = source.format("TopModule", "if (reset) q <= 0; else q[14:0] <= q[14:0] + 1")
-    found = VerilogVerifier(seconds=8.0).verify(Sample(prompt="", response=stuck, reference=reference))
-    assert (found.value, found.reason) == (0.0, "wrong"), found.evidence
 
 
 # One input, two registers that swap with it (the second starts at 1), their AND as the output.

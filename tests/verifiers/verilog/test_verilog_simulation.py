@@ -68,7 +68,7 @@ def test_coverage_names_the_lines_that_were_not_reached() -> None:
     ids=["empty", "no text", "no such module", "endless", "flood"],
 )
 def test_a_bench_that_does_not_end_scores_0(bench: str, stage: str, ending: str) -> None:
-    score = run(bench, seconds=2.0)
+    score = run(bench, seconds=1.0)
     assert (score.value, score.evidence["stage"], score.evidence["ending"]) == (0.0, stage, ending)
 
 

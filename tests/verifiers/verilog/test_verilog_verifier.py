@@ -101,7 +101,7 @@ def test_a_reference_that_never_ends_is_told_from_a_bad_one() -> None:
     endless = "module Ref (output reg q); initial while (1) q = 0; endmodule"
     hanging = BENCH.replace("#1;", "while (a == 5);")
     for reference in ({"reference": endless}, {**BOTH, "testbench": hanging}):
-        score = judge("", reference, seconds=1.0)
+        score = judge("", reference, seconds=0.5)
         assert (score.value, score.reason) == (None, "gold_timeout")
 
 
@@ -242,9 +242,9 @@ def test_a_mistake_is_told_before_any_work(options: dict[str, Any], reference: A
 
 
 def test_it_conforms() -> None:
-    responses = (adder("a + b"), adder("a - b"), "no design", f"```verilog\n{adder('b + a')}\n```", "")
+    responses = (adder("a + b"), adder("a - b"), "no design")
     samples = [Sample(prompt="", response=text, reference=REFERENCE, id=str(at)) for at, text in enumerate(responses)]
-    report = check_scorer(VerilogVerifier(), samples)
+    report = check_scorer(VerilogVerifier(effort=300), samples)
     report.raise_for_failures()
     assert [check for check in report.checks if check.outcome == "skipped"] == []
 
