@@ -21,8 +21,8 @@ from adjudge.sandbox.sandbox import Sandbox
 from adjudge.sandbox.warm_python import WarmPython
 
 CASES = Path(__file__).parents[1] / "attacks" / "sandbox_escapes.json"
-LIMITS = RunLimits(seconds=2.0, memory_mb=256, processes=48, disk_mb=32)
-ROOMY = RunLimits(seconds=10.0, memory_mb=256, processes=48, disk_mb=32)
+LIMITS = RunLimits(seconds=0.7, memory_mb=160, processes=48, disk_mb=32)
+ROOMY = RunLimits(seconds=10.0, memory_mb=160, processes=48, disk_mb=32)
 MARK = "adjudge-secret-mark"
 
 

@@ -20,7 +20,7 @@ LONG = (
     "channel-flood decode-decimals decode-equal-hashes decode-fraction decode-named-tuples decode-table-of-objects "
     "endless endless-import flood fork-bomb huge-integer unhashable-flood"
 ).split()
-"""Attacks that use up their limits: those against asserts are longer cases of those against calls and pytest files."""
+"""Attacks that use up their limits: those against asserts and pytest files are longer cases of those against calls."""
 
 
 def judged(case: dict[str, Any], task: str, seconds: float = 2.0) -> Score:
@@ -37,7 +37,8 @@ def pairs(kind: str) -> list[Any]:
             task,
             id=f"{case['id']}-{task}",
             marks=[pytest.mark.full]
-            if (task == "humaneval" and "asserts" in case["tasks"]) or (task == "asserts" and case["id"] in LONG)
+            if (task == "humaneval" and "asserts" in case["tasks"])
+            or (task in ("asserts", "pytest") and case["id"] in LONG and (task, case["id"]) != ("pytest", "endless"))
             else [],
         )
         for case in DATA[kind]

@@ -47,7 +47,7 @@ def test_defogs_accepted_queries_pass_on_its_databases(name: str) -> None:
     assert found == {(1.0, ""): 196, (None, "gold_unparsable"): 62}
 
 
-@in_parts(9)
+@in_parts(18)
 def test_defogs_accepted_queries_pass_on_databases_made_like_its_own(every: int) -> None:
     verifier = SqlVerifier(folder=str(SQL / "defog" / "sqlite"))
     found: Counter[tuple[float | None, str]] = Counter()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.protocol import Sample
+from adjudge.protocol import Limits, Sample
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.conformance import check_scorer
@@ -365,6 +365,14 @@ def pool() -> Iterator[Pool]:
         yield made
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool kills after a tenth of the time that making databases may take."""
+    assert SqlVerifier(seconds=0.2).limits.seconds == pytest.approx(10.4)
+    limits = Limits(seconds=2.0, memory_mb=SqlVerifier(memory_mb=64).limits.memory_mb)
+    monkeypatch.setattr(SqlVerifier, "limits", limits)
+
+
 async def scores(verifier: SqlVerifier, samples: list[Sample], pool: Pool) -> list[tuple[float | None, str]]:
     found = await VerifierScorer(verifier, pool).score(samples)
     return [(score.value, score.reason) for score in found]
@@ -399,6 +407,7 @@ async def scores(verifier: SqlVerifier, samples: list[Sample], pool: Pool) -> li
     ],
     ids=["one step", "sorter", "concatenation", "preparation"],
 )
+@pytest.mark.usefixtures("hasty")
 def test_the_pool_stops_what_the_engine_cannot(
     sql: str, reasons: set[str], ask: Callable[..., Sample], pool: Pool
 ) -> None:
@@ -409,6 +418,7 @@ def test_the_pool_stops_what_the_engine_cannot(
     assert found[1] == (1.0, "")
 
 
+@pytest.mark.usefixtures("hasty")
 def test_the_pool_stops_duckdb(duckdb_shop: str, pool: Pool) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 - x FROM c) SELECT COUNT(*) FROM c, customer"
     samples = [
