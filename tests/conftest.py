@@ -39,13 +39,18 @@ HUNGRY = (
     "tests/engines/test_parity.py",
     "tests/engines/test_reward_invariance.py",
     "tests/engines/test_vllm.py",
+    "tests/engines/test_published_heads.py",
+    "tests/engines/test_vllm_worker.py",
     "tests/rl_integration/trainer/rollouts/test_vllm_generator.py",
     "tests/frameworks/open_rlhf/test_real_open_rlhf.py",
     "tests/frameworks/verl/test_real_trainer.py",
     "tests/frameworks/verl/test_real_queue.py",
     "tests/frameworks/verl/test_real_verl.py",
 )
-"""Files whose processes, of vLLM or of Ray, need up to 10 GB together: one process runs them one after another."""
+"""Files whose processes, of vLLM or of Ray, need up to 10 GB together, or that wait for vLLM's import.
+
+One process runs them one after another.
+"""
 
 LONG = (
     *HUNGRY,

@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.engines.tiny_models import WINDOW, Family, tiny_config, tiny_tokenizer
-from tests.engines.vllm_server import forget_environment, unheard
+from tests.engines.vllm_server import starting, unheard
 from torch.nn import functional
 
 from adjudge.engines.interface import Fault, TokenLogits
@@ -166,13 +166,11 @@ def test_a_process_head_is_read_at_every_token(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of what vLLM itself uses
-def test_vllm_reads_a_process_head_at_every_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vllm_reads_a_process_head_at_every_token(tmp_path: Path) -> None:
     """By default vLLM's class gives the outputs of steps alone, and knows no step."""
     pytest.importorskip("vllm")
     folder = write(tmp_path / "published", "qwen2", QWEN_HEAD, QWEN_PRM)
     config = VllmConfig(model=str(folder), dtype="float32", enforce_eager=True, max_model_len=WINDOW)
-    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in a third of the time
-    forget_environment()
 
     async def main() -> list[TokenLogits | Fault]:
         served = VllmEngine(config)
@@ -180,10 +178,8 @@ def test_vllm_reads_a_process_head_at_every_token(tmp_path: Path, monkeypatch: p
         await served.close()
         return answers
 
-    with unheard():
+    with unheard(), starting(processes=False):
         answers = asyncio.run(main())
-    monkeypatch.undo()
-    forget_environment()
     check_tokens(folder, answers, qwen_formula)
 
 

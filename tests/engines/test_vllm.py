@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.vllm_server import WINDOW, Task, engine_processes, forget_environment, unheard, vllm_engines
+from tests.engines.vllm_server import WINDOW, Task, engine_processes, starting, unheard, vllm_engines
 
 from adjudge.engines.interface import Engine, Fault, Prompt, Sampling
 from adjudge.engines.vllm_config import VllmConfig
@@ -154,9 +154,7 @@ def test_a_model_that_is_none_does_not_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # vLLM leaves a ZeroMQ context open
-def test_a_killed_process_costs_one_call_and_is_replaced(
-    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def test_a_killed_process_costs_one_call_and_is_replaced(engine: VllmEngine) -> None:
     sampling = Sampling(max_tokens=4)
     before = asyncio.run(engine.generate([CHAT], sampling))
     (process,) = engine_processes()
@@ -170,12 +168,10 @@ def test_a_killed_process_costs_one_call_and_is_replaced(
     with unheard():
         lost = asyncio.run(main())
     assert {one.reason for one in lost if isinstance(one, Fault)} <= {"engine_unavailable"}
-    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the next one starts in a third of the time
-    forget_environment()
-    request.addfinalizer(forget_environment)
-    after = asyncio.run(engine.generate([CHAT], sampling))
-    if isinstance(after[0], Fault):  # the death was noticed by this call only
+    with starting(processes=False):
         after = asyncio.run(engine.generate([CHAT], sampling))
+        if isinstance(after[0], Fault):  # the death was noticed by this call only
+            after = asyncio.run(engine.generate([CHAT], sampling))
     assert [one.completions for one in after if not isinstance(one, Fault)] == [
         one.completions for one in before if not isinstance(one, Fault)
     ]

@@ -34,6 +34,7 @@ import pytest
 from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
 
 from adjudge.engines.head_config import HeadConfig
+from adjudge.engines.interface import Sampling
 from adjudge.engines.vllm_config import VllmConfig
 from adjudge.engines.vllm_engine import VllmEngine
 
@@ -41,6 +42,8 @@ Task = Literal["generate", "classify", "classify_tokens"]
 TASKS: tuple[Task, ...] = ("generate", "classify", "classify_tokens")
 
 WINDOW = 256
+PLAIN = {"TORCHDYNAMO_DISABLE": "1"}
+"""Without it each vLLM compiles three of its functions, for 20 s of a processor, to run them once or twice."""
 _SECONDS = 900.0  # to start on a machine that is busy with something else
 
 
@@ -90,7 +93,7 @@ def _servers() -> Mapping[Task, Served]:
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"},
+            env={**os.environ, **PLAIN, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"},
         )
     _STARTED.append(process)
     end = time.monotonic() + _SECONDS
@@ -132,22 +135,29 @@ def release() -> None:
 
 
 def vllm_engine(task: Task) -> VllmEngine:
-    """Return the engine in this process for a task, the same one each time."""
+    """Return the engine in this process for a task, the same one each time; that of `generate` runs in its own."""
     if task not in _ENGINES:
         config = VllmConfig(model=str(vllm_models()[task]), dtype="float32", enforce_eager=True, max_model_len=WINDOW)
         _ENGINES[task] = VllmEngine(config)
-        if task != "generate":
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # a process less to start; one is tested enough
-                forget_environment()
-                asyncio.run(getattr(_ENGINES[task], task)(["start"]))
-            forget_environment()
+        more = [Sampling(max_tokens=1)] if task == "generate" else []
+        with starting(processes=task == "generate"):  # one with processes is tested enough
+            asyncio.run(getattr(_ENGINES[task], task)(["start"], *more))
     return _ENGINES[task]
 
 
-def forget_environment() -> None:
-    """Have vLLM read its variables anew: it keeps what they were when its first engine had started."""
-    importlib.import_module("vllm.envs").disable_envs_cache()
+@contextlib.contextmanager
+def starting(*, processes: bool) -> Iterator[None]:
+    """Start vLLM within this: with processes of its own or, in a third of the time, in this one.
+
+    It reads its variables anew: it keeps what they were when its first engine had started.
+    """
+    forget = importlib.import_module("vllm.envs").disable_envs_cache
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**PLAIN, "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(processes))}.items():
+            patch.setenv(name, value)
+        forget()
+        yield
+    forget()
 
 
 def _close_engines() -> None:
