@@ -6,6 +6,7 @@ any words; white space, seconds, whether they are a bound, rates and digits behi
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import re
@@ -61,6 +62,16 @@ def commands(page: Path) -> list[Command]:
                 line, _, shown = part.partition("\n")
                 found.append(Command(line, tuple(shown.splitlines())))
     return found
+
+
+def scripts(page: Path) -> list[tuple[str, str | None]]:
+    """Python blocks, each with the output shown behind it, if one is."""
+    every = [*blocks(page), Block("", "")]
+    return [
+        (block.text, after.text if after.language == "text" else None)
+        for block, after in itertools.pairwise(every)
+        if block.language == "python"
+    ]
 
 
 def missing(shown: tuple[str, ...], printed: str) -> str | None:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.shown_pages import Block, Command, Shell, blocks, commands, files, missing
+from tests.shown_pages import Command, Shell, commands, files, missing, scripts
 
 from adjudge.scoring import registry
 
 README = Path(__file__).parents[1] / "README.md"
-
-
-def scripts() -> list[tuple[str, str | None]]:
-    """Python blocks, each with the output shown behind it, if one is."""
-    every = [*blocks(README), Block("", "")]
-    return [
-        (block.text, after.text if after.language == "text" else None)
-        for block, after in itertools.pairwise(every)
-        if block.language == "python"
-    ]
 
 
 def typed() -> list[Command]:
@@ -41,11 +30,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_something_to_test() -> None:
-    assert len(scripts()) >= 2
+    assert len(scripts(README)) >= 2
     assert len(typed()) >= 3
 
 
-@pytest.mark.parametrize(("script", "output"), scripts())
+# The other is run by tests/engines/test_smollm2.py, which has the model loaded.
+@pytest.mark.parametrize(("script", "output"), [one for one in scripts(README) if "smollm2" not in one[0]])
 def test_python_blocks_print_what_is_shown(script: str, output: str | None, place: Path) -> None:
     (place / "block.py").write_text(script, encoding="utf-8")
     command = [sys.executable, "-W", "error", "block.py"]
