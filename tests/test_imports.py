@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -78,6 +79,11 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
         yield from ((node.lineno, name.partition(".")[2]) for name in names if name.split(".")[0] == "adjudge")
 
 
+@functools.cache
+def imports_of(path: Path) -> list[tuple[int, str]]:
+    return list(imported(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def part_of(name: str) -> str:
     return ".".join(name.split(".")[: 2 if name.startswith("scoring.") else 1])
 
@@ -88,7 +94,7 @@ def test_modules_import_only_what_lies_below_them() -> None:
         part = part_of(name)
         if part in FREE:
             continue
-        for line, target in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for line, target in imports_of(path):
             other = part_of(target)
             below = HEIGHT.get(other, len(HEIGHT)) < HEIGHT[part]
             if other != part and not below:
@@ -108,7 +114,7 @@ def test_no_two_folders_need_each_other() -> None:
     needs: dict[str, set[str]] = defaultdict(set)
     for name, path in names.items():
         home = name.rpartition(".")[0]
-        for _, target in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for _, target in imports_of(path):
             while target and target not in names and target not in packages:
                 target = target.rpartition(".")[0]  # the name of something in a module
             folder = target if target in packages else target.rpartition(".")[0]

@@ -67,7 +67,8 @@ def imports_of(path: Path) -> list[tuple[str, bool]]:
         typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         at_load = at_load and not typing_only and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.iter_child_nodes(node):
-            visit(child, at_load)
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):  # which expressions hold none of
+                visit(child, at_load)
 
     visit(ast.parse(path.read_text(encoding="utf-8")), True)
     return [(name, at_load) for name, at_load in found if name.split(".")[0] == "adjudge"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import json
 import shlex
 from itertools import pairwise
@@ -86,8 +88,15 @@ def test_a_paper_that_cannot_be_run_is_found_with_its_reason(capsys: pytest.Capt
     assert "why" in capsys.readouterr().out
 
 
+@functools.cache
+def help_of(*kinds: str) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.suppress(SystemExit):
+        main([*kinds, "--help"])
+    return told.getvalue()
+
+
 @pytest.mark.parametrize("name", [name for name in FILES if "steps" in recipes()[name]])
-def test_the_flags_and_files_of_commands_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_flags_and_files_of_commands_exist(name: str) -> None:
     for command in recipes()[name]["steps"]:
         words = shlex.split(command, comments=True)
         if words[0] == "python":
@@ -95,9 +104,7 @@ def test_the_flags_and_files_of_commands_exist(name: str, capsys: pytest.Capture
             continue
         assert words[0] == "adjudge", command
         kinds = words[1:3] if words[1] in ("data", "eval", "train") else words[1:2]
-        with contextlib.suppress(SystemExit):
-            main([*kinds, "--help"])
-        told = capsys.readouterr().out
+        told = help_of(*kinds)
         files = [word for word in words if word.startswith("examples/")]
         assert all((Path(__file__).parents[2] / file).exists() for file in files), command
         if kinds[0] == "train":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,12 +56,23 @@ def generator_policy() -> Policy:
 
 def verifier_policy() -> Policy:
     """Knows the form, and guesses the rest."""
-    policy = tiny_policy("0123456789:?", words=(*STEP, *FINAL), seed=1, width=16, layers=1)
+    policy = unlearned_verifier()
+    policy.model.load_state_dict(form_of_verdicts())
+    return policy
+
+
+def unlearned_verifier() -> Policy:
+    return tiny_policy("0123456789:?", words=(*STEP, *FINAL), seed=1, width=16, layers=1)
+
+
+@functools.cache
+def form_of_verdicts() -> dict[str, torch.Tensor]:
+    policy = unlearned_verifier()
     draw = random.Random(0)
     tasks = [Task(id=f"{n}", prompt=f"{draw.randrange(6)}:{draw.randrange(100)}?") for n in range(200)]
     answers = [draw.choice(STEP) + draw.choice(FINAL) for _ in tasks]
     warm_up(policy, tasks, answers, steps=30, batch=16, rate=2e-2, seed=0, enough=lambda: False)
-    return policy
+    return policy.model.state_dict()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,19 +211,26 @@ class Stopped(Exception):
     """A kill, as far as one process can play it."""
 
 
-@pytest.mark.parametrize(("who", "step"), [("verifier", 1), ("generator", 1), ("generator", 4), ("verifier", 3)])
-def test_an_alternation_that_was_killed_ends_as_one_that_ran_through(tmp_path: Path, who: str, step: int) -> None:
-    whole = setting(tmp_path / "whole")
-    whole.alternation.train()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Setting:
+    """One that ran through."""
+    made = setting(tmp_path_factory.mktemp("whole"))
+    made.alternation.train()
+    return made
 
+
+@pytest.mark.parametrize(("who", "step"), [("verifier", 1), ("generator", 1), ("generator", 4), ("verifier", 3)])
+def test_an_alternation_that_was_killed_ends_as_one_that_ran_through(
+    tmp_path: Path, whole: Setting, who: str, step: int
+) -> None:
     def kill(numbers: Mapping[str, float], *_: Any) -> None:
         if numbers["step"] == step:
             raise Stopped
 
-    cut = setting(tmp_path / "cut")
+    cut = setting(tmp_path)
     with pytest.raises(Stopped):
         cut.alternation.train(**{f"on_{who}": kill})  # type: ignore[arg-type]
-    again = setting(tmp_path / "cut")
+    again = setting(tmp_path)
     assert again.alternation.train(resume=True) == (4, 4)
     assert same(weights(again.generator), weights(whole.generator))
     assert same(weights(again.verifier), weights(whole.verifier))

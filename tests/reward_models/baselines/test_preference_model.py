@@ -37,7 +37,7 @@ def scores(model: PreferenceModel, responses: Sequence[str], **fields: Any) -> l
 
 
 def value(model: PreferenceModel, response: str) -> float:
-    (score,) = scores(model, [response])
+    (score,) = scores(dataclasses.replace(model, explain=0), [response])
     assert score.value is not None
     return score.value
 
@@ -62,18 +62,20 @@ def test_labels_without_meaning_teach_nothing() -> None:
 
 def loss(weights: LinearModel, examples: Sequence[Example], chats: ChatFeatures, strength: float) -> float:
     """The objective as the module states it, on the fitted numbers themselves."""
-    total = 0.0
+    numbers, chances = [], []
     for example in examples:
         if isinstance(example, Pair):
-            sides = [chats.number(example.prompt, text) for text in (example.chosen, example.rejected)]
-            one, other = chats.rewards(weights, sides)
-            chance = 0.5 if example.tie else 1.0 if example.probability is None else example.probability
-            gap = one - other
+            texts = [example.chosen, example.rejected]
+            chances.append(0.5 if example.tie else 1.0 if example.probability is None else example.probability)
         else:
             assert isinstance(example, Rating)
             assert example.values[0] is not None
-            chance = example.values[0]
-            (gap,) = chats.rewards(weights, [chats.number(example.prompt, example.response)])
+            texts = [example.response]
+            chances.append(example.values[0])
+        numbers += [chats.number(example.prompt, text) for text in texts]
+    rewards, total = iter(chats.rewards(weights, numbers)), 0.0  # all at once
+    for example, chance in zip(examples, chances, strict=True):
+        gap = next(rewards) - (next(rewards) if isinstance(example, Pair) else 0.0)
         total += example.weight * (chance * np.logaddexp(0, -gap) + (1 - chance) * np.logaddexp(0, gap))
     shrink = 2 / len(weights.weights) ** 0.5
     free = np.concatenate([weights.terms.astype(float).ravel(), weights.weights / shrink])
@@ -266,7 +268,7 @@ def test_length_removed_leaves_nothing_that_follows_from_length() -> None:
     words = np.log([len(chat[1]["content"].split()) for chat in chats])
     follows = {}
     for length in ("seen", "removed"):
-        fitted = PreferenceModel.fit(pairs, features=FeatureOptions(length=length))
+        fitted = PreferenceModel.fit(pairs, features=FeatureOptions(length=length), explain=0)
         sides = [fitted.reward(chat) for chat in chats]
         follows[length] = float(np.corrcoef(words, sides)[0, 1])
         assert sides[0] > sides[1]  # politeness is still told apart

@@ -1,6 +1,6 @@
 """On public data the offline baselines beat "longer wins" and chance on held-out prompts, as docs/training.md says.
 
-A smaller model than the default one, so that it takes seconds: no n-grams of characters, and three folds.
+A smaller model than the default one, so that it takes seconds: no n-grams of characters, and two folds.
 `benchmarks/preference_baselines.py` measures the whole.
 """
 
@@ -29,7 +29,7 @@ def test_a_fitted_baseline_beats_length_and_chance(name: str) -> None:
     if name == "rmb":  # half of it: its responses are long, and 1,500 contests are enough
         half = tuple(pair for pair in corpus.pairs if fold_of(pair.group, 2, 0) == 0)
         corpus = dataclasses.replace(corpus, pairs=half)
-    longer, *_, fitted = measured(corpus, {"fitted": QUICK}, Options(folds=3))
+    longer, *_, fitted = measured(corpus, {"fitted": QUICK}, Options(folds=2))
     assert (longer.name, fitted.name) == ("longer wins", "fitted")
     assert fitted.won.contests > 700
     assert beats(fitted, [longer]), f"{fitted.won} against {longer.won}"

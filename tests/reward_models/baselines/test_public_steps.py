@@ -28,9 +28,9 @@ def test_the_step_model_beats_rules_on_models_own_solutions(tmp_path: Path) -> N
         "later is right": [[1 - 1 / (2 + at) for at in range(len(one.steps))] for one in examples],
         "all are right": [[1.0] * len(one.steps) for one in examples],
     }
-    mine, _ = areas(examples, said, said, rounds=150)
+    mine, _ = areas(examples, said, said, rounds=100)
     for name, rule in rules.items():
-        theirs, ahead = areas(examples, said, rule, rounds=150)
+        theirs, ahead = areas(examples, said, rule, rounds=100)
         assert mine.low is not None
         assert theirs.high is not None
         assert ahead.low is not None

@@ -14,7 +14,7 @@ from tests.reward_models.baselines.demo_solutions import solutions
 
 from adjudge.protocol import Sample, Score
 from adjudge.responses.aggregate import aggregate
-from adjudge.reward_models.baselines.linear import LinearModel
+from adjudge.reward_models.baselines.linear import LinearModel, Seen
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, features_of_steps
 from adjudge.reward_models.baselines.step_model import STRENGTHS, StepModel, chances, fit_steps
 from adjudge.scoring.conformance import check_scorer
@@ -64,15 +64,10 @@ def test_labels_without_meaning_teach_nothing() -> None:
     assert hits(StepModel.fit(mixed), solutions(100, seed=2)) < max(np.mean(right), 1 - np.mean(right)) + 0.05
 
 
-def loss(weights: LinearModel, examples: Sequence[StepExample], strength: float, good: float, bad: float) -> float:
+def loss(weights: LinearModel, steps: Sequence[tuple[Seen, float]], strength: float, good: float, bad: float) -> float:
     """The objective as the module states it, on the fitted numbers themselves; every step weighs the same."""
-    total = 0.0
-    for example in examples:
-        seen = features_of_steps(example.prompt, example.steps, SMALL)
-        for features, label in zip(seen, example.labels, strict=True):
-            if label is not None:
-                gap = math.fsum(weights.parts(features).values())
-                total += label * good * np.logaddexp(0, -gap) + (1 - label) * bad * np.logaddexp(0, gap)
+    gaps, labels = weights.sums([features for features, _ in steps]), np.array([label for _, label in steps])
+    total = float(np.sum(labels * good * np.logaddexp(0, -gaps) + (1 - labels) * bad * np.logaddexp(0, gaps)))
     shrink = 2 / len(weights.weights) ** 0.5
     free = np.concatenate([weights.terms.astype(float).ravel(), weights.weights / shrink, [weights.intercept / 3]])
     return strength * total + float(free @ free) / 2
@@ -87,7 +82,13 @@ def test_the_fit_is_the_minimum_of_the_loss(strength: float, good: float, bad: f
     ]
     options: dict[str, Any] = {"strength": strength, "good": good, "bad": bad}
     fitted = fit_steps(examples, features=SMALL, by_solution=False, **options)
-    least = loss(fitted, examples, **options)
+    steps = [
+        (features, label)
+        for one in examples
+        for features, label in zip(features_of_steps(one.prompt, one.steps, SMALL), one.labels, strict=True)
+        if label is not None
+    ]
+    least = loss(fitted, steps, **options)
     chooser = np.random.default_rng(0)
     used = np.flatnonzero(fitted.terms)
     for size in (0.05, 0.3):
@@ -96,9 +97,9 @@ def test_the_fit_is_the_minimum_of_the_loss(strength: float, good: float, bad: f
             terms.flat[used] += size * chooser.normal(size=len(used)).astype(np.float32) / len(used) ** 0.5
             weights = fitted.weights + 0.2 * size * chooser.normal(size=len(fitted.weights))
             near = dataclasses.replace(fitted, terms=terms, weights=weights)
-            assert loss(near, examples, **options) > least - 1e-6
+            assert loss(near, steps, **options) > least - 1e-6
     flat = dataclasses.replace(fitted, terms=0 * fitted.terms, weights=0 * fitted.weights)
-    assert loss(flat, examples, **options) > least + 0.1
+    assert loss(flat, steps, **options) > least + 0.1
 
 
 def test_every_solution_may_weigh_the_same() -> None:
