@@ -72,7 +72,7 @@ def form_of_verdicts() -> dict[str, torch.Tensor]:
     tasks = [Task(id=f"{n}", prompt=f"{draw.randrange(6)}:{draw.randrange(100)}?") for n in range(200)]
     answers = [draw.choice(STEP) + draw.choice(FINAL) for _ in tasks]
     warm_up(policy, tasks, answers, steps=30, batch=16, rate=2e-2, seed=0, enough=lambda: False)
-    return policy.model.state_dict()
+    return dict(policy.model.state_dict())
 
 
 @dataclass(frozen=True, kw_only=True)
