@@ -32,7 +32,7 @@ COUNTER = """module RefModule (input clk, input rst, input [1:0] mode, output re
   end
 endmodule"""
 RARE = COUNTER.replace("input [1:0] mode", "input [15:0] mode").replace("2'b11", "16'd777")
-SHORT: dict[str, Any] = {"effort": 16, "mutants": 20, "min_killed": 0.0}
+SHORT: dict[str, Any] = {"effort": 16, "mutants": 10, "min_killed": 0.0}
 SILENT = "module RefModule (input a, output y); endmodule"
 
 
@@ -40,7 +40,7 @@ def job(folder: Path, rows: list[Any], **options: Any) -> tuple[JobReport, list[
     source, output = folder / "designs.jsonl", folder / "benches.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     config = Config(
-        **{"input": str(source), "output": str(output), "coverage": 0.0, "mutants": 6, "overwrite": True, **options}
+        **{"input": str(source), "output": str(output), "coverage": 0.0, "mutants": 3, "overwrite": True, **options}
     )
     report = make_testbenches(config)
     return report, [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
@@ -97,7 +97,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_a_bench_that_lets_wrong_designs_pass_grows(tmp_path: Path, short: dict[str, Any]) -> None:
-    _, (grown,) = job(tmp_path, [{"reference": RARE}], effort=16, rounds=4, mutants=20)
+    _, (grown,) = job(tmp_path, [{"reference": RARE}], effort=16, rounds=4, mutants=10)
     assert short["killed"] < short["mutants"] == grown["mutants"] == grown["killed"]
     assert grown["rounds"] > 1
     assert grown["checks"] > short["checks"]

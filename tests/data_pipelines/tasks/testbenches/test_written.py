@@ -87,7 +87,15 @@ def job(folder: Path, engine: ScriptedEngine, **options: Any) -> tuple[JobReport
     source, output = folder / "designs.jsonl", folder / "benches.jsonl"
     source.write_text(json.dumps({"prompt": "The larger of a and b.", "reference": DESIGN}) + "\n", encoding="utf-8")
     config = Config(
-        **{"input": str(source), "output": str(output), "coverage": 0.0, "attempts": 1, "seconds": 3.0, **options}
+        **{
+            "input": str(source),
+            "output": str(output),
+            "coverage": 0.0,
+            "attempts": 1,
+            "mutants": 5,
+            "seconds": 3.0,
+            **options,
+        }
     )
     report = make_testbenches(config, engine=engine)
     return report, [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
