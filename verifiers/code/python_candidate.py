@@ -27,7 +27,7 @@ from adjudge.verifiers.code.claims import Claim, Target
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import SHOWN, Outcome, Stage, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.suite import Case, Suite
-from adjudge.verifiers.code.task_classes import task_classes
+from adjudge.verifiers.code.task_classes import idle_methods, task_classes
 
 NO_TIME = Outcome(passed=False, reason="candidate_timeout", detail={"error": "no time left for this test"})
 _FEW = 1000
@@ -218,7 +218,8 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, budget: float, ver
     absent = [name for name in suite.needs if name not in candidate.names]
     if absent:
         raise NotLoadedError("run", "no_answer", f"it does not define {absent[0]!r}")
-    classes = task_classes((*filter(None, [suite.setup]), *suite.sources), suite.module)
+    sources = (*filter(None, [suite.setup]), *suite.sources)
+    classes = task_classes(sources, suite.module)
     job = {
         "style": suite.style,
         "setup": suite.setup,
@@ -228,6 +229,7 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, budget: float, ver
         "imports": dict(suite.imports),
         "entry_point": suite.entry_point,
         "named": list(suite.named),
+        "idle": idle_methods(sources),
         "classes": {name: list(uses) for name, uses in classes.items()},
         "own": list(suite.own),
         "start": len(verdict.outcomes) + verdict.skipped,

@@ -4,7 +4,7 @@ Read from the tests' text alone, so that no program can choose it.  A name is a 
 instances of it, take an attribute of it or of what it makes, or compare and combine what it makes; a capital letter
 alone is none, because functions have such names, too.
 
-Not covered: instances that reach an expression through a container, a parameter or a helper function.
+Not covered: instances that reach an expression through a container in a container or a method of the tests' own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _TWO = {
 _ORDER = {ast.Lt: ("lt", "gt"), ast.Gt: ("gt", "lt"), ast.LtE: ("le", "ge"), ast.GtE: ("ge", "le")}
 _SAID = {"assertEqual": "eq", "assertNotEqual": "eq", "assertEquals": "eq", "assertCountEqual": "eq"}
 _KINDS = frozenset({"isinstance", "issubclass", "assertIsInstance", "assertNotIsInstance"})
+_OF_DATA = frozenset({"asdict", "astuple", "fields", "replace", "is_dataclass"})
 _PLAIN = frozenset(
     name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
  if not name.startswith("_")
@@ -43,10 +44,38 @@ def task_classes(sources: tuple[str, ...], module: str) -> Mapping[str, tuple[st
     return MappingProxyType({name: tuple(sorted(reading.used.get(name, ()))) for name in sorted(reading.classes)})
 
 
+@functools.lru_cache(maxsize=256)
+def idle_methods(sources: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the methods of whose answers tests only ask which object it is, or for a method; None if they ask nothing.
+
+    The other answers are perhaps what a test expects.
+    """
+    nodes = [node for source in sources for node in nodes_of(ast.parse(source))]
+    asking: list[ast.expr] = []
+    idle: list[ast.AST] = []
+    for node in nodes:
+        match node:
+            case ast.Compare(left=left, ops=ops, comparators=rights) if {*map(type, ops)} <= {ast.Is, ast.IsNot}:
+                if not any(isinstance(side, ast.Constant) or _is_type(side) for side in (left, *rights)):
+                    asking += [left, *rights]
+            case ast.Call(func=ast.Name(id="id") | ast.Attribute(attr="assertIs" | "assertIsNot"), args=args):
+                asking += args
+            case ast.Expr(value=value) | ast.Attribute(value=value):
+                idle.append(value)
+    if not asking:
+        return None
+    used = {id(node.func) for node in (*idle, *asking) if isinstance(node, ast.Call)}
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute) and id(node) in used}
+    names -= {node.attr for node in nodes if isinstance(node, ast.Attribute) and id(node) not in used}
+    return tuple(sorted(names.difference(node.value for node in nodes if isinstance(node, ast.Constant))))
+
+
 class _Reading:
     def __init__(self, module: str) -> None:
         self._modules = {module}
-        self._held: dict[str, set[str]] = {}
+        self._held: dict[str, set[str]] = {}  # of "x[]", the items of x; of "x()", what a call of x makes
+        self._parameters: dict[str, list[ast.Name]] = {}
+        self._about = {"type", "vars", "dataclasses"}
         self.classes: set[str] = set()
         self.used: dict[str, set[str]] = {}
 
@@ -56,6 +85,10 @@ class _Reading:
         for node in nodes:
             if isinstance(node, ast.Import):
                 self._modules |= {alias.asname for alias in node.names if alias.asname and alias.name in self._modules}
+            elif isinstance(node, ast.ImportFrom) and node.module == "dataclasses":
+                self._about |= {alias.asname or alias.name for alias in node.names if alias.name in _OF_DATA}
+            elif isinstance(node, ast.FunctionDef):
+                self._parameters[node.name] = [ast.Name(word.arg) for word in node.args.args]
         for _ in range(2):  # a variable may hold what another one held
             for node in nodes:
                 self._hold(node)
@@ -73,16 +106,33 @@ class _Reading:
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
                 pairs = [(target, value)]
             case ast.For(target=target, iter=items) | ast.comprehension(target=target, iter=items):
-                pairs = [(target, item) for item in getattr(items, "elts", ())]
-            case ast.FunctionDef(name=name, decorator_list=[_, *_]):  # a fixture
-                given = [part.value for part in nodes_of(node) if isinstance(part, ast.Return) and part.value]
-                pairs = [(ast.Name(name), value) for value in given]
+                pairs = [(target, item) for item in getattr(items, "elts", (_item(items),))]
+            case ast.FunctionDef(name=name, decorator_list=marks):
+                parts = (part for part in nodes_of(node) if isinstance(part, ast.Return | ast.Yield))
+                given = [part.value for part in parts if part.value]
+                pairs = [(ast.Name(name), value) for value in given if marks]  # a fixture
+                self._held.setdefault(f"{name}()", set()).update(*map(self._made, given))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=named) if name in self._parameters:
+                pairs = [*zip(self._parameters[name], args, strict=False)]
+                pairs += [(ast.Name(word.arg or ""), word.value) for word in named]
+            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[names, items, *_]):
+                pairs = [(_target(names), _parameter(item)) for item in getattr(items, "elts", ())]
         for target, value in pairs:
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
                 for one, other in zip(target.elts, value.elts, strict=False):
-                    self._held.setdefault(_key(one), set()).update(self._made(other))
+                    self._put(one, other)
             else:
-                self._held.setdefault(_key(target), set()).update(self._made(value))
+                self._put(target, value)
+
+    def _put(self, target: ast.expr, value: ast.expr) -> None:
+        """Note what a variable holds, as itself, as items, or as a class."""
+        key = _key(target)
+        self._held.setdefault(key, set()).update(self._made(value))
+        if _capital(name := self._named(value)):
+            self._held.setdefault(f"{key}()", set()).add(name)
+        items = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", (_item(value),))
+        for item in items:
+            self._held.setdefault(f"{key}[]", set()).update(self._made(item))
 
     def _named(self, node: ast.expr) -> str:
         """Return the name of the candidate's that an expression is, or ""."""
@@ -96,8 +146,8 @@ class _Reading:
     def _made(self, node: ast.expr) -> set[str]:
         """Return the names, with a capital letter, of which an expression may be an instance."""
         match node:
-            case ast.Call(func=func) if name := self._named(func):
-                return {name} if _capital(name) else set()
+            case ast.Call(func=func):
+                return {name} if _capital(name := self._named(func)) else self._held.get(f"{_key(func)}()", set())
             case ast.Attribute(value=value) if (name := self._named(value)) and _capital(name):
                 return {name}  # a member of an enumeration
             case ast.BinOp(left=left, right=right):
@@ -136,8 +186,12 @@ class _Reading:
                 self.classes |= self._made(value)
             case ast.Call(args=[], keywords=[]):  # no function under test takes nothing
                 self.classes |= self._made(node)
-            case ast.Call(func=ast.Name(id="type" | "vars"), args=[value]):
-                self.classes |= self._made(value)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)), args=[value, *_]) if (
+                name in self._about
+            ):
+                self.classes |= self._calls(value) | {self._named(value)} - {""}
+            case ast.MatchClass(cls=kind) if name := self._named(kind):
+                self.classes.add(name)
             case ast.Call(func=ast.Name(id="str" | "repr" | "len" | "bool" | "iter" | "hash" as name), args=[value]):
                 self._use_all(value, f"__{name}__")
             case (
@@ -163,7 +217,7 @@ class _Reading:
     def _compare(self, node: ast.Compare) -> None:
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(op, ast.Is) and isinstance(left, ast.Call) and getattr(left.func, "id", "") == "type":
+            if isinstance(op, ast.Is) and _is_type(left):
                 self.classes.update(filter(None, [self._named(right)]))
             self.classes |= self._calls(left) & self._calls(right)
             one, other = _ORDER.get(type(op), ("eq", "eq"))
@@ -198,7 +252,35 @@ def _key(node: ast.expr) -> str:
             return name
         case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
             return f"self.{name}"
+        case ast.Subscript(value=value) if key := _key(value):
+            return f"{key}[]"
     return ""
+
+
+def _item(items: ast.expr) -> ast.expr:
+    """Return what stands for an item of what a variable holds."""
+    return ast.Subscript(items, ast.Constant(0))
+
+
+def _target(names: ast.expr) -> ast.expr:
+    """Return the parameters that `pytest.mark.parametrize` names."""
+    words = names.value.split(",") if isinstance(names, ast.Constant) and isinstance(names.value, str) else []
+    words = words or [getattr(name, "value", "") for name in getattr(names, "elts", ())]
+    return ast.Tuple([ast.Name(word.strip()) for word in words]) if len(words) != 1 else ast.Name(words[0].strip())
+
+
+def _parameter(item: ast.expr) -> ast.expr:
+    """Return what one item of `pytest.mark.parametrize` holds."""
+    match item:
+        case ast.Call(func=ast.Attribute(attr="param") | ast.Name(id="param"), args=[one]):
+            return one
+        case ast.Call(func=ast.Attribute(attr="param") | ast.Name(id="param"), args=args):
+            return ast.Tuple(args)
+    return item
+
+
+def _is_type(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type"
 
 
 def _capital(name: str) -> bool:

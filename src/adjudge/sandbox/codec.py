@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -37,33 +37,19 @@ from adjudge.sandbox import library_values
 DEPTH = 200
 """Deepest nesting of containers."""
 
-_MAX_ITEMS = 1 << 22
-"""Commas in a text: an item each, 0.1 microseconds and up to 60 bytes."""
-
-_MAX_CONTAINERS = 1 << 20
-"""Brackets and braces in a text: a list or a tagged value each, a microsecond and up to 200 bytes."""
-
-_MAX_ALIKE = 1000
-"""Keys that may share their hashes with others: a table of n keys of one hash takes n * n steps to fill."""
-
-_MAX_BITS = 1 << 24
-"""Bits of an integer."""
-
-_MAX_DIGITS = 200_000
-"""Digits of a `Decimal`, and its largest exponent: it may become an integer of as many digits."""
-
-_MAX_WORK = 1_000_000
-"""Microseconds, by estimate, for the parts of a text whose cost its length does not bound."""
-
+_MAX_ITEMS = 1 << 22  # commas in a text: an item each, 0.1 microseconds and up to 60 bytes
+_MAX_CONTAINERS = 1 << 20  # brackets and braces in a text: a list or tagged value each, a microsecond, up to 200 bytes
+_MAX_ALIKE = 1000  # keys that may share their hashes with others: a table of n keys of one hash takes n * n steps
+_MAX_BITS = 1 << 24  # of an integer
+_MAX_DIGITS = 200_000  # of a `Decimal`, and its largest exponent: it may become an integer of as many digits
+_MAX_WORK = 1_000_000  # microseconds, by estimate, for the parts of a text whose cost its length does not bound
 _MAX_SECONDS = 3.0
 """Seconds of CPU for a text, looked at every so many tagged values: a million of the slowest would take 5."""
 
 _SOME = 256
-
 _MAX_FLOAT = 40  # characters of a float
 _DTYPE = re.compile(r"[<>|=][biufcSUVmM]\d*(\[\w+\])?")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-
 _SMALL = 1 << 63  # larger integers travel in hexadecimal, which has no digit limit and no quadratic cost
 
 
@@ -83,14 +69,21 @@ class Handle:
         number: the sender's number for it.
         kind: the name of its class.
         plain: whether it extends a type of plain data, as which it could have travelled.
+        parts: of an exception: the fields of a `Raised`.
     """
 
     number: int
     kind: str
     plain: bool = False
+    parts: Any = field(default=None, compare=False)
+
+    def __call__(self) -> Any:
+        """Make nothing, as the factory of a `defaultdict`."""
+        raise KeyError
 
 
-_OWN = "solution"  # the module that a candidate is
+OWN = "solution"
+"""The module that a candidate is."""
 BETWEEN = "&"
 """Before an operator that tests use between two instances of a class, and perhaps never with plain data."""
 _USED_AS = {**dict.fromkeys(("__missing__", "__setitem__", "__delitem__"), "__getitem__"), "__ne__": "__eq__"}
@@ -192,7 +185,7 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
         return {"p": _items(parts, keep, depth + 1)}
     if (parts := library_values.parts_of(value)) is not None:
         return {"v": _items(parts, _refuse, depth + 1)}
-    if keep is not _refuse and type(value).__module__ == _OWN and isinstance(value, library_values.BASES):
+    if keep is not _refuse and type(value).__module__ == OWN and isinstance(value, library_values.BASES):
         handle = keep(value)
         return {"x": [handle.number, handle.kind, _encode_base(value, keep, depth + 1), _overridden(type(value))]}
     return _encode_base(value, keep, depth)
@@ -215,15 +208,16 @@ def _overridden(kind: type) -> list[str]:
     own = {
         _USED_AS.get(name, name)
         for above in kind.__mro__
-        if above.__module__ == _OWN
+        if above.__module__ == OWN
         for name, value in vars(above).items()
-        if getattr(value, "__module__", "") == _OWN  # what `NamedTuple` and the like make is of other modules
+        if getattr(value, "__module__", "") == OWN  # what `NamedTuple` and the like make is of other modules
     }
     return sorted(name for name in own - {"__init__", "__new__"} if hasattr(base, name))
 
 
 def _handle(handle: Handle) -> Any:
-    return {"h": [handle.number, handle.kind]}
+    parts = () if handle.parts is None else (_encode(handle.parts, _refuse, 1),)
+    return {"h": [handle.number, handle.kind, *parts]}
 
 
 def _items(values: Any, keep: Keep, depth: int) -> list[Any]:
@@ -232,6 +226,11 @@ def _items(values: Any, keep: Keep, depth: int) -> list[Any]:
 
 def _pairs(value: Any, keep: Keep, depth: int) -> list[Any]:
     return [[_encode(key, keep, depth), _encode(item, keep, depth)] for key, item in dict.items(value)]
+
+
+def _factory(made: Any, keep: Keep) -> Any:
+    name = getattr(made, "__name__", "")
+    return name if _FACTORIES.get(name) is made else None if made is None or keep is _refuse else _handle(keep(made))
 
 
 def _encode_array(value: Any) -> Any:
@@ -251,6 +250,9 @@ _BUILTIN_TYPES: dict[str, type] = {
     for kind in (bool, bytes, complex, dict, float, frozenset, int, list, object, set, str, tuple, type(None))
 }
 
+_COUNTING = (collections.Counter, collections.OrderedDict, collections.deque)
+_FACTORIES = {**_BUILTIN_TYPES, **{kind.__name__: kind for kind in _COUNTING}}
+
 _WRITERS: dict[type, Callable[[Any, Keep, int], Any]] = {
     tuple: lambda value, keep, depth: {"t": _items(value, keep, depth)},
     dict: lambda value, keep, depth: {"d": _pairs(value, keep, depth)},
@@ -268,7 +270,7 @@ _WRITERS: dict[type, Callable[[Any, Keep, int], Any]] = {
     collections.OrderedDict: lambda value, keep, depth: {"O": _pairs(value, keep, depth)},
     collections.Counter: lambda value, keep, depth: {"C": _pairs(value, keep, depth)},
     collections.defaultdict: lambda value, keep, depth: {
-        "m": [getattr(value.default_factory, "__name__", None), _pairs(value, keep, depth)]
+        "m": [_factory(value.default_factory, keep), _pairs(value, keep, depth)]
     },
     datetime.datetime: lambda value, keep, depth: {"T": ["datetime", _iso(value), value.fold]},
     datetime.date: lambda value, keep, depth: {"T": ["date", value.isoformat(), 0]},
@@ -448,7 +450,7 @@ def _objects(body: Any, depth: int) -> Any:
 
 
 def _default_dict(body: Any, depth: int) -> Any:
-    factory = _BUILTIN_TYPES.get(body[0]) if body[0] is not None else None
+    factory = _FACTORIES.get(body[0]) if type(body[0]) is str else _decode(body[0], depth)
     return collections.defaultdict(factory, _decoded_pairs(body[1], depth))
 
 
@@ -491,5 +493,5 @@ _READERS: dict[str, Callable[[Any, int], Any]] = {
     "N": lambda body, depth: _array(body, scalar=True),
     "a": _objects,
     "y": lambda body, depth: _BUILTIN_TYPES[body],
-    "h": lambda body, depth: Handle(_typed(body[0], int), _typed(body[1], str)),
+    "h": lambda body, depth: Handle(_typed(body[0], int), _typed(body[1], str), False, *_decoded(body[2:], depth)),
 }

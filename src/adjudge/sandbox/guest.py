@@ -189,8 +189,8 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
     """Return (name, kind, value) of a module's global names: what the tests can know of them.
 
     The kinds are "exception", whose value lists the names of its classes, where they are ("module:name") and its
-    handle, and "object".  Wanted are names, and with "*" all others but large data, such as a table of primes; the peer
-    keeps what is not data.
+    handle ("Stack.Empty" is one that a class holds), and "object".  Wanted are names, and with "*" all others but large
+    data, such as a table of primes; the peer keeps what is not data.
     """
     described: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):
@@ -199,9 +199,12 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
             continue
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
+        inner = vars(value).items() if isinstance(value, type) else ()
+        for path, kind in ((name, value), *((f"{name}.{word}", kind) for word, kind in inner if word[:1] != "_")):
+            if isinstance(kind, type) and issubclass(kind, BaseException):
+                words = [*(base.__name__ for base in kind.__mro__[:-1]), *places_of(kind)]
+                described.append((path, "exception", [*words, peer.keep(kind)]))
         if isinstance(value, type) and issubclass(value, BaseException):
-            words = [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]
-            described.append((name, "exception", [*words, peer.keep(value)]))
             continue
         sized: Any = value
         if not asked and type(sized) in _CONTAINERS and len(sized) > _MAX_DATA // 2:

@@ -32,7 +32,7 @@ from typing import Any
 from adjudge.sandbox import codec, frames
 from adjudge.sandbox.peer import Peer, PeerLostError
 from adjudge.sandbox.raised import SAID, places_of
-from adjudge.sandbox.remote import ARITHMETIC, ORDER
+from adjudge.sandbox.remote import ARITHMETIC, ORDER, is_remote
 from adjudge.sandbox.served import TESTS, Served
 
 _SHOWN = 1000
@@ -77,7 +77,7 @@ class Session:
         connection: the socket to the candidate.
         job: "style", "setup", "tests" (a list of sources), "names" (what the candidate has), "take" (names the tests
             get from it), "own" (names that they define themselves), "imports" (names they get, each with the "module"
-            or "module:name" that it is), "entry_point",
+            or "module:name" that it is), "entry_point", "idle" (see `remote.Notes`),
             "named" (classes they name), "classes" (those that their text shows to be classes, each with what they use
             on its instances), "start", "module".
     """
@@ -87,6 +87,7 @@ class Session:
         self._job = job
         serves = Served(os.getcwd())
         self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
+        self._peer.notes.idle = None if job["idle"] is None else frozenset(job["idle"])
         self._peer.before_first = lambda: self.tell("asked")
         self._classes = {name: frozenset(uses) for name, uses in job["classes"].items() if name not in job["own"]}
         sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
@@ -106,10 +107,11 @@ class Session:
             module, _, attribute = place.partition(":")
             __import__(module)
             self._names[name] = getattr(sys.modules[module], attribute) if attribute else sys.modules[module]
-        known = {entry[0]: entry for entry in self._job["names"]}
-        taken = _bases_first(known[name] for name in self._job["take"])
-        stand_ins = {name: self._stand_in(name, kind, value) for name, kind, value in taken}
-        data = [name for name, kind, value in taken if _is_data(kind, value)]
+        take = self._job["take"]
+        known = [entry for entry in self._job["names"] if entry[0] in take or entry[1] == "exception"]
+        stand_ins = {name: self._stand_in(name, kind, value) for name, kind, value in _bases_first(known)}
+        stand_ins = {name: stand_ins[name] for name in take}
+        data = [name for name, kind, value in known if _is_data(kind, value)]
         setup = self._job["setup"]
         if any(name in setup for name in data):
             self.touch()
@@ -127,8 +129,9 @@ class Session:
             base = self._peer.exceptions.class_of(names, places)
             if places[:1] == places_of(base)[:1]:
                 return base  # a library's
-            parts = {"__str__": _said, _HELD: value[-1]}
-            return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), parts))
+            parts = {"__str__": _said, "__qualname__": name, _HELD: value[-1]}
+            made = self._noted(name.rpartition(".")[2], (base,), parts)
+            return self._peer.exceptions.known.setdefault(name, self._peer.is_here(value[-1], made))
         if isinstance(value, codec.Handle):
             return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
         self._peer.share(name, value)
@@ -195,10 +198,13 @@ class Session:
         module = _Candidate(self._job["module"], data, touch)
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
-                setattr(module, name, self._stand_in(name, kind, value))
+                stand_in = self._stand_in(name, kind, value)
+                if "." not in name:  # not what a class holds
+                    setattr(module, name, stand_in)
         # `import *` must not replace what the tests judge with
         taken = {*dir(builtins), *self._job["own"], *self._job["imports"]}
-        module.__all__ = [name for name, _, _ in self._job["names"] if name not in taken and not name.startswith("_")]
+        names = [name for name, _, _ in self._job["names"] if "." not in name and not name.startswith("_")]
+        module.__all__ = [name for name in names if name not in taken]
         sys.modules[self._job["module"]] = module
         for name, value in self._names.items():
             if name in (*self._job["take"], *self._job["imports"]) or not hasattr(builtins, name):
@@ -337,9 +343,23 @@ def _noting(touch: Callable[[], None], peer: Peer) -> Callable[..., type[BaseExc
             touch()
         raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
 
+    def instance(kind: type, value: Any) -> bool:
+        held = vars(kind)[_HELD]
+        return type.__instancecheck__(kind, value) or (
+            is_remote(value) and peer.exchange("instance", held, (value,), {}) is True
+        )
+
     operations = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail)}
     return type(
-        "Noted", (type,), {**operations, "__call__": call, "__getattr__": attribute, "__bool__": lambda _: True}
+        "Noted",
+        (type,),
+        {
+            **operations,
+            "__call__": call,
+            "__getattr__": attribute,
+            "__bool__": lambda _: True,
+            "__instancecheck__": instance,
+        },
     )
 
 

@@ -19,33 +19,43 @@ callables.
 from __future__ import annotations
 
 import copy
-import itertools
 import operator
 import socket
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjudge.sandbox import codec, frames, library_values, served
 from adjudge.sandbox.aliases import MAX_TOLD, SHARED, Aliases
-from adjudge.sandbox.raised import Exceptions, parts_of
+from adjudge.sandbox.raised import Exceptions, is_told, parts_of, told_in
 from adjudge.sandbox.raised import Raised as Raised
-from adjudge.sandbox.remote import ARITHMETIC, ORDER, Remote, class_of, forget, handle_of, is_remote, remote_of
+from adjudge.sandbox.remote import (
+    ARITHMETIC,
+    ORDER,
+    Notes,
+    Remote,
+    class_of,
+    fields_of,
+    forget,
+    handle_of,
+    is_remote,
+    items_of,
+    remote_of,
+)
 
 _MAX_OBJECTS = 1_000_000
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
-_OWN = "solution:"  # a candidate's module, where it finds the exception classes that it had the tests know of
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "bool": bool, "str": str, "repr": repr, "int": int, "float": float, "len": len, "iter": iter, "next": next,
     "index": operator.index, "neg": operator.neg, "abs": abs, "enter": lambda value: value.__enter__(),
     "pos": operator.pos, "invert": operator.invert, "complex": complex, "bytes": bytes, "hash": hash,
     "data": library_values.as_plain, "reversed": reversed, "copy": copy.copy, "deepcopy": copy.deepcopy,
-    "items": lambda value: _items(value), "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
+    "items": items_of, "fields": fields_of, "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
 }  # fmt: skip
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in ("eq", "ne", *ORDER, *ARITHMETIC)},
@@ -55,8 +65,6 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{f"i{name}": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
 }  # fmt: skip
 _READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
-_MAX_ITEMS = 1_000_000
-_MAX_UNTOLD = 10_000  # items of what does not say how many it has
 
 
 class PeerLostError(Exception):
@@ -98,7 +106,8 @@ class Peer:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._by_name: dict[str, Any] = {}
-        self._remotes: dict[int, Remote] = {}
+        self._remotes: dict[int, Any] = {}
+        self._here: dict[int, codec.Handle] = {}  # of the other end's exceptions that are like ours, by identity
         self._calls = 0
         self._lock = threading.RLock()  # a candidate may call what it was given from several threads
         self._thrown: dict[int, BaseException] = {}
@@ -107,9 +116,7 @@ class Peer:
         self._kinds: dict[int, list[str]] = {}
         self._uses: dict[str, frozenset[str]] = {}
         self._aliases = Aliases(self._sign, lambda value: codec.dumps(value, self.keep))
-        self.once: dict[Any, Any] = {}  # numbers that the other end's objects gave for themselves
-        self.barred: set[int] = set()  # methods of theirs that are not called
-        self.views: dict[int, Any] = {}  # their items, until something may have changed them
+        self.notes = Notes()
         self.exceptions = Exceptions(own)
         self.received = 0
         self.raised: list[BaseException] = []  # what the other end's code raised
@@ -118,8 +125,8 @@ class Peer:
 
     def keep(self, value: object) -> codec.Handle:
         """Return the handle of an object that is not data; the other end's objects go home under their own number."""
-        if is_remote(value):
-            return handle_of(value)
+        if is_remote(value) or id(value) in self._here:
+            return self._here.get(id(value)) or handle_of(value)
         if text := self._global_name(value):
             return codec.Handle(_BY_NAME, text)
         number = self._numbers.get(id(value))
@@ -130,6 +137,8 @@ class Peer:
             self._objects[number] = value
             self._numbers[id(value)] = number
         kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        if self.trusting and isinstance(value, BaseException) and is_told(value):
+            return codec.Handle(number, kind, parts=self.described(value))
         return codec.Handle(number, kind)
 
     def _global_name(self, value: Any) -> str:
@@ -138,11 +147,7 @@ class Peer:
             return next((text for text, known in self._by_name.items() if known is value), "")
         if self._own is None:
             return ""
-        if isinstance(value, type) and value in self.exceptions.known.values():
-            text = f"{_OWN}{value.__name__}"
-        else:
-            text = served.global_name(value, self._own)
-        if text:
+        if text := served.global_name(value, self._own):
             self._by_name[text] = value
         return text
 
@@ -159,6 +164,12 @@ class Peer:
             self._remotes[handle.number] = self._types[handle.kind] = class_of(self, handle, module)
             self._uses[handle.kind] = uses
         return self._lifted(handle)
+
+    def is_here(self, handle: codec.Handle, value: Any) -> Any:
+        """Note and return what is here for an exception of the other end's, or for a class of them."""
+        known = self._remotes.setdefault(handle.number, value)
+        self._here[id(known)] = handle
+        return known
 
     def used(self, remote: Remote) -> frozenset[str]:
         """Return what the tests use on instances of an object's class."""
@@ -204,7 +215,7 @@ class Peer:
         """
         with self._lock:
             if operation not in _READING:
-                self.views.clear()
+                self.notes.views.clear()
             return self._exchange(operation, target, arguments, keywords)
 
     def _exchange(self, operation: str, target: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -335,6 +346,8 @@ class Peer:
             pairs = [(self._lifted(key), self._lifted(item)) for key, item in value.items()]
             value.clear()
             value.update(pairs)
+            if isinstance(value, defaultdict):
+                value.default_factory = self._lifted(value.default_factory)
             return value
         items = map(self._lifted, value)
         if isinstance(value, deque):
@@ -342,9 +355,11 @@ class Peer:
         whole: Any = value
         return kind(items) if kind in _CONTAINERS else whole._make(items)
 
-    def _remote(self, handle: codec.Handle) -> Remote:
+    def _remote(self, handle: codec.Handle) -> Any:
         """Return the stand-in for an object: the same for the same one."""
         remote = self._remotes.get(handle.number)
+        if remote is None and (raised := told_in(handle)):
+            return self.is_here(handle, self._thrown.get(-raised.number) or self.exceptions.make(raised, self._lifted))
         if remote is None:
             kind = Remote if self.trusting else self._types.get(handle.kind, Remote)
             remote = self._remotes[handle.number] = remote_of(self, handle, kind)
@@ -436,23 +451,8 @@ def _checked(value: Any, kind: type) -> Any:
 
 
 def _holds_handle(value: Any) -> bool:
-    items = (*value, *value.values()) if isinstance(value, dict) else value
+    items = (*value, *value.values(), getattr(value, "default_factory", None)) if isinstance(value, dict) else value
     return any(type(item) is codec.Handle or isinstance(item, _NESTED) for item in items)
-
-
-def _items(value: Any) -> tuple[int, list[Any]] | None:
-    """Return how many items an object says it has, and its items; None for an iterator, and what has none."""
-    kind = type(value)
-    if not hasattr(kind, "__iter__") or not (hasattr(kind, "__len__") or hasattr(kind, "__getitem__")):
-        return None
-    over = iter(value)
-    if over is value:
-        return None
-    if not hasattr(kind, "__len__"):
-        items = list(itertools.islice(over, _MAX_UNTOLD + 1))
-        return None if len(items) > _MAX_UNTOLD else (len(items), items)
-    length = len(value)
-    return length, list(itertools.islice(over, min(length, _MAX_ITEMS) + 1))
 
 
 def serves_everything(operation: str, thing: Any, arguments: Sequence[Any]) -> bool:

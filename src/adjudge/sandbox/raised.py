@@ -78,6 +78,24 @@ def places_of(kind: type[BaseException]) -> list[str]:
     return [f"{base.__module__}:{base.__qualname__}" for base in kind.__mro__[:-1]]
 
 
+def told_in(handle: codec.Handle) -> Raised | None:
+    """Return what a handle says of the exception that it stands for; None for any other object."""
+    match handle.parts:
+        case (list(names), str(text), arguments, int(number), dict(more)):
+            return Raised(tuple(map(str, names)), text, arguments, number, more)
+    return None
+
+
+def is_told(error: BaseException) -> bool:
+    """Return whether an exception's parts say all of it: no class of the program's gave it methods."""
+    return not any(
+        word[:1] != "_" and (callable(value) or isinstance(value, property))
+        for base in type(error).__mro__
+        if base.__module__ == codec.OWN
+        for word, value in vars(base).items()
+    )
+
+
 def _is_plain(value: Any) -> bool:
     try:
         codec.dumps(value)
@@ -100,7 +118,8 @@ class Exceptions:
     def class_of(self, names: Sequence[str], places: Sequence[Any]) -> type[BaseException]:
         """Return the first of an exception's classes that is known here."""
         for name, place in itertools.zip_longest(names, places[: len(names)]):
-            kind: Any = self._of_library(place) or self.known.get(name)
+            path = str(place).partition(":")[2]  # of one that a class holds: "Stack.Empty"
+            kind: Any = self._of_library(place) or self.known.get(path) or self.known.get(name)
             if kind is None and (place is None or str(place).startswith("builtins:")):  # not only named like one
                 kind = getattr(builtins, name, None)
             if isinstance(kind, type) and issubclass(kind, BaseException):

@@ -5,7 +5,10 @@ object must not pass for the plain data that is expected:
 
 - two objects of the candidate's may be compared with each other, and combined where the tests name their classes;
 - with plain data, an object is combined or compared only by an operator that the tests' text uses on what they made of
-  its class, and only if they made it: what a method returns may stand for a number;
+  its class, and only if they made it: what a method returns may stand for a number.  So an object has two stand-ins:
+  one for the tests that made it, one wherever it comes as an answer.  Where tests ask which of two objects is which
+  (`is`), it has one, which an answer makes one of the second kind, unless it is that of the object's own method and
+  the tests do nothing with such an answer (`Notes.idle`);
 - what the tests did not make has one value as a number, one length and one sequence of items, and no methods that say
   yes or no of plain data (`_VERDICTS`).
 
@@ -17,6 +20,8 @@ callables; classes of the tests' that extend one of the candidate's.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -25,8 +30,11 @@ from adjudge.sandbox.raised import Raised
 
 T = TypeVar("T")
 
+_MAX_ITEMS = 1_000_000
+_MAX_UNTOLD = 10_000  # items of what does not say how many it has
 _PROBES = ("_mock_name", "_pytestfixturefunction", "_fields")  # what pytest and the codec ask of whatever they meet
 _TOLD = ("__name__", "__qualname__", "__doc__", "__dict__")
+_TOLD_TESTS = (*_TOLD, "__annotations__", "__defaults__", "__kwdefaults__", "__match_args__")
 ARITHMETIC = tuple("add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split())
 """Binary operators that have a reflected form."""
 ORDER = ("lt", "le", "gt", "ge")
@@ -46,34 +54,45 @@ _FACTS = frozenset({"is_unique", "is_monotonic_increasing", "is_monotonic_decrea
 class Remote:
     """An object of the other process, known there by its handle; `peer` is this end of the connection."""
 
-    __slots__ = ("__weakref__", "_handle", "_made", "_peer")
-    _handle: codec.Handle
-    _peer: Any
-    _made: bool
+    __slots__ = ("__weakref__", "_handle", "_made", "_peer", "_times")
 
-    def __init__(self, peer: Any, handle: codec.Handle) -> None:
+    def __init__(self, peer: Any, handle: codec.Handle, made: bool = False) -> None:
         object.__setattr__(self, "_peer", peer)
         object.__setattr__(self, "_handle", handle)
-        object.__setattr__(self, "_made", False)
+        object.__setattr__(self, "_made", made)
+        object.__setattr__(self, "_times", 0)  # that it came as an answer
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call it over there."""
-        if handle_of(self).number in _peer(self).barred:
+        notes, number = _peer(self).notes, handle_of(self).number
+        if number in notes.barred:
             raise TypeError("a method of the program's own class is not the one of plain data that it is called like")
-        return _ask(self, "call", *arguments, keywords=keywords)
+        owner = notes.owners.get(number)
+        times = None if owner is None or not _is_made(owner) else object.__getattribute__(owner, "_times")
+        result = _ask(self, "call", *arguments, keywords=keywords)
+        if times is not None and result is owner and object.__getattribute__(owner, "_times") == times + 1:
+            object.__setattr__(owner, "_made", True)
+        return result
 
     def __getattr__(self, name: str) -> Any:
         dunder = name.startswith("__") and name.endswith("__")
-        if name in _PROBES or (dunder and name not in _TOLD):
+        trusting = _peer(self).trusting
+        if name == "__dataclass_fields__" and not trusting:
+            return _fields(self)
+        if name in _PROBES or (dunder and name not in (_TOLD if trusting else _TOLD_TESTS)):
             raise AttributeError(name)
-        if dunder and _peer(self).trusting:
+        if dunder and trusting:
             return _told(self, name)
         value = _ask(self, "getattr", name)
+        notes = _peer(self).notes
+        if notes.idle and is_remote(value) and type(self) is not RemoteClass:
+            number = handle_of(value).number
+            notes.owners[number] = self if name in notes.idle and notes.owners.get(number, self) is self else None
         if not _may(self, name):
             if name in _FACTS:
                 raise AttributeError(f"an object of the program's own class has not the {name!r} of plain data")
             if name in _VERDICTS and is_remote(value):
-                _peer(self).barred.add(handle_of(value).number)
+                notes.barred.add(handle_of(value).number)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -97,7 +116,7 @@ class Remote:
         if (items := _items(self)) is not None:
             return iter(items)
         over: Any = _ask(self, "iter")
-        return over if over is self else _steps(over)
+        return self if is_remote(over) and handle_of(over).number == handle_of(self).number else _steps(over)
 
     def __reversed__(self) -> Iterator[Any]:
         if (items := _items(self)) is not None:
@@ -158,7 +177,11 @@ class Remote:
         return _peer(self).exchange("eq", handle_of(self), (other,), {}) is True
 
     def __ne__(self, other: object) -> bool:
-        return not self == other
+        """Return whether it is not equal, and its own `__ne__`, where its `__eq__` is asked, says so, too."""
+        if self == other:
+            return False
+        asked = is_remote(other) or _may(self, "__eq__")
+        return not asked or _plain(_ask(self, "ne", other), bool)
 
 
 class RemoteClass(type):
@@ -207,11 +230,11 @@ def class_of(peer: Any, handle: codec.Handle, module: str) -> Any:
     )
 
 
-def remote_of(peer: Any, handle: codec.Handle, kind: Any) -> Remote:
-    """Return a stand-in for an object: of a class that has one, or of `Remote`."""
-    made: Remote = object.__new__(kind)
-    Remote.__init__(made, peer, handle)
-    return made
+def remote_of(peer: Any, handle: codec.Handle, kind: Any, made: bool = False) -> Remote:
+    """Return a stand-in for an object: of a class that has one, or of `Remote`; `made` by the tests or not."""
+    remote: Remote = object.__new__(kind)
+    Remote.__init__(remote, peer, handle, made)
+    return remote
 
 
 def is_remote(value: Any) -> bool:
@@ -226,10 +249,44 @@ def handle_of(remote: Any) -> codec.Handle:
     return object.__getattribute__(remote, "_handle")  # type: ignore[no-any-return]
 
 
-def forget(remote: Remote) -> None:
+def forget(remote: Any) -> None:
     """Note that an object came as an answer: it is not, or no longer, only what the tests made."""
-    if type(remote) is not RemoteClass:
+    if issubclass(type(remote), Remote):
         object.__setattr__(remote, "_made", False)
+        object.__setattr__(remote, "_times", object.__getattribute__(remote, "_times") + 1)
+
+
+class Notes:
+    """What the end that runs the tests notes of the other end's objects, by their numbers.
+
+    Attributes:
+        idle: None where the tests do not ask which of two objects is which; else the methods with whose answers they
+            do nothing but that, and go on with another method.
+        owners: of methods that go by an idle name alone, the objects that they are of.
+        made: stand-ins for the tests that made an object.
+        once: numbers that objects gave for themselves.
+        barred: methods that are not called.
+        views: their items, until something may have changed them.
+    """
+
+    def __init__(self) -> None:
+        self.idle: frozenset[str] | None = None
+        self.owners: dict[int, Any] = {}
+        self.made: dict[int, Remote] = {}
+        self.once: dict[Any, Any] = {}
+        self.barred: set[int] = set()
+        self.views: dict[int, Any] = {}
+
+
+def _made(remote: Remote) -> Remote:
+    """Return the stand-in for the tests that made an object."""
+    notes, handle = _peer(remote).notes, handle_of(remote)
+    if notes.idle is None:
+        if handle.number not in notes.made:
+            notes.made[handle.number] = remote_of(_peer(remote), handle, type(remote), made=True)
+        return notes.made[handle.number]  # type: ignore[no-any-return]
+    object.__setattr__(remote, "_made", True)
+    return remote
 
 
 def _peer(remote: Any) -> Any:
@@ -246,9 +303,9 @@ def _ask(remote: Any, operation: str, *arguments: Any, keywords: dict[str, Any] 
     peer = _peer(remote)
     made = not peer.trusting and _is_made(remote)
     result = peer.request(operation, handle_of(remote), *arguments, keywords=keywords)
-    if made and is_remote(result) and type(result) is not RemoteClass:
-        object.__setattr__(result, "_made", operation in _MAKING or type(remote) is RemoteClass)
-    return result
+    if not made or not is_remote(result) or type(result) is RemoteClass:
+        return result
+    return _made(result) if operation in _MAKING or type(remote) is RemoteClass else result
 
 
 def _told(remote: Any, name: str) -> Any:
@@ -265,9 +322,9 @@ def _once(remote: Any, operation: str, *arguments: Any) -> Any:
     if peer.trusting or _is_made(remote):
         return _ask(remote, operation, *arguments)
     key = (handle_of(remote).number, operation, arguments)
-    if key not in peer.once:
-        peer.once[key] = _ask(remote, operation, *arguments)
-    return peer.once[key]
+    if key not in peer.notes.once:
+        peer.notes.once[key] = _ask(remote, operation, *arguments)
+    return peer.notes.once[key]
 
 
 def _items(remote: Any) -> list[Any] | None:
@@ -280,14 +337,53 @@ def _items(remote: Any) -> list[Any] | None:
     if peer.trusting or _is_made(remote) or "__getitem__" in peer.used(remote):
         return None
     number = handle_of(remote).number
-    if number not in peer.views:
+    if number not in peer.notes.views:
         given = _ask(remote, "items")
         if given is not None:
             length, items = given
             if type(items) is not list or type(length) is not int or length != len(items):
                 raise TypeError(f"an object that has {length} items gives others")
-        peer.views[number] = given and given[1]
-    return peer.views[number]  # type: ignore[no-any-return]
+        peer.notes.views[number] = given and given[1]
+    return peer.notes.views[number]  # type: ignore[no-any-return]
+
+
+def _fields(remote: Any) -> dict[str, Any]:
+    """Return the fields of a data class, or of an instance of one, as `dataclasses` has them.
+
+    Raises:
+        AttributeError: it is none.
+    """
+    told = _ask(remote, "fields")
+    if type(told) is not list:
+        raise AttributeError("__dataclass_fields__")
+    fields = [(name, kind, dataclasses.field(init=init, **default)) for name, kind, init, default in told]
+    made = dataclasses.make_dataclass("Told", fields, init=False, repr=False, eq=False, kw_only=True)
+    return {one.name: one for one in dataclasses.fields(made)}
+
+
+def fields_of(value: Any) -> list[tuple[str, Any, bool, dict[str, Any]]] | None:
+    """Return the name, type, `init` and default, if it has one, of each field of a data class; None for all else."""
+    if not dataclasses.is_dataclass(value):
+        return None
+    return [
+        (one.name, one.type, one.init, {} if one.default is dataclasses.MISSING else {"default": one.default})
+        for one in dataclasses.fields(value)
+    ]
+
+
+def items_of(value: Any) -> tuple[int, list[Any]] | None:
+    """Return how many items an object says it has, and its items; None for an iterator, and what has none."""
+    kind = type(value)
+    if not hasattr(kind, "__iter__") or not (hasattr(kind, "__len__") or hasattr(kind, "__getitem__")):
+        return None
+    over = iter(value)
+    if over is value:
+        return None
+    if not hasattr(kind, "__len__"):
+        items = list(itertools.islice(over, _MAX_UNTOLD + 1))
+        return None if len(items) > _MAX_UNTOLD else (len(items), items)
+    length = len(value)
+    return length, list(itertools.islice(over, min(length, _MAX_ITEMS) + 1))
 
 
 def _plain(value: Any, kind: type[T]) -> T:

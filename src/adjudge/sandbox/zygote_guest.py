@@ -62,7 +62,7 @@ _TEST = codec.dumps(
         {
             "style": "humaneval", "setup": "", "tests": [_TESTS], "take": ["solve"], "imports": {}, "start": 0,
             "names": [("solve", "object", codec.Handle(-1, "function"))], "entry_point": "solve", "named": ["solve"],
-            "module": _NAME, "own": [], "classes": {},
+            "module": _NAME, "own": [], "classes": {}, "idle": None,
         },
     )
 )  # fmt: skip

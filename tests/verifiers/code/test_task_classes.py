@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.code.task_classes import task_classes
+from adjudge.verifiers.code.task_classes import idle_methods, task_classes
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,28 @@ from adjudge.verifiers.code.task_classes import task_classes
             "def test(self):\n    self.v = V(1)\n    self.assertIn(2, self.v)\n    self.v.x = 3",
             {"V": ("__contains__", "x")},
         ),
+        (
+            "@pytest.fixture\ndef bag():\n    yield Bag()\ndef test(bag): assert 1 in bag",
+            {"Bag": ("__contains__",)},
+        ),
+        (
+            "@pytest.mark.parametrize('cls', [Bag, Box])\ndef test(cls):\n    b = cls()\n    assert b.x and 2 in b",
+            {"Bag": ("__contains__", "x"), "Box": ("__contains__", "x")},
+        ),
+        (
+            "@pytest.mark.parametrize('b, n', [(Bag(), 1), pytest.param(Bag(), 2)])\ndef test(b, n): assert b == n",
+            {"Bag": ("__eq__",)},
+        ),
+        ("for b, n in [(Bag(), 1)]:\n    assert n in b", {"Bag": ("__contains__",)}),
+        ("bags = [Bag()]\nfor b in bags:\n    assert b == 1\nassert 1 in bags[0]", {"Bag": ("__contains__", "__eq__")}),
+        ("def holds(b, n): assert n in b\nholds(Bag(), 1)", {"Bag": ("__contains__",)}),
+        ("def make(): return Bag()\nassert 1 in make()", {"Bag": ("__contains__",)}),
+        (
+            "@pytest.fixture\ndef bags(): return {'a': Bag()}\ndef test(bags): assert 1 in bags['a']",
+            {"Bag": ("__contains__",)},
+        ),
+        ("from dataclasses import asdict\nassert asdict(Point(1)) == {'x': 1}", {"Point": ()}),
+        ("match f():\n    case Point(a): pass", {"Point": ()}),
     ],
 )
 def test_a_class_is_shown(source: str, found: dict[str, tuple[str, ...]]) -> None:
@@ -40,7 +62,22 @@ def test_a_class_is_shown(source: str, found: dict[str, tuple[str, ...]]) -> Non
         "assert average([1]) == average([1, 1])",
         "r = Diff([1], [2])\nr.sort()\nassert r == [1]",
         "assert Split('ab') == ['a', 'b']",
+        "assert Split('ab').replace(Join('a'), '') == 'b'",
     ],
 )
 def test_a_capital_letter_alone_is_no_class(source: str) -> None:
     assert not task_classes((source,), "solution")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("assert f() is None and type(b) is Bag", None),
+        ("b.add(1)\nb.add(2).add(3)\nassert b.add(4) is b", ("add",)),
+        ("assert b.add(4) is b\nassert b.add(5) == [5]", ()),
+        ("assert b.add(4) is b\nassert getattr(b, 'add')(5) == [5]", ()),
+        ("b.add(1)\nself.assertIs(a.next, b)", ("add", "assertIs")),
+    ],
+)
+def test_idle_methods(source: str, found: tuple[str, ...] | None) -> None:
+    assert idle_methods((source,)) == found
