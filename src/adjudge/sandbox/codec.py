@@ -177,6 +177,8 @@ def _encode(value: Any, keep: Keep, depth: int) -> Any:
 
 
 def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
+    if isinstance(value, library_values.Kept) and keep is not _refuse:
+        return _handle(value.home)
     if isinstance(value, type):
         return {"y": value.__name__} if _BUILTIN_TYPES.get(value.__name__) is value else _handle(keep(value))
     if (tagged := _encode_array(value)) is not None:
@@ -417,7 +419,8 @@ def _extended(body: Any, depth: int) -> Any:
     uses = _reading.uses.get(kind, frozenset())
     lacks = any(not word.startswith(("__", BETWEEN)) and not hasattr(value, word) for word in uses)
     lacks = lacks or not uses.isdisjoint([*overridden, *(f"{BETWEEN}{word}" for word in overridden)])
-    return Handle(_typed(number, int), _typed(kind, str), plain=True) if lacks else value
+    handle = Handle(_typed(number, int), _typed(kind, str), plain=True)
+    return handle if lacks else library_values.kept(value, handle) if kind in _reading.uses else value
 
 
 def _array(body: Any, scalar: bool) -> Any:

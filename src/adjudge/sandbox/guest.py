@@ -33,7 +33,7 @@ from typing import Any
 
 from adjudge.sandbox import codec, fork_hooks, frames
 from adjudge.sandbox.peer import Peer, serves_everything
-from adjudge.sandbox.raised import places_of
+from adjudge.sandbox.raised import INNER, places_of
 
 MODULE = "solution"
 _SHOWN = 2000
@@ -189,8 +189,8 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
     """Return (name, kind, value) of a module's global names: what the tests can know of them.
 
     The kinds are "exception", whose value lists the names of its classes, where they are ("module:name") and its
-    handle ("Stack.Empty" is one that a class holds), and "object".  Wanted are names, and with "*" all others but large
-    data, such as a table of primes; the peer keeps what is not data.
+    handle ("Stack::Empty" is one that a class holds), and "object".  Wanted are names, and with "*" all others but
+    large data, such as a table of primes; the peer keeps what is not data.
     """
     described: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):
@@ -200,7 +200,7 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
         inner = vars(value).items() if isinstance(value, type) else ()
-        for path, kind in ((name, value), *((f"{name}.{word}", kind) for word, kind in inner if word[:1] != "_")):
+        for path, kind in ((name, value), *((f"{name}{INNER}{word}", kind) for word, kind in inner if word[:1] != "_")):
             if isinstance(kind, type) and issubclass(kind, BaseException):
                 words = [*(base.__name__ for base in kind.__mro__[:-1]), *places_of(kind)]
                 described.append((path, "exception", [*words, peer.keep(kind)]))

@@ -31,7 +31,7 @@ from typing import Any
 
 from adjudge.sandbox import codec, frames
 from adjudge.sandbox.peer import Peer, PeerLostError
-from adjudge.sandbox.raised import SAID, places_of
+from adjudge.sandbox.raised import INNER, SAID, places_of
 from adjudge.sandbox.remote import ARITHMETIC, ORDER, is_remote
 from adjudge.sandbox.served import TESTS, Served
 
@@ -129,10 +129,11 @@ class Session:
             base = self._peer.exceptions.class_of(names, places)
             if places[:1] == places_of(base)[:1]:
                 return base  # a library's
-            parts = {"__str__": _said, "__qualname__": name, _HELD: value[-1]}
-            made = self._noted(name.rpartition(".")[2], (base,), parts)
-            return self._peer.exceptions.known.setdefault(name, self._peer.is_here(value[-1], made))
+            made = self._noted(name.rpartition(INNER)[2], (base,), {"__str__": _said, _HELD: value[-1]})
+            known = "".join(places[:1]).partition(":")[2] if INNER in name else name
+            return self._peer.exceptions.known.setdefault(known, self._peer.is_here(value[-1], made))
         if isinstance(value, codec.Handle):
+            value = codec.Handle(value.number, value.kind)  # an exception stays there: nothing shows that it is asked
             return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
         self._peer.share(name, value)
         return value
@@ -199,11 +200,11 @@ class Session:
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
                 stand_in = self._stand_in(name, kind, value)
-                if "." not in name:  # not what a class holds
+                if INNER not in name:
                     setattr(module, name, stand_in)
         # `import *` must not replace what the tests judge with
         taken = {*dir(builtins), *self._job["own"], *self._job["imports"]}
-        names = [name for name, _, _ in self._job["names"] if "." not in name and not name.startswith("_")]
+        names = [name for name, _, _ in self._job["names"] if INNER not in name and not name.startswith("_")]
         module.__all__ = [name for name in names if name not in taken]
         sys.modules[self._job["module"]] = module
         for name, value in self._names.items():

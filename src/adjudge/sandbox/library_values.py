@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import functools
 import importlib
 import os
 import pathlib
@@ -27,6 +28,36 @@ _NETWORK = ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Int
 
 BASES: tuple[type, ...] = (str, int, float, complex, dict, list, tuple, set, frozenset, collections.deque)
 """Types of plain data that a class may extend."""
+
+
+class Kept:
+    """Plain data that goes back as the object that it was, such as a member of an enumeration."""
+
+    home: Any = None
+    """The handle of that object."""
+
+
+def kept(value: Any, home: Any) -> Any:
+    """Return a text, a number or a tuple as such data, the same for the same one; anything else as it is."""
+    if type(value) in (str, int, float):
+        return _kept(value, home)
+    return _made(value, home) if isinstance(value, tuple) else value
+
+
+def _made(value: Any, home: Any) -> Any:
+    kind: Any = type(value)
+    base: Any = tuple if isinstance(value, tuple) else kind  # a named tuple's own `__new__` takes its fields
+    made = base.__new__(_kind(kind), value)
+    made.home = home
+    return made
+
+
+_kept = functools.lru_cache(maxsize=4096, typed=True)(_made)
+
+
+@functools.lru_cache(maxsize=256)
+def _kind(base: Any) -> Any:
+    return type(base.__name__, (Kept, base), {})
 
 
 def as_plain(value: Any) -> Any:

@@ -22,6 +22,9 @@ from adjudge.sandbox import codec
 SAID = "adjudge:said"
 """The attribute of an exception that holds what it said at the other end; no name of a candidate's."""
 
+INNER = "::"
+"""Between the names of a class and of an exception that it holds."""
+
 _SHOWN = 2000
 _MAX_CAUSES = 3
 _OF_TESTS = frozenset({"pytest", "_pytest", "unittest", "adjudge", "__main__"})  # their exceptions steer who runs tests

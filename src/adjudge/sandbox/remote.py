@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from adjudge.sandbox import codec
+from adjudge.sandbox.library_values import Kept, as_plain
 from adjudge.sandbox.raised import Raised
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ class Remote:
         return any(item is value or item == value for item in self)  # here, so that the value stays here
 
     def __instancecheck__(self, value: Any) -> bool:
-        return is_remote(value) and _plain(_ask(self, "instance", value), bool)
+        return (is_remote(value) or isinstance(value, Kept)) and _plain(_ask(self, "instance", value), bool)
 
     def __len__(self) -> int:
         items = _items(self)
@@ -387,6 +388,7 @@ def items_of(value: Any) -> tuple[int, list[Any]] | None:
 
 
 def _plain(value: Any, kind: type[T]) -> T:
+    value = as_plain(value) if isinstance(value, Kept) else value
     if type(value) is not kind:
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
