@@ -177,7 +177,7 @@ def _encode(value: Any, keep: Keep, depth: int) -> Any:
 
 
 def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
-    if isinstance(value, library_values.Kept) and keep is not _refuse:
+    if isinstance(value, library_values.Kept) and value.home and keep is not _refuse:
         return _handle(value.home)
     if isinstance(value, type):
         return {"y": value.__name__} if _BUILTIN_TYPES.get(value.__name__) is value else _handle(keep(value))

@@ -345,23 +345,12 @@ def _noting(touch: Callable[[], None], peer: Peer) -> Callable[..., type[BaseExc
         raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
 
     def instance(kind: type, value: Any) -> bool:
-        held = vars(kind)[_HELD]
-        return type.__instancecheck__(kind, value) or (
-            is_remote(value) and peer.exchange("instance", held, (value,), {}) is True
-        )
+        mine = type.__instancecheck__(kind, value)
+        return mine or (is_remote(value) and peer.exchange("instance", vars(kind)[_HELD], (value,), {}) is True)
 
-    operations = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail)}
-    return type(
-        "Noted",
-        (type,),
-        {
-            **operations,
-            "__call__": call,
-            "__getattr__": attribute,
-            "__bool__": lambda _: True,
-            "__instancecheck__": instance,
-        },
-    )
+    operations = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail), "__call__": call}
+    operations |= {"__getattr__": attribute, "__bool__": lambda _: True, "__instancecheck__": instance}
+    return type("Noted", (type,), operations)
 
 
 def _said(error: BaseException) -> str:

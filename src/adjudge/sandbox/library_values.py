@@ -34,7 +34,7 @@ class Kept:
     """Plain data that goes back as the object that it was, such as a member of an enumeration."""
 
     home: Any = None
-    """The handle of that object."""
+    """The handle of that object; what is made of a named tuple has none."""
 
 
 def kept(value: Any, home: Any) -> Any:
