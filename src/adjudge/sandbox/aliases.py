@@ -140,6 +140,8 @@ class Aliases:
             if type(number) is not int or not _is_shared(kind):
                 raise CodecError(f"{number!r:.20} is no container's number, or a {type(body).__name__} no container")
             if number not in self._held and number < _NAMED and (number > 0) != (self._sign > 0):
+                if type(kind) is defaultdict:
+                    kind = lifted(kind)  # with the factory that a handle stands for
                 self._add(number, kind if type(kind).__name__ in _ARRAYS else _emptied(kind))
         there = {number: self._held[number] for number in table if number in self._held}
         self._taking |= there.keys()
@@ -276,9 +278,9 @@ def _kind(body: Any) -> Any:
     """Return a container of the type that a body is of; None for a dictionary that is none."""
     if type(body) is not tuple:
         return body
-    empty, keys, values = body if len(body) == 3 else (None, None, None)
-    fits = isinstance(empty, dict) and type(keys) is type(values) is list and len(keys) == len(values)
-    return empty if fits and not any(map(_is_shared, keys)) else None
+    if [*map(type, body[1:])] != [list, list] or not isinstance(body[0], dict) or len(body[1]) != len(body[2]):
+        return None
+    return None if any(map(_is_shared, body[1])) else body[0]
 
 
 def _emptied(body: Any) -> Any:
