@@ -16,6 +16,7 @@ import json
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +173,15 @@ class _StepTrainer(Trainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         data: Any = train_dataset if train_dataset is not None else self.train_dataset
         return torch.utils.data.SequentialSampler(data)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """Return the schedule without its step at 0, in which nothing would be learnt (`LearningConfig.share`)."""
+        rises = self.args.warmup_steps > 0
+        scheduler = super().create_scheduler(num_training_steps + rises, optimizer)
+        if rises and isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR):
+            with warnings.catch_warnings(action="ignore"):  # that no step of the optimizer came before
+                scheduler.step()
+        return scheduler
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """Run the forward and backward passes of one step."""

@@ -26,7 +26,7 @@ class Schedule(Options, what="schedule option"):
         micro_tokens: most tokens of one forward pass, padding included; a step is made of as many passes as that takes,
             and the gradient does not depend on it beyond rounding.  None for 16,384 on a GPU and 4,096 on a CPU.  A row
             that is longer makes a pass alone.
-        warmup: share of the steps in which the learning rate rises from 0.
+        warmup: share of the steps in which the learning rate rises; it is above 0 in the first, too.
         scheduler: "cosine", "linear", "constant_with_warmup", or another of `transformers.SchedulerType`.
         weight_decay: of AdamW.
         max_grad_norm: gradients are scaled down to this length; 0 leaves them.
@@ -40,7 +40,7 @@ class Schedule(Options, what="schedule option"):
         keep_checkpoints: how many are kept, at least 2.
         eval_steps: steps between measurements on the held-out examples; 0 measures at the end only.
         log_steps: steps between lines of the log.
-        report_to: integrations of `transformers` that get the log: "wandb", "tensorboard", ...
+        report_to: integrations of `transformers` that get the log: "wandb", "tensorboard", ...; "none" is [].
     """
 
     epochs: Count = 1
@@ -61,6 +61,10 @@ class Schedule(Options, what="schedule option"):
     eval_steps: Annotated[int, Range(ge=0)] = 0
     log_steps: Count = 10
     report_to: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "report_to", tuple(name for name in self.report_to if name != "none"))
 
     def budget(self, device: str) -> int:
         """Return the most padded tokens of one forward pass on a device ("cpu", "cuda", ...)."""
@@ -101,11 +105,12 @@ class Schedule(Options, what="schedule option"):
         import torch
         from transformers import TrainingArguments
 
+        rising = math.ceil(self.warmup * steps)
         options: Mapping[str, Any] = {
             "max_steps": steps,
             "per_device_train_batch_size": 1,  # an item of the data set is a whole batch
             "learning_rate": self.learning_rate,
-            "warmup_steps": math.ceil(self.warmup * steps),
+            "warmup_steps": rising + bool(rising),  # `_StepTrainer` leaves out the one at 0
             "lr_scheduler_type": self.scheduler,
             "weight_decay": self.weight_decay,
             "max_grad_norm": self.max_grad_norm,

@@ -9,6 +9,7 @@ Not covered: quantised weights (QLoRA), models of several modalities, and encode
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -231,6 +232,13 @@ def open_backbone(
         raise ValueError(f"model.name is {home!r}; there is no such folder")
     elif Path(home).expanduser().is_dir():
         home = str(Path(home).expanduser())
+    adapter = Path(home, "adapter_config.json")
+    if adapter.is_file() and not Path(home, "config.json").is_file():
+        base = json.loads(adapter.read_text(encoding="utf-8")).get("base_model_name_or_path")
+        raise ValueError(
+            f"model.name is {model.name!r}, which holds an adapter of {base!r} and no model; merge the two (PEFT's "
+            "merge_and_unload), or give that model"
+        )
     config = _loaded(transformers.AutoConfig, home, options)
     if getattr(config, "is_encoder_decoder", False):
         raise ValueError(f"{home!r} is an encoder-decoder model, which is not trained here; give a decoder or encoder")

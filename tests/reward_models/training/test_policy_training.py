@@ -67,7 +67,11 @@ LOSSES: dict[str, dict[str, Any]] = {
         "schedule": {"epochs": 3, "learning_rate": 1e-2, "batch_size": 6, "lora": 8},
     },
     "ipo": {"loss": {"name": "ipo", "beta": 0.02}},
-    "steps": {"loss": {"name": "step_apo", "beta": 0.5}, "whole": False},
+    "steps": {
+        "loss": {"name": "step_apo", "beta": 0.5},
+        "whole": False,
+        "schedule": {"epochs": 4, "learning_rate": 1e-3, "batch_size": 6},
+    },
     "rewards, in bfloat16": {
         "loss": {"name": "reward_aware", "scale": 2.0},
         "schedule": {"epochs": 3, "learning_rate": 1e-3, "batch_size": 6, "precision": "bf16", "checkpointing": True},

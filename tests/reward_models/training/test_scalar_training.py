@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from adjudge.protocol import Sample
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_training import train_scalar
 from adjudge.reward_models.training.training import Training
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.scoring import registry
 from adjudge.training.config_file import plain_config
 from adjudge.training.data_files import held_out, read_preferences
@@ -330,6 +332,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
         ([{**row, "prompt": "same"} for row in planted(4)], {}, "all examples answer one prompt"),
         (planted(40), {"max_length": 8}, "no training example is left .36 x longer than max_length"),
         (planted(4), {"model": "no/such/folder-anywhere"}, "cannot be loaded"),
+        (planted(4), {"model": "adapter"}, "holds an adapter of 'the/base' and no model; merge the two"),
         (planted(4), {"model": "./nowhere"}, "there is no such folder"),
         (planted(4), {"schedule": {"scheduler": "sudden"}}, "the schedule cannot be used.*sudden"),
         (planted(4), {"schedule": {"lora": {"targets": ["nothing"]}}}, "lora.targets are nothing"),
@@ -340,6 +343,9 @@ def test_mistakes_are_told_before_any_training(
     rows: list[dict[str, Any]], options: dict[str, Any], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text('{"base_model_name_or_path": "the/base"}')
     with pytest.raises(ValueError, match=why):
         train_scalar(tiny_config(tmp_path, rows, **options), progress=lambda _: pytest.fail("it trains"))
 
@@ -399,3 +405,22 @@ def test_a_model_of_ours_is_trained_further_with_its_head(tmp_path: Path) -> Non
     train_scalar(again)
     heads = [load_file(Path(folder) / "model.safetensors")["score.weight"] for folder in (first.output, again.output)]
     torch.testing.assert_close(heads[0], heads[1], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("rows", "schedule"), [(16, {}), (100, {"warmup": 0.3, "scheduler": "linear"}), (100, {"warmup": 0.0})]
+)
+def test_every_step_learns_at_the_rate_of_runs_with_rewards(
+    rows: int, schedule: dict[str, Any], tmp_path: Path
+) -> None:
+    config = tiny_config(tmp_path, planted(rows), schedule={"log_steps": 1, "report_to": "none", **schedule})
+    report = train_scalar(config)
+    rates = [line["learning_rate"] for line in report.history if "learning_rate" in line]
+    assert len(rates) == report.steps
+    like: Any = {
+        "warmup_steps": math.ceil(config.schedule.warmup * report.steps),
+        "decay": config.schedule.scheduler,
+    }
+    expected = [LearningConfig(**like).share(step, report.steps) * 2e-3 for step in range(report.steps)]
+    assert rates == pytest.approx(expected)
+    assert min(rates) > 0
