@@ -224,12 +224,17 @@ def named(table: Mapping[str, T], name: Any, what: str) -> T:
 
 def renamed(word: str) -> str:
     """Return the name that an option has now; the same where it never had another."""
-    word = word.lower().replace("-", "_")
+    word = _spelt(word)
     return _EARLIER.get(word, re.sub("^least_", "min_", re.sub("^most_", "max_", word)))
+
+
+def _spelt(word: str) -> str:
+    """The word as our names are spelt: "REINFORCE++" is "reinforce_plus_plus"."""
+    return word.lower().replace("-", "_").replace("+", "_plus")
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return `" (did you mean ...?)"` for the nearest of the known words, or nothing if none is near."""
-    known, word, now = list(words), word.lower().replace("-", "_"), renamed(word)
+    known, word, now = list(words), _spelt(word), renamed(word)
     near = [now] if now in known else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -43,7 +43,7 @@ def test_help_lists_every_key_in_a_line(adjudge: Adjudge, kind: str) -> None:
         (("policy", "--help=lr"), "lr is learning.learning_rate here"),
         (("policy", "--help=lr"), "lr is schedule.learning_rate here"),
         (("policy", "--help=algorithm.adv_estimator"), '  objective.name: "grpo"\n'),
-        (("policy", "--help=kl_coef"), "kl_coef is objective.set.policy.beta here\n  objective.set: {}\n"),
+        (("policy", "--help=kl_coef"), "kl_coef is objective.set.reward_beta here\n  objective.set: {}\n"),
     ],
     ids=str,
 )

@@ -26,7 +26,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("model.chat_template_kwargs",): "chat_template_kwargs apply_chat_template_kwargs",
     ("reference_model",): "ref_model",
     ("learning.lora", "schedule.lora"): "use_peft peft_config",
-    ("learning.lora.rank", "schedule.lora.rank"): "lora_r lora_rank",
+    ("learning.lora.rank", "schedule.lora.rank"): "lora_r lora_rank lora.r peft_config.r",
     ("learning.lora.alpha", "schedule.lora.alpha"): "lora_alpha",
     ("schedule.lora.dropout",): "lora_dropout",
     ("learning.lora.targets", "schedule.lora.targets"): "lora_target_modules target_modules",
@@ -51,8 +51,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     # rollouts
     ("rollouts.num_generations",): "num_generations rollout.n n_samples_per_prompt group_size",
     ("rollouts.tasks", "schedule.batch_size"): "data.train_batch_size per_device_train_batch_size train_batch_size",
-    ("rollouts.tasks",): "rollout_batch_size",
-    ("rollouts.sampling.max_num_seqs",): "generation_batch_size",
+    ("rollouts.tasks",): "rollout_batch_size generation_batch_size gen_batch_size",
     ("rollouts.sampling.max_new_tokens",): (
         "max_completion_length max_response_length response_length max_new_tokens max_tokens generate_max_len"
     ),
@@ -65,8 +64,11 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     # what is learnt
     ("objective.name",): "adv_estimator advantage_estimator policy_loss.loss_mode",
     ("objective.name", "loss.name"): "loss_type",
-    ("objective.set.policy.beta", "loss.beta"): "beta kl_coef kl_loss_coef init_kl_coef",
-    ("objective.set.reward_beta",): "kl_ctrl.kl_coef",
+    ("objective.set.policy.beta", "loss.beta"): "beta kl_loss_coef",
+    ("objective.set.reward_beta",): "kl_coef init_kl_coef use_kl_in_reward",
+    ("objective.set.rule.scale",): "scale_rewards norm_adv_by_std_in_grpo",
+    ("objective.set.policy.level",): "importance_sampling_level",
+    ("objective.set.policy.weighting.share",): "top_entropy_quantile",
     ("objective.set.policy.kl_estimator",): "kl_loss_type kl_estimator",
     ("objective.set.policy.clip_ratio_low",): "epsilon clip_ratio clip_ratio_low cliprange eps_clip",
     ("objective.set.policy.clip_ratio_high",): "epsilon_high clip_ratio_high",
@@ -111,6 +113,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("schedule.log_steps",): "logging_steps",
     ("report_to", "schedule.report_to"): "logs logger use_wandb",
     ("--resume",): "resume_from_checkpoint resume_mode",
+    (): "target_kl horizon",  # of a coefficient that adapts, which there is not: what is spelt like them is not meant
 }
 
 # What options were called before they had the field's names.
@@ -237,7 +240,10 @@ def meant(kind: Any, path: str, value: Any = None) -> list[str]:
     paths = [key.path for key in keys]
     parts = path.split(".")
     for start in range(len(parts)):  # the longest known end of the path says most
-        words = WORDS.get(".".join(parts[start:]).lower(), ())
+        word = ".".join(parts[start:]).lower()
+        words = WORDS.get(word, ())
+        if word in WORDS and not words:
+            return []
         inside = tuple(f"{key.path}." for key in keys if key.any_names)
         if known := [word for word in words if word in paths or word.startswith((*inside, "--"))]:
             return known

@@ -255,7 +255,8 @@ def _with(part: Any, path: str, rest: str, value: Any) -> Any:
     name, _, deeper = rest.partition(".")
     known = list(getattr(part, "__dataclass_fields__", ()))
     if name not in known:
-        near = " or ".join(repr(key.removeprefix("objective.set.")) for key in WORDS.get(path.lower(), ()))
+        own = "objective.set."
+        near = " or ".join(repr(key.removeprefix(own)) for key in WORDS.get(path.lower(), ()) if key.startswith(own))
         hint = f" (did you mean {near}?)" if near else ""
         raise ValueError(f"there is no option {path!r}{hint}; at this place there are {', '.join(known) or 'none'}")
     return replace(part, **{name: _with(getattr(part, name), path, deeper, value) if deeper else value})

@@ -106,6 +106,8 @@ def test_what_an_objective_needs_is_said() -> None:
         (lambda: objective("gppo"), r"unknown objective 'gppo' \(did you mean 'ppo'\?\); there are grpo"),
         (lambda: objective("grpo").but({"policy.clip": 1}), "no option 'policy.clip'; at this place there are surr"),
         (lambda: objective("grpo").but({"policy.clip_high": 0.3}), "did you mean 'policy.clip_ratio_high'?"),
+        (lambda: objective("grpo").but({"beta": 0.1}), r"did you mean 'policy.beta'\?"),
+        (lambda: objective("REINFORCE++"), r"did you mean 'reinforce_plus_plus'\?"),
         (lambda: objective("grpo").but({"resample.on": 1}), "there are none"),
         (lambda: objective("grpo").but({"policy.clip_ratio_low": 2.0}), "clip_ratio_low=2.0"),
         (
