@@ -62,12 +62,13 @@ class RunTasks:
     rows: int
     left_out: LeftOut
 
-    def fitting(self, encode: Callable[[Task], Sequence[int]], max_tokens: int) -> RunTasks:
+    def fitting(self, encode: Callable[[Task], Sequence[int]], max_tokens: int, limit: str = "") -> RunTasks:
         """Return them without prompts of more than `max_tokens`, and without those that cannot be written as tokens.
 
         Args:
             encode: returns a task's prompt as tokens, or raises `ValueError`.
             max_tokens: tokens of a prompt.
+            limit: which options give that number.
 
         Raises:
             ValueError: no task is left.
@@ -80,7 +81,9 @@ class RunTasks:
                 self.left_out.add("the prompt cannot be written as tokens", str(error))
                 return False
             if length > max_tokens:
-                self.left_out.add(f"longer than {max_tokens} tokens", f"{task.id} has {length}")
+                self.left_out.add(
+                    f"longer than {max_tokens} tokens{limit and f' ({limit})'}", f"{task.id} has {length}"
+                )
             return length <= max_tokens
 
         def fitting(tasks: Sequence[Task]) -> tuple[Task, ...]:  # the two sides may be of files with the same ids

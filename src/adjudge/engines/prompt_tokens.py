@@ -171,7 +171,7 @@ class PromptTokens:
         if not self.tokenizer.chat_template:
             raise ValueError(
                 f"the model {self.model!r} has no chat template, so it cannot be asked with a chat; "
-                "give text prompts, or a model that was tuned for chat"
+                "give text prompts, a model that was tuned for chat, or, to train it, model.chat_template: plain"
             )
         turns = [dict(turn) for turn in chat]
         try:
