@@ -94,7 +94,10 @@ def test_ctrl_c_says_how_to_go_on(adjudge: Adjudge, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(scalar_training, "train_scalar", stopped)
     ran = adjudge("train", "rm", config(tmp_path))
     assert ran.code == exits.INTERRUPTED
-    assert ran.err == "adjudge: stopped; the same command with --resume goes on from the newest checkpoint\n"
+    assert (
+        ran.err
+        == "adjudge: stopped; the same command with --resume goes on from the newest checkpoint, if there is one\n"
+    )
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)

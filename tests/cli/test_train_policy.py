@@ -52,6 +52,13 @@ class Down(Short):
         return [Score.failed("verifier_error", error="it is broken") for _ in samples]
 
 
+class Same(Short):
+    name = "same"
+
+    async def score(self, samples):
+        return [Score.scored(0.0) for _ in samples]
+
+
 class Gold(Short):
     """Likes what Short does not."""
 
@@ -174,7 +181,22 @@ def test_a_reward_that_is_down_stops_the_run_and_says_how_it_goes_on(adjudge: Ad
     ran = adjudge("train", "policy", path, "--set", "data.held_out=0")
     assert ran.code == exits.USER
     assert "8 of 8 rollouts have no score" in ran.err
-    assert "--resume goes on" in ran.err
+    assert "--resume goes on with the same answers" in ran.err
+    assert (tmp_path / "run" / "checkpoint-0").is_dir()
+
+
+def test_steps_that_learn_nothing_and_prompts_drawn_twice_are_told(adjudge: Adjudge, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "data": {"path": str(tmp_path / "sums.jsonl"), "held_out": 0.1, "limit": 2},
+        "rollouts": {"tasks": 4, "num_generations": 2, "sampling": {"max_new_tokens": 1}},
+        "reward": "scorers_of_this_test:Same",
+        "steps": 2,
+        "report_to": "none",
+    }
+    ran = adjudge("train", "policy", written(tmp_path, config(tmp_path, **options)))
+    assert ran.code == exits.FINE, ran.err
+    assert "2 of 2 steps learned nothing from rewards: in 2 the rewards of each group were equal." in ran.out
+    assert "rollouts.tasks is 4, more than the prompts (1): " in ran.err
 
 
 MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
@@ -213,7 +235,11 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"rollouts": {"sampling": {"max_new_tokens": 9999}}},
         ("max_new_tokens", "4096", "lower it"),
     ),
-    ("too short prompts", {"data": {"path": "{sums}", "max_prompt_tokens": 1}}, ("25 prompts", "longer than 1 tokens")),
+    (
+        "too short prompts",
+        {"data": {"path": "{sums}", "max_prompt_tokens": 1}},
+        ("25 prompts", "longer than 1 tokens (data.max_prompt_tokens)"),
+    ),
     ("all held out", {"data": {"path": "{sums}", "held_out": 0.99}}, ("data.held_out", "leaves nothing to train on")),
     ("no output", {"output": " "}, ("output is empty", "name the folder")),
     ("a log of no kind", {"report_to": ["mlflow"]}, ("mlflow", "tensorboard, wandb")),
@@ -304,6 +330,6 @@ def test_ctrl_c_before_the_first_step_has_ended_stops_at_once(adjudge: Adjudge, 
     short.pressed = short.seen + 1
     ran = adjudge("train", "policy", path)
     assert ran.code == exits.INTERRUPTED
-    assert ran.err.endswith("the same command with --resume goes on from the newest checkpoint\n")
+    assert ran.err.endswith("the same command with --resume goes on from the newest checkpoint, if there is one\n")
     assert not (tmp_path / "run" / "report.json").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

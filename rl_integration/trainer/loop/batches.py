@@ -167,7 +167,11 @@ class Batches:
         own = self._further(own, answering)
         groups = drawn = self._gathered(own)
         every = _flat(groups)
-        self.checked(every.scores)
+        try:
+            self.checked(every.scores)
+        except TooManyFailures:
+            self._pending.appendleft(pending)  # its answers are judged again where a run goes on
+            raise
         self.facts.scored(every.scores)
         numbers = dict(self._source.observe(every.rollouts, every.scores))
         if self._rounds is not None:

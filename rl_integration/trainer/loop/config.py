@@ -52,7 +52,7 @@ class LearningConfig(Options, what="learning option"):
     Attributes:
         learning_rate: the highest; about 1e-6 for whole models, 1e-5 with LoRA, 1e-3 for new tiny ones.
         critic_learning_rate: of the value model, where there is one; None for ten times `learning_rate`.
-        warmup_steps: steps in which the rate rises from 0.
+        warmup_steps: steps in which the rate rises; it is above 0 in the first, too.
         decay: what the rate does afterwards: "constant", or "linear" or "cosine", which would be 0 in the step behind
             the last one.
         weight_decay: of AdamW.
@@ -279,7 +279,7 @@ class RunFile(RunConfig):
             several, from the mean of their weights (SALSA, arXiv 2411.01798); of none, from the policy's start.
         data: prompts.
         output: the folder of the run: checkpoints, logs, the report, and at the end the policy in `policy`.
-        report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
+        report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb; none is [].
     """
 
     model: PolicyChoice
@@ -299,5 +299,6 @@ class RunFile(RunConfig):
                 f"reference_model is {', '.join(self.reference_model)}, and the objective {self.objective.name} "
                 "measures no divergence; set reward_beta or policy.beta in objective.set, or leave it out"
             )
+        object.__setattr__(self, "report_to", tuple(name for name in self.report_to if name != "none"))
         if len(set(self.report_to)) < len(self.report_to):
             raise ValueError(f"report_to is {', '.join(self.report_to)}; name each once")

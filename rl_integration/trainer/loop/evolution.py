@@ -64,7 +64,6 @@ class Evolution:
         )
         known = rewards[~np.isnan(rewards)]
         numbers = {"update_norm": norm, "members_std": float(known.std()) if len(known) else float("nan")}
-        numbers["reward"] = float(known.mean()) if len(known) else float("nan")
         return Batch(
             rollouts=rollouts,
             scores=scores,

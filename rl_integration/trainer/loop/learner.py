@@ -169,7 +169,7 @@ class Learner:
             copies: how often each is learnt from; by default once.  One with 0 still has a vote in its group's mean.
 
         Returns:
-            Numbers of the step: reward, divergence, gradient norm and what the loss reports.
+            Numbers of the step: divergence, gradient norm and what the loss reports.
         """
         with self.policy.lock:  # a scorer that was given up may still ask, and must not read half an update
             batch = self._prepared(rollouts, scores, exact=exact)
@@ -253,13 +253,14 @@ class Learner:
             with self.policy.without_adapters():
                 batch.reference = self._of_reference(self.policy, rollouts, scores)
         groups = groups_of(rollouts, scores)
-        batch.numbers["reward"] = float(groups.rewards[groups.valid].mean()) if groups.valid.any() else float("nan")
         rewards = groups.rewards.copy()
         if self.objective.overlong is not None and groups.lengths is not None:
             rewards += self.objective.overlong(groups.lengths)
-        if self.objective.reward_beta and self.objective.critic is None:
+        if self.objective.reward_beta:
             behaviour, reference, mask = batch.padded("behaviour"), batch.padded("reference"), batch.mask()
-            rewards += kl_penalty(behaviour, reference, mask, self.objective.reward_beta)
+            batch.numbers["kl"] = float((behaviour - reference)[mask].mean())
+            if self.objective.critic is None:
+                rewards += kl_penalty(behaviour, reference, mask, self.objective.reward_beta)
         groups = replace(groups, rewards=rewards)
         batch.counted = self.objective.counted(groups)
         credited = None if self._credit is None else self._credit.of(batch, scores, groups, step=self.step)

@@ -68,7 +68,7 @@ def batch_facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int)
         "failed": sum(reasons.values()) / count,
         "abstained": sum(score.status == "abstained" for score in scores) / count,
         **{f"{REASON}{reason}": times / count for reason, times in sorted(reasons.items())},
-        **({"reward_std": float(np.std(values))} if values else {}),
+        **({"reward": float(np.mean(values)), "reward_std": float(np.std(values))} if values else {}),
         **part_means(scores),
         "completion_length": sum(len(rollout.ids) for rollout in rollouts) / count,
         "clipped_ratio": sum(rollout.finish_reason == "length" for rollout in rollouts) / count,
@@ -123,8 +123,11 @@ class Journal:
 
     def __init__(self, folder: Path, name: str, *, step: int) -> None:
         self._path = folder / name
-        kept = [line for line in read_journal(folder, name) if line["step"] <= step]
-        put(self._path, "".join(map(_line, kept)))
+        self.replace([line for line in read_journal(folder, name) if line["step"] <= step])
+
+    def replace(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Hold these lines alone."""
+        put(self._path, "".join(map(_line, lines)))
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add a line, which has a "step"; numbers that are none (NaN) are left out."""
@@ -173,13 +176,30 @@ class Verdict:
 class LogBook:
     """The journals of a run, with those who look at each step.
 
+    Args:
+        folder: of the run.
+        step: that is done.
+        guard: measures now and then.
+        watch: sees every step.
+        on_step: is told every step.
+        judged_anew: whether the reward or the gold scorer is another one than before, so that the guard begins anew.
+        best_held_out: the highest mean on held-out tasks by the present judge.
+
     Attributes:
         opens: whether the guard has measured nothing yet, so that the policy as it is now is to be kept, and the next
             step's answers, which it writes, are measured.
     """
 
     def __init__(
-        self, folder: Path, *, step: int, guard: Guard | None, watch: HackingWatch | None, on_step: OnStep | None
+        self,
+        folder: Path,
+        *,
+        step: int,
+        guard: Guard | None,
+        watch: HackingWatch | None,
+        on_step: OnStep | None,
+        judged_anew: bool = False,
+        best_held_out: float = -math.inf,
     ) -> None:
         self._steps, self._samples, self._alarms = (
             Journal(folder, name, step=step) for name in (STEPS, SAMPLES, ALARMS)
@@ -190,8 +210,11 @@ class LogBook:
         self._on_step = on_step
         self.opens = False
         lines = read_journal(folder, STEPS)
-        self._best_held_out = max((line["held_out"] for line in lines if "held_out" in line), default=-math.inf)
+        self._best_held_out = best_held_out
         if guard is not None:
+            if judged_anew and lines:
+                lines[-1]["parted"] = 1.0
+                self._steps.replace(lines)
             # Behind a stop there is another policy, or another reward.
             parted = [place for place, line in enumerate(lines) if line.get("parted")]
             lines = lines[parted[-1] + 1 :] if parted else lines

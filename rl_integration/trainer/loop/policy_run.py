@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.loop.checkpoints import held
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunFile
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
+from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, idle_steps, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
@@ -148,7 +148,7 @@ def start_answers(config: RunFile) -> Iterator[Answered]:
     read, processes, folder = _tasks(config), Processes.joined(), Path(config.output).expanduser()
     choice: dict[str, Any] = {"texts": (), "folder": folder, "seed": config.seed, "learning": config.learning}
     policy = open_policy(config.model, **choice, processes=processes)
-    kept = read.fitting(policy.encode, _max_prompt_tokens(config, policy)).train
+    kept = read.fitting(policy.encode, *_max_prompt_tokens(config, policy)).train
     run = Run(policy, kept, config, folder, reference=policy)  # from which nothing differs, as nothing is learnt
     many, size = config.rollouts.tasks, config.rollouts.num_generations
     with run.rewards(config.reward) as rewards:
@@ -263,8 +263,8 @@ class _Prepared:
                 "model.chat_template_kwargs is set, and no prompt is a chat; take it out, or make turns of the prompts "
                 "(data.chat: true)"
             )
-        self.tasks = tasks.fitting(self.policy.encode, _max_prompt_tokens(config, self.policy))
-        self.notes = _notes(config.model.label, self.policy, self.tasks)
+        self.tasks = tasks.fitting(self.policy.encode, *_max_prompt_tokens(config, self.policy))
+        self.notes = _notes(config, self.policy, self.tasks)
         reference = None
         if config.reference_model:
             reference = mean_reference(config, self.policy, processes)
@@ -353,6 +353,7 @@ class _Prepared:
             alarms=tuple(line["sentence"] for line in newest.values() if line["standing"]),
             config=plain_config(self.config),
             notes=self.notes,
+            idle=idle_steps(result.history, masks=self.config.learning.mask_truncated_completions),
         )
 
     def _save(self) -> None:
@@ -377,7 +378,8 @@ def _texts(task: Task) -> Iterator[str]:
     yield from (text for text in references if isinstance(text, str))
 
 
-def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
+def _max_prompt_tokens(config: RunFile, policy: Policy) -> tuple[int, str]:
+    """Most tokens of a prompt, and what makes them as few."""
     answer, longest = config.rollouts.sampling.max_new_tokens, window(policy, config.rollouts)
     if answer >= longest:
         raise ValueError(
@@ -391,16 +393,23 @@ def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
             f"(rollouts.sampling.max_new_tokens) more than the {longest} that {config.model.label} reads; lower one of "
             "them"
         )
-    return longest - answer if wanted is None else wanted
+    if wanted is not None:
+        return wanted, "data.max_prompt_tokens"
+    return longest - answer, f"the model's window of {longest} less rollouts.sampling.max_new_tokens"
 
 
-def _notes(name: str, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:
+def _notes(config: RunFile, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:
     """What people should know before they wait for hours."""
-    notes = []
+    notes, name = [], config.model.label
     texts: Sequence[Task] = [task for task in tasks.train if isinstance(task.prompt, str)]
     if texts and getattr(policy.tokenizer, "chat_template", None):
         notes.append(
             f"{len(texts)} prompts are texts and {name} has a chat template; data.chat: true makes turns of them"
+        )
+    if config.rollouts.tasks > len(tasks.train) and config.learning.evolution is None:
+        notes.append(
+            f"rollouts.tasks is {config.rollouts.tasks}, more than the prompts ({len(tasks.train)}): the answers to "
+            "one that is drawn twice in a step make one group"
         )
     if not tasks.held_out:
         notes.append("no prompts are held out, so what is learnt is measured on training prompts alone")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -59,6 +60,7 @@ _PANELS: Mapping[str, Sequence[str]] = {
     "KL, nats": ("kl",),
     "Clipped tokens": ("clip_ratio_low", "clip_ratio_high"),
     "Length of the gradient": ("grad_norm", "value_grad_norm"),
+    "Learning rate": ("learning_rate",),
     "Error of values": ("value_error",),
     "Seconds of a step": ("seconds", "seconds_writing", "seconds_waiting", "seconds_learning"),
 }
@@ -154,6 +156,7 @@ class RunReport:
         alarms: what the watch still found at the end, one sentence each.
         config: the options, as plain data.
         notes: what people should know, one sentence each.
+        idle: how many steps learned nothing from rewards, and why; "" if none.
     """
 
     model: str
@@ -170,6 +173,7 @@ class RunReport:
     alarms: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    idle: str = ""
 
     @property
     def policy(self) -> Path:
@@ -235,9 +239,31 @@ class RunReport:
             lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
             lines += [f"| {card_cell(name)} | {card_cell(value)} |" for name, value in card_rows(record)]
         lines += ["", "## Use", "", "An ordinary causal language model of transformers with its tokenizer."]
-        if mind := (*self.alarms, *self.notes):
+        if mind := (*self.alarms, *self.notes, *([self.idle] if self.idle else [])):
             lines += ["", "## Mind", "", *(f"- {card_cell(sentence)}" for sentence in mind)]
         return "\n".join(lines) + "\n"
+
+
+def idle_steps(history: Sequence[Mapping[str, float]], *, masks: bool) -> str:
+    """Return a sentence about the steps in which rewards taught nothing; "" if there are none.
+
+    Args:
+        history: the numbers of every step.
+        masks: whether answers that were cut off are left out.
+    """
+    causes: Counter[str] = Counter()
+    for line in history:
+        flat = line.get("advantage_mean") == 0 == line.get("advantage_std")
+        if not flat and line.get("trained", line.get("update_norm")) != 0:
+            continue
+        if masks and line["clipped_ratio"] == 1:
+            causes["all answers were cut off (learning.mask_truncated_completions)"] += 1
+        elif line.get("frac_reward_zero_std", 1) == 1:
+            causes["the rewards of each group were equal"] += 1
+        else:
+            causes["no answer with an advantage counted"] += 1
+    why = ", ".join(f"in {count} {cause}" for cause, count in causes.most_common())
+    return f"{causes.total()} of {len(history)} steps learned nothing from rewards: {why}" if causes else ""
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ writes files and decides whether the run goes on.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -20,9 +21,9 @@ import torch
 from adjudge.engines.loading import lent
 from adjudge.engines.policy_engine import SHARDED, PolicyEngine, PolicyPrompts
 from adjudge.protocol import Score
+from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
-from adjudge.rl_integration.trainer.data.arrays import Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder, TaskSource, check_tasks
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
 from adjudge.rl_integration.trainer.loop.checkpoints import (
@@ -41,6 +42,7 @@ from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.loop.prompt_states import prompt_states
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
@@ -50,47 +52,15 @@ from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.facts import Facts
 from adjudge.rl_integration.trainer.rollouts.opening import open_generator, open_writer, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.task_reader import digest
 from adjudge.rl_integration.trainer.rollouts.writer import Writer, check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch
 from adjudge.scoring import registry
 
-_TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
 
-
-def prompt_states(policy: Policy, processes: Processes, tasks: Sequence[Task]) -> Floats:
-    """Return (n, d) states of prompts in a policy as it is; processes share the reading, and all get the very same.
-
-    Raises:
-        ValueError: a prompt cannot be written.
-    """
-    prompts = [policy.encode(task) for task in processes.share(tasks)]
-    order = sorted(range(len(prompts)), key=lambda place: (len(prompts[place]), place))
-    states: dict[int, list[float]] = {}
-    with policy.reading(), policy.gathered():
-        while order:
-            width = max(1, _TOKENS // len(prompts[order[0]]))
-            part = [place for place in order[:width] if len(prompts[place]) * width <= 2 * _TOKENS] or order[:1]
-            order = order[len(part) :]
-            states.update(zip(part, _states(policy, [prompts[place] for place in part]), strict=True))
-        rows = processes.all_gather([states[place] for place in range(len(prompts))])
-    return np.array(rows, dtype=np.float64)
-
-
-@torch.inference_mode()
-def _states(policy: Policy, prompts: Sequence[Sequence[int]]) -> list[list[float]]:
-    longest, device = max(map(len, prompts)), policy.device
-    ids = torch.tensor([[policy.pad] * (longest - len(row)) + list(row) for row in prompts], device=device)
-    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
-    outputs = policy.model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
-        use_cache=False,
-        output_hidden_states=True,
-        logits_to_keep=1,
-    )
-    states: list[list[float]] = outputs.hidden_states[-1][:, -1].double().cpu().tolist()
-    return states
+def _judge(config: RewardConfig, rewards: Rewards) -> str:
+    """What a judge has in common with itself, whatever its limits and caches are."""
+    return digest([config.server, rewards.fingerprint or config.scorer])
 
 
 def open_curriculum(
@@ -263,7 +233,7 @@ class Run:
         Raises:
             ValueError: another run writes the folder, or it has checkpoints and `resume` is false, or they are damaged
                 or of another run.
-            TooManyFailures: too many rollouts of a step could not be judged.
+            TooManyFailures: too many rollouts of a step could not be judged; a checkpoint was made.
             OtherProcessFailed: another process stopped.
         """
         with ExitStack() as stack:
@@ -286,6 +256,9 @@ class Run:
             rewards = stack.enter_context(self.rewards(self.config.reward))
             own = self.config.measured_by
             examiner = rewards if own is None else stack.enter_context(self.rewards(own))
+            self._judges = {"reward": _judge(self.config.reward, rewards)}
+            asked = [[task.id, task.prompt, task.reference, dict(task.extra), task.begun] for task in self._held_out]
+            self._judges["held_out"] = digest([_judge(own or self.config.reward, examiner), asked])
             batches = self._batches(stack, rewards)
             self._learner.begin_alike()
             resumed = self._restored(newest, batches) if newest is not None else 0
@@ -294,12 +267,16 @@ class Run:
                     f"this process found the checkpoint of step {resumed} in {str(self.folder)!r}, and the first one "
                     f"that of step {first}; all processes must see the same folder"
                 )
-            book = self._book(stack, on_step) if self._processes.is_main_process else None
+            book = self._book(stack, on_step, newest) if self._processes.is_main_process else None
             stopped, rolled_back = "", None
             if self.config.guard is not None and self._processes.broadcast(book is not None and book.opens):
                 self._save(self.folder / _BEST, batches, keep=2)
             while self._learner.step < self.config.steps and not stopped:
-                numbers, batch = self._step(batches, examiner)
+                try:
+                    numbers, batch = self._step(batches, examiner)
+                except TooManyFailures:  # the answers wait in the checkpoint, to be judged again
+                    self._save(self.folder, batches, keep=self.config.keep_checkpoints)
+                    raise
                 entered = Verdict() if book is None else book.enter(numbers, batch)
                 verdict = self._processes.broadcast(entered)
                 stopped = verdict.stopped
@@ -307,7 +284,7 @@ class Run:
                     self._save(self.folder / _BEST, batches, keep=2)
                 better = verdict.best_held_out and self.config.load_best_model_at_end
                 if better:
-                    self._save(self.folder / _BEST_HELD_OUT, batches, keep=2)
+                    self._save(self.folder / _BEST_HELD_OUT, batches, keep=2, held_out=numbers["held_out"])
                 if verdict.roll_back:
                     self._processes.broadcast(None)  # the first process has written it
                     rolled_back = self._put_back(self.folder / _BEST)
@@ -415,10 +392,8 @@ class Run:
 
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         began = time.perf_counter()
+        rate = self.config.learning.learning_rate * self.config.learning.share(self._learner.step, self.config.steps)
         if self._evolution is not None:
-            rate = self.config.learning.learning_rate * self.config.learning.share(
-                self._learner.step, self.config.steps
-            )
             batch = self._evolution.step(batches, self._learner.step, learning_rate=rate)
             self._learner.step += 1
             numbers = dict(batch.numbers)
@@ -430,7 +405,8 @@ class Run:
                 batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
             )
             numbers["seconds_learning"] = time.perf_counter() - learning
-        numbers |= batch_facts(batch.rollouts, batch.scores, self._learner.step)
+        numbers |= batch_facts(batch.drawn.rollouts, batch.drawn.scores, self._learner.step)
+        numbers["learning_rate"] = rate
         step = self._learner.step
         every = self.config.eval_steps
         if self._held_out and (step == self.config.steps or (every and step % every == 0)):
@@ -438,16 +414,31 @@ class Run:
         numbers["seconds"] = time.perf_counter() - began
         return {"step": step, **numbers}, batch
 
-    def _book(self, stack: ExitStack, on_step: OnStep | None) -> LogBook:
-        """The journals, with those who look at each step."""
-        guard = None
+    def _book(self, stack: ExitStack, on_step: OnStep | None, newest: Checkpoint | None) -> LogBook:
+        """The journals, with those who look at each step; what others than the present judges measured is no rival."""
+        guard, best, step, judges = None, self.folder / _BEST_HELD_OUT, self._learner.step, self._judges
         if self.config.guard is not None:
-            guard = Guard(config=self.config.guard, rewards=stack.enter_context(self.rewards(self.config.guard.gold)))
-            drop_later(self.folder / _BEST, self._learner.step)
-        drop_later(self.folder / _BEST_HELD_OUT, self._learner.step)
-        return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
+            gold = self.config.guard.gold
+            guard = Guard(config=self.config.guard, rewards=stack.enter_context(self.rewards(gold)))
+            judges["gold"] = _judge(gold, guard.rewards)
+            drop_later(self.folder / _BEST, step)
+        then = judges if newest is None else newest.record.get("judges", judges)
+        drop_later(best, step)
+        kept = newest_checkpoint(best)
+        if kept is not None and kept.record.get("judges", {}).get("held_out") != judges["held_out"]:
+            drop_later(best, -1)
+            kept = None
+        return LogBook(
+            self.folder,
+            step=step,
+            guard=guard,
+            watch=self._watch,
+            on_step=on_step,
+            judged_anew=any(then.get(name) != judges.get(name) for name in ("reward", "gold")),
+            best_held_out=-math.inf if kept is None else kept.record["held_out"],
+        )
 
-    def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
+    def _save(self, folder: Path, batches: Batches, *, keep: int, held_out: float | None = None) -> None:
         """Write a checkpoint, for which all processes say where they are."""
         tensors, optimizer = self._learner.state()
         step, alike = self._learner.step, self.policy.shards is None
@@ -468,6 +459,8 @@ class Run:
                 "batches": batches.state(),
                 "watch": self._watch.state() if self._watch is not None else None,
                 "facts": self._facts,
+                "judges": self._judges,
+                "held_out": held_out,
             },
         )
         save_policy = self.policy.save if self.config.save_hf_ckpt and folder == self.folder else None
@@ -480,6 +473,8 @@ class Run:
         check_facts(checkpoint.record["facts"], self._facts)
         self._learner.restore(checkpoint.step, checkpoint.tensors, checkpoint.optimizer)
         batches.restore(checkpoint.record["batches"], self._tasks)
+        if checkpoint.record.get("judges", self._judges)["held_out"] != self._judges["held_out"]:
+            self.told.judged_anew()
         if self._watch is not None and checkpoint.record.get("watch") is not None:
             self._watch.restore(checkpoint.record["watch"])
         # A process that was not there before goes on with a seed of its own.

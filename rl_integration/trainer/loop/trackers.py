@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-LogName: TypeAlias = Literal["tensorboard", "wandb"]
+LogName: TypeAlias = Literal["tensorboard", "wandb", "none"]
 
 _NEEDS: Mapping[LogName, tuple[str, str, str]] = {
     "tensorboard": ("torch.utils.tensorboard", "SummaryWriter", "pip install tensorboard"),

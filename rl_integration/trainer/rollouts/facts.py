@@ -88,6 +88,10 @@ class Facts:
         self._row = 0 if better else self._row + 1
         self._stale = max(self._stale, self._row)
 
+    def judged_anew(self) -> None:
+        """Compare what will be measured with nothing that was: another judge measures."""
+        self._best, self._row = None, 0
+
     def state(self) -> dict[str, Any]:
         """Return them as plain JSON data."""
         return {"abstention_rate": self._abstention_rate, "best": self._best, "row": self._row, "stale": self._stale}

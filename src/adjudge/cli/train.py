@@ -129,7 +129,7 @@ class TrainCommand:
                 report = train(config, resume=self.resume, progress=bar.update)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                "stopped; the same command with --resume goes on from the newest checkpoint"
+                "stopped; the same command with --resume goes on from the newest checkpoint, if there is one"
             ) from None
         if os.environ.get("RANK", "0") != "0":  # one of several processes of `accelerate launch` tells
             return exits.FINE

@@ -51,11 +51,11 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
 
             report = train_policy_run(config, resume=resume, note=progress.note, tell=tell)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; {_GO_ON} from the newest checkpoint") from None
+        raise KeyboardInterrupt(f"stopped; {_GO_ON} from the newest checkpoint, if there is one") from None
     except OtherProcessFailed as error:  # which says itself what happened
         raise ValueError(str(error)) from error
     except TooManyFailures as error:
-        raise ValueError(f"{error}; when that is repaired, {_GO_ON} from the newest checkpoint") from error
+        raise ValueError(f"{error}; when that is repaired, {_GO_ON} with the same answers") from error
     if report.goes_on:
         raise KeyboardInterrupt(f"stopped behind step {report.steps}; {_GO_ON} from there")
     if leads and as_json:
@@ -139,6 +139,8 @@ def print_report(report: RunReport) -> None:
         print()
     for alarm in report.alarms:
         print(f"alarm: {visible(alarm)}")
+    if report.idle:
+        print(f"{visible(report.idle)}.")
     if report.stopped:
         print(f"It ended early: {visible(report.stopped)}.")
     if report.rolled_back is not None:

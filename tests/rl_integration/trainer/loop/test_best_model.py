@@ -61,3 +61,30 @@ def test_without_measurements_it_is_refused(tmp_path: Path) -> None:
         small_config(**{**OPTIONS, "eval_steps": 0}, load_best_model_at_end=True)
     with pytest.raises(ValueError, match="no held-out tasks"):
         small_run(tmp_path, small_config(**OPTIONS, load_best_model_at_end=True))
+
+
+def test_what_another_judge_measured_is_no_rival(tmp_path: Path) -> None:
+    """The judge of the resumed run gives a hundredth of what the one before gave."""
+    run_in(tmp_path).train(on_step=lambda numbers, *_: numbers["step"] == 5)
+    for steps in (8, 9):
+        run = run_in(tmp_path, measured_by=RewardConfig(scorer=Strict()), steps=steps)
+        found = run.train(resume=True)
+        later = {line["step"]: line["held_out"] for line in found.history[5:]}
+        assert found.rolled_back == max(later, key=lambda step: (later[step], -step))
+        assert found.held_out == pytest.approx(max(later.values()))
+        assert run.told.state()["best"] == pytest.approx(max(later.values()))
+
+
+class Strict(Whim):
+    """Gives a hundredth."""
+
+    name = "strict"
+    fingerprint = "strict:1"
+
+    def _share(self, text: str) -> float:
+        return super()._share(text) / 100
+
+
+def test_the_best_of_steps_that_kept_no_policy_is_no_rival(tmp_path: Path) -> None:
+    run_in(tmp_path, load_best_model_at_end=False).train(on_step=lambda numbers, *_: numbers["step"] == 5)
+    assert run_in(tmp_path).train(resume=True).rolled_back in {6, 7, 8}

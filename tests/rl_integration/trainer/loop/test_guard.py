@@ -224,7 +224,7 @@ def test_the_guard_looks_at_what_was_drawn_and_not_at_what_a_filter_left(tmp_pat
     config = small_config(scorer=Whole(), objective="dapo", steps=2, num_generations=2, guard=gold)
     (first, second) = small_run(tmp_path, config).train().history
     assert first["batches"] > 1
-    assert first["start_proxy"] != pytest.approx(first["reward"]), "groups of equal rewards are not learnt from"
+    assert first["start_proxy"] == pytest.approx(first["reward"]), "and so does the log"
     assert second["gold"] >= second["proxy"] > 0
 
 
@@ -265,6 +265,22 @@ def test_a_guard_remembers_after_a_resumption(tmp_path: Path) -> None:
     assert len(starts[0]) == 1
     assert starts[0] == starts[1]
     assert (found.steps, found.stopped) == (expected.steps, expected.stopped)
+
+
+def test_a_guard_begins_anew_where_another_scorer_judges(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"tasks": 8, "num_generations": 8, "save_steps": 1}
+
+    def config(steps: int, gold: Any) -> Any:
+        guard = GuardConfig(gold=RewardConfig(scorer=gold), every=1, window=1, surely=1.0)
+        return small_config(scorer=Digits(), steps=steps, guard=guard, **options)
+
+    small_run(tmp_path, config(3, Digits())).train()
+    found = small_run(tmp_path, config(8, Whole())).train(resume=True)
+    assert (found.steps, found.stopped) == (8, ""), "what others measured was higher"
+    assert [line["step"] for line in found.history if "start_gold" in line] == [1, 4]
+    assert [line["step"] for line in found.history if line.get("parted")] == [3]
+    again = small_run(tmp_path, config(9, Whole())).train(resume=True)
+    assert [line["step"] for line in again.history if "start_gold" in line] == [1, 4]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.data.task import Task
-from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 
@@ -97,7 +96,43 @@ class Down(Digits):
 def test_a_scorer_that_is_down_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(TooManyFailures, match=r"16 of 16 rollouts .*engine_unavailable.*reward.max_failed"):
         small_run(tmp_path, small_config(scorer=Down(), reward={"timeout": 0.0})).train()
-    assert newest_checkpoint(tmp_path) is None
+
+
+class DownLater(Digits):
+    """Is down after so many answers."""
+
+    def __init__(self, answers: int) -> None:
+        self.left = answers
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        self.left -= len(samples)
+        return await (super().score(samples) if self.left >= 0 else Down().score(samples))
+
+
+@pytest.mark.parametrize(("staleness", "step"), [(0, 0), (0, 2), (1, 3)])
+def test_a_run_whose_scorer_failed_goes_on_as_if_it_had_not(tmp_path: Path, staleness: int, step: int) -> None:
+    options: dict[str, Any] = {"steps": 4, "staleness": staleness, "save_steps": 50}
+    whole = small_run(tmp_path / "whole", small_config(**options))
+    expected = whole.train()
+    with pytest.raises(TooManyFailures):
+        small_run(tmp_path / "cut", small_config(scorer=DownLater(16 * step), **options)).train()
+    again = small_run(tmp_path / "cut", small_config(**options))
+    found = again.train(resume=True)
+    assert (found.resumed, curve(found)) == (step, curve(expected))
+    assert all(torch.equal(value, weights(whole)[name]) for name, value in weights(again).items())
+
+
+@pytest.mark.parametrize("objective", ["rloo", "ppo"])
+def test_a_divergence_that_the_reward_pays_for_is_told(tmp_path: Path, objective: str) -> None:
+    result = small_run(tmp_path, small_config(objective=objective, steps=3)).train()
+    assert result.history[0]["kl"] == pytest.approx(0.0, abs=1e-6)
+    assert abs(result.history[-1]["kl"]) > 1e-4
+
+
+def test_the_learning_rate_is_told(tmp_path: Path) -> None:
+    config = small_config(steps=4, learning={"learning_rate": 0.3, "warmup_steps": 2, "decay": "linear"})
+    rates = [line["learning_rate"] for line in small_run(tmp_path, config).train().history]
+    assert rates == pytest.approx([0.1, 0.2, 0.3, 0.15])
 
 
 class Constant(Digits):

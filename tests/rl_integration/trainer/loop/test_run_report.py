@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.rl_integration.trainer.loop.report import FILE, POLICY, RunReport
+from adjudge.rl_integration.trainer.loop.report import FILE, POLICY, RunReport, idle_steps
 
 EVIL = "<script>alert(1)</script> | [x](javascript:y) \n# heading"
 
@@ -24,6 +24,7 @@ REPORT = RunReport(
     alarms=(EVIL,),
     config={"reward": {"scorer": EVIL}, "objective": {"name": "grpo"}, "steps": 3, "logs": []},
     notes=(EVIL,),
+    idle="1 of 3 steps learned nothing from rewards: in 1 the rewards of each group were equal",
 )
 
 
@@ -70,3 +71,18 @@ def test_an_option_that_json_has_no_number_for_is_written_as_text(tmp_path: Path
 def test_the_policy_before_the_first_step_may_be_the_one_that_was_put_back() -> None:
     assert "This is its policy of step 0." in replace(REPORT, rolled_back=0).card()
     assert "This is its policy" not in replace(REPORT, rolled_back=None).card()
+
+
+def test_steps_in_which_rewards_teach_nothing_are_told_with_why() -> None:
+    line = {"advantage_mean": 0.0, "advantage_std": 0.5, "trained": 0.5, "clipped_ratio": 0.5}
+    fine = {**line, "frac_reward_zero_std": 0.5}
+    equal = {**line, "advantage_std": 0.0, "trained": 1.0, "frac_reward_zero_std": 1.0}  # with a divergence to learn
+    cut = {**fine, "trained": 0.0, "clipped_ratio": 1.0}
+    assert idle_steps([fine, fine], masks=True) == ""
+    assert idle_steps([fine, equal, cut, equal], masks=True) == (
+        "3 of 4 steps learned nothing from rewards: in 2 the rewards of each group were equal, in 1 all answers were "
+        "cut off (learning.mask_truncated_completions)"
+    )
+    assert "in 1 no answer with an advantage counted" in idle_steps([cut], masks=False)
+    assert "in 1 the rewards" in idle_steps([{"update_norm": 0.0, "clipped_ratio": 0.0}], masks=False)
+    assert "1 of 3 steps learned nothing" in REPORT.card()

@@ -15,7 +15,8 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Rollout, Task, TaskOrder
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.run import Run, RunResult, prompt_states
+from adjudge.rl_integration.trainer.loop.prompt_states import prompt_states
+from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import (
     CURRICULA,
     IMPROVERS,
