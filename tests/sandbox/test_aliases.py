@@ -288,8 +288,9 @@ BODY = [1]
     "notes",
     [
         (), ({},), ({}, {}), ([], []), ({0: None}, []), ({"x": BODY}, []), ({-1: "text"}, []), ({-1: (1,)}, []), 1,
-        ({-1: (BODY, [1], [1])}, []), ({-1: ({}, [1], [])}, []), ({-1: ({}, [[]], [1])}, []), ({-number: BODY for number in range(1, 9_000)}, []), ({}, [0] * 9_000),
-        ({-1: [codec.Handle(-2, SHARED)]}, []), ({-1: [codec.Handle(5, SHARED)]}, []),
+        ({-1: (BODY, [1], [1])}, []), ({-1: ({}, [1], [])}, []), ({-1: ({}, [[]], [1])}, []), ({}, [0] * 9_000),
+        ({-number: BODY for number in range(1, 9_000)}, []), ({-1: [codec.Handle(-2, SHARED)]}, []),
+        ({-1: [codec.Handle(5, SHARED)]}, []),
     ],
     ids=lambda notes: repr(notes)[:40],
 )  # fmt: skip
