@@ -279,6 +279,68 @@ def test_beyond_the_bounds_a_container_is_followed_during_a_call_only(monkeypatc
         assert many[-1] == [3]
         names["push"](many[-1], 6)
         assert many[-1] == [3, 6]
+        monkeypatch.undo()
+        peer.renew()  # another test
+        bag = names["Bag"](many[-1])
+        bag.add(7)
+        assert many[-1] == [3, 6, 7]
+
+
+def test_all_of_an_argument_is_followed_during_its_call() -> None:
+    source = "def reverse(rows):\n    for row in rows: row.reverse()\ndef add(table): table['new'] = []"
+    with candidate(source) as (names, _):
+        rows = [[number, 0] for number in range(3_000)]
+        names["reverse"](rows)
+        assert rows == [[0, number] for number in range(3_000)]
+        table: dict[str, list[int]] = {str(number): [] for number in range(1_500)}
+        names["add"](table)
+        assert table["new"] == []
+
+
+def test_nothing_changes_while_it_is_compared() -> None:
+    source = """
+class Key:
+    def __init__(self, table): self.table = table
+    def __hash__(self):
+        self.table.clear()
+        return 1
+def made():
+    table = {}
+    table.update(one=Key(table), two=2)
+    return table
+def other(): pass
+"""
+    with candidate(source) as (names, _):
+        table = names["made"]()
+        hash(table["one"])
+        assert len(table) == 2
+        names["other"]()
+        assert table == {}
+
+
+def test_threads_of_the_program_wait_until_the_tests_listen() -> None:
+    source = """
+import queue, threading
+class Workers:
+    def __init__(self):
+        self.tasks = queue.Queue()
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+    def work(self):
+        while (task := self.tasks.get()) is not None: task[0](task[1])
+    def submit(self, call, value): self.tasks.put((call, value))
+    def join(self):
+        self.tasks.put(None)
+        self.thread.join()
+"""
+    for _ in range(5):
+        with candidate(source) as (names, _):
+            got: list[int] = []
+            workers = names["Workers"]()
+            for number in range(30):
+                workers.submit(got.append, number)
+            workers.join()
+            assert got == [*range(30)]
 
 
 BODY = [1]
@@ -290,7 +352,7 @@ BODY = [1]
         (), ({},), ({}, {}), ([], []), ({0: None}, []), ({"x": BODY}, []), ({-1: "text"}, []), ({-1: (1,)}, []), 1,
         ({-1: (BODY, [1], [1])}, []), ({-1: ({}, [1], [])}, []), ({-1: ({}, [[]], [1])}, []), ({}, [0] * 9_000),
         ({-number: BODY for number in range(1, 9_000)}, []), ({-1: [codec.Handle(-2, SHARED)]}, []),
-        ({-1: [codec.Handle(5, SHARED)]}, []),
+        ({-1: [codec.Handle(5, SHARED)]}, []), ({-1: (1, [2])}, []), ({1: (1, [[]])}, []), ({-1: (1, 2)}, []),
     ],
     ids=lambda notes: repr(notes)[:40],
 )  # fmt: skip
@@ -332,4 +394,4 @@ def test_a_value_that_cannot_be_sent_leaves_nothing_behind() -> None:
     with pytest.raises(AssertionError):
         ours.pack([[inner]])
     _, (table, _) = ours.pack([])
-    assert table == {1: [1, 2]}
+    assert table == {1: (1, [2])}  # what was added

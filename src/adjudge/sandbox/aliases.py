@@ -7,12 +7,13 @@ so.
 
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: containers inside
 objects of library classes and named tuples, which are copied.  After a call a container is followed up to a bound: 64
-KB of it, 1,000 of them, and 64 MB looked at in all, which a list of 10,000 numbers takes 1,300 operations to reach.  A
-message with more than 5,000 new ones has copies of all but the outermost.
+KB of it, 1,000 of them, and 128 MB looked at in a test, which a list of 10,000 numbers takes 2,600 operations to
+reach.  A message with more than 5,000 new ones has copies of all but the outermost.
 """
 
 from __future__ import annotations
 
+import itertools
 import marshal
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -33,10 +34,11 @@ _SCALARS = frozenset({int, float, str, bool, bytes, complex, type(None)})
 _MAX_NEW = 5_000
 _MAX_HELD = 1_000
 _MAX_BYTES = 1 << 16  # of one, written down
-_MAX_LOOKED_AT = 1 << 26  # bytes, about 0.3 s; a bound on time that is the same on every machine
+_MAX_LOOKED_AT = 1 << 27  # bytes in a test, about 0.6 s; a bound on time that is the same on every machine
 _LOOK = 128  # bytes that take as long as a look at something small
 _SLOWER = 16  # times that it takes to write down what holds more than plain values
 _NAMED = 1 << 64  # where the numbers of globals begin
+_PLAIN = b"\0"  # before what is written by marshal: "[", the number of items in four bytes, and one after the other
 
 Notes = tuple[dict[int, Any], list[int]]
 """The contents of containers that are new or changed, by number; and the numbers of those that an end lets go of."""
@@ -71,6 +73,8 @@ class Aliases:
         self._count = 0
         self._looked_at = 0
         self._copying = False
+        self._renewed = False
+        self._later: list[tuple[_Held, Any]] = []
         self._taking: set[int] = set()  # what is being filled in, while keys of dictionaries are asked for their hashes
         self.busy = 0  # how many messages are being read; nobody may hold yet what is in them
 
@@ -97,7 +101,9 @@ class Aliases:
         Raises:
             CodecError: a value cannot be sent.
         """
-        gone = self._trimmed()
+        gone = [0] if self._renewed else []
+        self._renewed = False
+        self._trim(_MAX_NEW + _MAX_HELD, gone)  # more than an honest end has told of
         first = self._count
         self.busy += 1
         try:
@@ -120,6 +126,8 @@ class Aliases:
         for number, text in texts.items():
             self._held[number].text = text
         spent = self._looked_at > _MAX_LOOKED_AT
+        if answering and not self.busy:
+            self._trim(_MAX_HELD, gone)
         for number, held in list(self._held.items()):
             if self.busy:
                 break
@@ -129,14 +137,20 @@ class Aliases:
                 gone.append(number)
         return packed, (table, gone)
 
-    def take(self, table: dict[int, Any], lifted: Callable[[Any], Any]) -> None:
+    def take(self, table: dict[int, Any], lifted: Callable[[Any], Any], *, later: bool = False) -> None:
         """Do here what the other end did; `lifted` puts in what handles stand for.
+
+        What happens to a container while it is compared would decide the comparison: a dictionary that is emptied is
+        equal to any.  With `later`, those that were here before change with the next table that does not say so.
 
         Raises:
             CodecError: the table is none.
         """
+        known = self._held.keys() & table.keys() if later else ()
         for number, body in table.items():
             kind = _kind(body)
+            if type(number) is int and _is_growth(body) and (number in self._held or number * self._sign > 0):
+                continue
             if type(number) is not int or not _is_shared(kind):
                 raise CodecError(f"{number!r:.20} is no container's number, or a {type(body).__name__} no container")
             if number not in self._held and number < _NAMED and (number > 0) != (self._sign > 0):
@@ -145,19 +159,30 @@ class Aliases:
                 self._add(number, kind if type(kind).__name__ in _ARRAYS else _emptied(kind))
         there = {number: self._held[number] for number in table if number in self._held}
         self._taking |= there.keys()
+        changed = []
         try:
+            if not later:
+                changed, self._later = self._later, []
             for number, held in there.items():
-                _update(held.value, lifted(table[number]))
+                (self._later if number in known else changed).append((held, lifted(table[number])))
+            for held, body in changed:
+                _update(held.value, body)
         finally:
             self._taking -= there.keys()
         self._copying = True
-        for held in there.values():
+        for held, _ in changed:
             held.flat = any(_is_shared(item) and id(item) not in self._numbers for item in _objects(held.value))
             held.text = self._looked(held)[1]
         self._copying = False
 
+    def renew(self) -> None:
+        """Look at as much as before, since another test begins; the other end learns of it."""
+        self._looked_at, self._renewed = 0, True
+
     def drop(self, numbers: list[int]) -> None:
-        """Follow some no longer."""
+        """Follow some no longer; a 0 among them says that another test begins, which the tests alone may say."""
+        if 0 in numbers and self._sign < 0:
+            self._looked_at = 0
         for number in numbers:
             if (held := self._held.pop(number, None)) is not None:
                 del self._numbers[id(held.value)]
@@ -175,11 +200,11 @@ class Aliases:
     def _forget_since(self, count: int) -> None:
         self.drop([self._sign * number for number in range(count + 1, self._count + 1)])
 
-    def _trimmed(self) -> list[int]:
-        """Let go of the oldest where there are too many."""
-        oldest = list(self._held)[: max(0, len(self._held) - _MAX_HELD)]
+    def _trim(self, count: int, gone: list[int]) -> None:
+        """Let go of the oldest where there are more."""
+        oldest = list(self._held)[: max(0, len(self._held) - count)]
         self.drop(oldest)
-        return oldest
+        gone += oldest
 
     def _packed(self, value: Any, *, outermost: bool = False) -> Any:
         """Return a value with handles for the containers in it."""
@@ -226,7 +251,7 @@ class Aliases:
             if len(numbers) > _MAX_NEW + _MAX_HELD and not self._copying:
                 raise _TooManyError
             if text != held.text:
-                table[number], texts[number] = body, text
+                table[number], texts[number] = _grown(held, text) or body, text
         return table, texts
 
     def _looked(self, held: _Held) -> tuple[Any, bytes]:
@@ -236,12 +261,12 @@ class Aliases:
             return value.copy(), bytes(value)
         items = _items(value)
         if _SCALARS.issuperset(map(type, items)):
-            text = marshal.dumps(items, 2)
+            text = _PLAIN + marshal.dumps(items, 2)
             self._looked_at += _LOOK + len(text)
             return value.copy(), text
         body = value.copy() if held.flat else self._body(value)
         text = self._dumps(body)
-        self._looked_at += _SLOWER * (_LOOK + len(text))
+        self._looked_at += 4 * _LOOK + _SLOWER * len(text)
         return body, text
 
     def _body(self, value: Any) -> Any:
@@ -262,9 +287,9 @@ def _is_shared(value: Any) -> bool:
 
 
 def _items(value: Any) -> list[Any]:
-    """Return what a container holds, keys before values; an array itself, which is no scalar."""
+    """Return what a container holds, each key before its value; an array itself, which is no scalar."""
     if isinstance(value, dict):
-        return [*value, *value.values()]
+        return list(itertools.chain.from_iterable(value.items()))
     return list(value) if isinstance(value, list | set | deque) else [value]
 
 
@@ -272,6 +297,21 @@ def _objects(value: Any) -> list[Any]:
     """Return what a container holds, or [] if all of that is scalars."""
     items = _items(value)
     return [] if _SCALARS.issuperset(map(type, items)) else items
+
+
+def _grown(held: _Held, text: bytes) -> tuple[int, list[Any]] | None:
+    """Return how many items a list or dictionary had and those that it has more, if nothing else was changed in it."""
+    before = held.text or b""
+    if not before[:1] == text[:1] == _PLAIN or not isinstance(held.value, list | dict):
+        return None
+    if not text.startswith(before[6:], 6):
+        return None
+    count = int.from_bytes(before[2:6], "little")
+    return count, _items(held.value)[count:]
+
+
+def _is_growth(body: Any) -> bool:
+    return type(body) is tuple and [*map(type, body)] == [int, list] and _SCALARS.issuperset(map(type, body[1]))
 
 
 def _kind(body: Any) -> Any:
@@ -283,6 +323,10 @@ def _kind(body: Any) -> Any:
     return None if any(map(_is_shared, body[1])) else body[0]
 
 
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in _SCALARS and one == other)
+
+
 def _emptied(body: Any) -> Any:
     empty = body.copy()
     empty.clear()
@@ -291,13 +335,22 @@ def _emptied(body: Any) -> Any:
 
 def _update(held: Any, changed: Any) -> None:
     """Give a container of ours the contents of another of its type; anything else stays as it is."""
-    if isinstance(held, dict):
+    if _is_growth(changed):
+        count, more = changed
+        if isinstance(held, dict):
+            held.update(zip(more[::2], more[1::2], strict=False))
+        elif isinstance(held, list):
+            held[count:] = more
+    elif isinstance(held, dict):
         empty, keys, values = changed if type(changed) is tuple else (changed, [*changed], [*changed.values()])
         if type(held) is type(empty):
-            if [*held] != keys:  # else what goes through it goes on
-                held.clear()
-            for key, value in zip(keys, values, strict=True):
-                held[key] = value
+            there = [*held.items()]
+            if len(there) > len(keys) or not all(_same(one, key) for (one, _), key in zip(there, keys, strict=False)):
+                held.clear()  # else what goes through it goes on, and no key is asked for its hash again
+                there = []
+            for at, (key, value) in enumerate(zip(keys, values, strict=True)):
+                if at >= len(there) or there[at][1] is not value:
+                    held[key] = value
     elif type(held) is not type(changed) or held is changed:
         return
     elif isinstance(held, list | bytearray):

@@ -166,6 +166,7 @@ class Session:
 
     def report(self, index: int, name: str, passed: bool, error: BaseException | None, started: float) -> None:
         """Tell the outcome of a test."""
+        self._peer.renew()
         blame = text = ""
         if error is not None:
             text = _last_lines(error)

@@ -65,6 +65,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{f"i{name}": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
 }  # fmt: skip
 _READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
+_COMPARING = _READING - {"getattr"} | {"data", "eq", "ne", "instance", "subclass", *ORDER}
 
 
 class PeerLostError(Exception):
@@ -110,6 +111,8 @@ class Peer:
         self._here: dict[int, codec.Handle] = {}  # of the other end's exceptions that are like ours, by identity
         self._calls = 0
         self._lock = threading.RLock()  # a candidate may call what it was given from several threads
+        self._turn = threading.Condition(self._lock)
+        self._serving = 0  # operations of ours that are going on; the other end listens while there are any
         self._thrown: dict[int, BaseException] = {}
         self._came: dict[int, int] = {}  # the other end's numbers of `raised`, by identity
         self._types: dict[str, Any] = {}
@@ -150,6 +153,10 @@ class Peer:
         if text := served.global_name(value, self._own):
             self._by_name[text] = value
         return text
+
+    def renew(self) -> None:
+        """Note that another test begins."""
+        self._aliases.renew()
 
     def share(self, name: str, value: Any) -> None:
         """Follow a global of the program's, which both ends know by its name."""
@@ -214,6 +221,8 @@ class Peer:
             CodecError: an argument is not plain data.
         """
         with self._lock:
+            while self.trusting and not self._serving:  # a thread that goes on between what the tests ask
+                self._turn.wait()
             if operation not in _READING:
                 self.notes.views.clear()
             return self._exchange(operation, target, arguments, keywords)
@@ -238,18 +247,18 @@ class Peer:
             if message[0] == "do":
                 self._serve(message)
             elif message[:2] == ("done", call):
-                (value,) = self._taken([message[2]], message[3])
+                (value,) = self._taken([message[2]], message[3], later=operation in _COMPARING)
                 return value
             elif message[:2] == ("raised", call):
                 _, _, names, text, values, number, more, notes = message
-                self._taken([], notes)
+                self._taken([], notes, later=operation in _COMPARING)
                 names = tuple(map(str, _checked(names, list)))
                 return Raised(names, str(text), values, _checked(number, int), _checked(more, dict))
             else:
                 raise PeerLostError("an answer to a question that nobody asked")
 
-    def _taken(self, values: Sequence[Any], notes: Any) -> list[Any]:
-        """Return received values as objects, once the containers are as the other end says."""
+    def _taken(self, values: Sequence[Any], notes: Any, *, later: bool = False) -> list[Any]:
+        """Return received values as objects, once the containers are as the other end says; see `Aliases.take`."""
         if notes is None or not self._lifts:
             return [self._lifted(value) for value in values]
         if len(_checked(notes, tuple)) != 2:
@@ -259,7 +268,7 @@ class Peer:
             raise PeerLostError(f"more than {MAX_TOLD} containers")
         self._aliases.busy += 1
         try:
-            self._aliases.take(table, self._lifted)
+            self._aliases.take(table, self._lifted, later=later and not self.trusting)
             lifted = [self._lifted(value) for value in values]
         except codec.CodecError as error:
             raise PeerLostError(str(error)) from None
@@ -273,11 +282,37 @@ class Peer:
         while (frame := frames.receive(self._connection)) is not None:
             message = codec.loads(frame, trusted=self.trusting)
             if type(message) is not tuple or message[0] != "do":
-                return
+                break
             self._serve(message)
+        self._turns(1)  # threads that wait for one learn that there is nobody any more
+
+    def _turns(self, more: int) -> None:
+        with self._lock:
+            self._serving += more
+            self._turn.notify_all()
 
     def _serve(self, message: tuple[Any, ...]) -> None:
-        _, call, operation, target, arguments, keywords, notes = message
+        _, call, *_, notes = message
+        self._turns(1)
+        try:
+            answer, values = self._performed(message)
+        except BaseException:
+            self._turns(-1)
+            raise
+        with self._lock:  # so that no thread asks something when the other end listens no longer
+            self._serving -= 1
+            try:
+                if notes is not None:
+                    values, notes = self._aliases.pack(values, answering=True)
+                self._send((answer[0], call, *(answer[1:] or values), notes))
+            except BaseException as error:
+                if isinstance(error, frames.FrameError | PeerLostError):
+                    raise
+                self._send(("raised", call, *self.described(error), None))
+
+    def _performed(self, message: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+        """Do something, and return ("done",) and its result, or ("raised", ...) and nothing."""
+        _, _, operation, target, arguments, keywords, notes = message
         try:
             values = self._taken([*arguments, *keywords.values()], notes)
             if type(target) is not codec.Handle or target.number not in self._objects:
@@ -285,23 +320,12 @@ class Peer:
             thing = self._objects[target.number]
             if not self._serves(operation, thing, arguments):
                 raise TypeError(f"{operation} is not allowed here")
-            answer: tuple[Any, ...] = ()
-            try:
-                named = zip(keywords, values[len(arguments) :], strict=True)
-                values[:] = [self._perform(operation, thing, values[: len(arguments)], dict(named))]
-            except BaseException as error:
-                if isinstance(error, frames.FrameError | PeerLostError):
-                    raise
-                answer = self.described(error)
-                values.clear()
-            if notes is not None:
-                values, notes = self._aliases.pack(values, answering=True)
-            kind = "raised" if answer else "done"
-            self._send((kind, call, *(answer or values), notes))
+            named = dict(zip(keywords, values[len(arguments) :], strict=True))
+            return ("done",), [self._perform(operation, thing, values[: len(arguments)], named)]
         except BaseException as error:
             if isinstance(error, frames.FrameError | PeerLostError):
                 raise
-            self._send(("raised", call, *self.described(error), None))
+            return ("raised", *self.described(error)), []
 
     def _perform(self, operation: str, thing: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
         if operation == "call":
