@@ -6,7 +6,7 @@ import random
 import re
 import socket
 import threading
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from types import SimpleNamespace
@@ -97,6 +97,8 @@ x = [1, 2]
 x = {'a': 1}
 x = {3}
 x = deque([1])
+x = Counter("ab")
+x = defaultdict(list)
 x = [[1], [2]]
 x = BOX.get(KEY)
 x = BOX.a
@@ -175,6 +177,8 @@ def shown(names: dict[str, Any], source: str) -> list[str]:
             "put": put,
             "failed": failed,
             "deque": deque,
+            "Counter": Counter,
+            "defaultdict": defaultdict,
             "show": lambda *values: seen.append(repr(values)),
         },
     )

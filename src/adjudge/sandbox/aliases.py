@@ -338,7 +338,8 @@ def _update(held: Any, changed: Any) -> None:
     if _is_growth(changed):
         count, more = changed
         if isinstance(held, dict):
-            held.update(zip(more[::2], more[1::2], strict=False))
+            for key, value in zip(more[::2], more[1::2], strict=False):
+                held[key] = value
         elif isinstance(held, list):
             held[count:] = more
     elif isinstance(held, dict):
