@@ -182,7 +182,7 @@ def test_time_grows_with_the_text_alone(name: str) -> None:
     gc.disable()  # it looks through all that other tests have left, the oftener the longer the text
     try:
         short = min(seconds(text[: len(text) // 10]) for _ in range(3))
-        assert min(seconds(text) for _ in range(2)) < 60 * short + 0.1
+        assert any(seconds(text) < 60 * short + 0.1 for _ in range(2))
     finally:
         gc.enable()
 

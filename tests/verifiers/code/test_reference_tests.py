@@ -11,8 +11,8 @@ from adjudge.verifiers.code.languages import missing
 from adjudge.verifiers.code.verifier import CodeVerifier
 
 
-def judge(source: str, reference: Any) -> Score:
-    return CodeVerifier().verify(Sample(prompt="", response=f"```python\n{source}\n```", reference=reference))
+def judge(source: str, reference: Any, **options: Any) -> Score:
+    return CodeVerifier(**options).verify(Sample(prompt="", response=f"```python\n{source}\n```", reference=reference))
 
 
 NOTHING = "def add(a, b): return 0"
@@ -264,20 +264,22 @@ def test_what_needs_the_candidates_process_is_failed(reference: Any) -> None:
 
 
 def test_numpy_is_not_close_to_what_is_empty() -> None:
-    tests = "import numpy as np\nfrom solution import mean\n\ndef test_a():\n    {}\n"
-    for claim in (
+    head = "import numpy as np\nfrom solution import mean\n"
+    claims = (
         "assert np.allclose(mean([1, 5]), 3.0)",
         "assert np.isclose(mean([1, 5]), [3.0]).all()",
         "np.testing.assert_allclose(mean([1, 5]), 3.0)",
         "np.testing.assert_almost_equal(mean([1, 5]), 3.0)",
         "np.testing.assert_array_equal(mean([1, 5]), 3.0)",
-    ):
-        reference = {"tests": tests.format(claim), "style": "pytest"}
-        assert judge("def mean(xs): return sum(xs) / len(xs)", reference).value == 1.0, claim
-        assert judge("def mean(xs): return [3.0]", reference).value == 1.0, claim
-        for empty in ("[]", "np.array([])", "np.zeros((0, 1))"):
-            assert judge(f"import numpy as np\ndef mean(xs): return {empty}", reference).value == 0.0, (claim, empty)
-    of_nothing = {"tests": tests.format("assert np.allclose(mean([]), [])"), "style": "pytest"}
+    )
+    tests = head + "".join(f"def test_{at}():\n    {claim}\n" for at, claim in enumerate(claims))
+    reference = {"tests": tests, "style": "pytest"}
+    assert judge("def mean(xs): return sum(xs) / len(xs)", reference).value == 1.0
+    assert judge("def mean(xs): return [3.0]", reference).value == 1.0
+    for empty in ("[]", "np.array([])", "np.zeros((0, 1))"):
+        score = judge(f"import numpy as np\ndef mean(xs): return {empty}", reference, credit="fraction")
+        assert score.value == 0.0, (empty, score.evidence)  # all five fail
+    of_nothing = {"tests": f"{head}def test_a():\n    assert np.allclose(mean([]), [])\n", "style": "pytest"}
     assert judge("def mean(xs): return []", of_nothing).value == 1.0
 
 
