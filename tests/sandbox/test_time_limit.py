@@ -15,7 +15,7 @@ from adjudge.sandbox.time_limit import OverloadedError, TimeLimit
 from adjudge.sandbox.warm_python import WarmPython
 
 COMPUTES = "import time\nwhile time.process_time() < {}: pass\nprint('done')"
-LIMIT = RunLimits(seconds=0.8)
+LIMIT = RunLimits(seconds=1.5)
 
 
 @pytest.mark.usefixtures("busy")
