@@ -117,7 +117,9 @@ class Remote:
         if (items := _items(self)) is not None:
             return iter(items)
         over: Any = _ask(self, "iter")
-        return self if is_remote(over) and handle_of(over).number == handle_of(self).number else _steps(over)
+        if is_remote(over) and handle_of(over).number == handle_of(self).number:
+            over = self  # and not its stand-in as an answer
+        return over if over is self else _steps(over)
 
     def __reversed__(self) -> Iterator[Any]:
         if (items := _items(self)) is not None:
