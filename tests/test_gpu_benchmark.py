@@ -20,7 +20,11 @@ def measured(output: Path, *parts: str) -> list[dict[str, object]]:
     done = subprocess.run(
         [*command, *(["--parts", *parts] if parts else [])],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "tests" / "without", ROOT / "src", ROOT))),
+            "ADJUDGE_TEST_WITHOUT": "sklearn,scipy,trio,vllm",  # what transformers imports, and no part needs
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -7,6 +7,7 @@ Usage: python real_trl.py FOLDER
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ class Judged:
 
 def main() -> None:
     """Train in every form, and with a reward that is None for some completions."""
+    gc.freeze()  # a trainer begins with a search for garbage, in all that was imported
     folder = Path(sys.argv[1])
     model = str(write_model(folder / "model"))  # here, since a tokenizer of a later transformers cannot be read
     tokenizer = AutoTokenizer.from_pretrained(model, model_input_names=["input_ids", "attention_mask"])

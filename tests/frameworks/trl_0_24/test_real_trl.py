@@ -15,7 +15,9 @@ VERSIONS = {"trl_0_24": "0.24.0", "trl_1_8": "1.8.0"}
 @pytest.fixture(scope="module", params=VERSIONS)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp(request.param)
-    found = run_in(request.param, Path(__file__).parent / "real_trl.py", str(folder), without="sklearn,scipy,trio,vllm")
+    found = run_in(
+        request.param, Path(__file__).parent / "real_trl.py", str(folder), without="sklearn,scipy,trio,vllm,peft,openai"
+    )
     assert found["version"] == VERSIONS[request.param]
     return found
 

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import json
 import math
+import os
 import pickle
 import threading
 from collections import Counter
@@ -365,11 +366,14 @@ def vllm_in_name(texts: Sequence[str], others: threading.Event) -> Iterator[str]
 
 
 @pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
-def test_the_asynchronous_trainers_worker_takes_it_into_its_process() -> None:
+def test_the_asynchronous_trainers_worker_takes_it_into_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """TRL's own worker, in the process it spawns: a group is scored; then one that cannot be ends the run, in words."""
     from accelerate.state import PartialState
     from datasets import Dataset
 
+    without = Path(__file__).parents[2] / "without"  # what TRL imports there where it finds it, and does not need
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(without), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("ADJUDGE_TEST_WITHOUT", "sklearn,scipy,vllm,peft,openai")
     PartialState()  # TRL's loggers want it, and a trainer makes it
     rollouts: Any = importlib.import_module("trl.experimental.async_grpo.async_rollout_worker")
     chats: Any = importlib.import_module("trl.chat_template_utils")

@@ -41,10 +41,10 @@ class Length(Digits):
 
 @pytest.mark.parametrize("method", ["grpo", pytest.param("ppo", marks=pytest.mark.full)])
 def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> None:
-    learnt = teach(subjects.sums(0), tmp_path / "run", method=method, steps=24)
+    learnt = teach(subjects.sums(0), tmp_path / "run", method=method, steps=16)
     assert 0.1 < learnt.before < 0.5
     rewards = [line["reward"] for line in read_journal(tmp_path / "run", STEPS)]
-    assert len(rewards) == 24
+    assert len(rewards) == 16
     assert sum(rewards[-4:]) > sum(rewards[:4]) + 0.2
     assert learnt.report.is_file()
 
@@ -56,16 +56,16 @@ def hacked_lesson(guard: GuardConfig | None) -> Any:
 
 
 def test_a_reward_for_length_is_hacked_and_the_guard_puts_the_better_policy_back(tmp_path: Path) -> None:
-    alone = teach(hacked_lesson(None), tmp_path / "alone", steps=16)
+    alone = teach(hacked_lesson(None), tmp_path / "alone", steps=13)
     lines = read_journal(tmp_path / "alone", STEPS)
     assert lines[-1]["reward"] > 1.5 * lines[0]["reward"]
     assert alone.after < alone.before / 2
     assert alone.stopped == ""
 
     guard = GuardConfig(gold=RewardConfig(scorer="math"), every=1, samples=128, window=2)
-    guarded = teach(hacked_lesson(guard), tmp_path / "guarded", steps=16)
+    guarded = teach(hacked_lesson(guard), tmp_path / "guarded", steps=13)
     assert "the gold scorer fell" in guarded.stopped
-    assert guarded.steps < 16
+    assert guarded.steps < 13
     assert guarded.rolled_back is not None
     assert guarded.after > 2 * alone.after
     assert "the gold scorer fell" in guarded.report.read_text(encoding="utf-8")
