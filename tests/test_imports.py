@@ -102,6 +102,18 @@ def test_modules_import_only_what_lies_below_them() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_map_draws_the_layers(root: Path) -> None:
+    drawn = (
+        (root / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Who may import whom")[2].split("```")[1]
+    )
+    lines = {part: at for at, line in enumerate(drawn.splitlines()) for part in re.findall(r"\w+", line[:49])}
+    parts = [[part for part in layer if "." not in part and part in lines] for layer in reversed(LAYERS)]
+    assert [part for layer in parts for part in sorted(layer)] == [
+        part for _, part in sorted((lines[part], part) for layer in parts for part in layer)
+    ]
+    assert all(part in lines for layer in LAYERS[1:] for part in layer if "." not in part)
+
+
 def test_the_package_imports_nothing_that_is_not_in_the_wheel() -> None:
     outside = re.compile(r"^\s*(?:from|import) (?:benchmarks|examples|experiments|tests)\b", re.MULTILINE)
     assert outside.search("def f():\n    from experiments.judging import lesson")

@@ -35,6 +35,7 @@ def problem(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
 
 def test_a_changed_default_has_a_new_version() -> None:
     stored = json.loads(STORED.read_text(encoding="utf-8"))
+    assert stored.keys() == BUILTIN.keys(), "python -m tests.scoring.test_defaults"
     assert [text for name in stored if name in BUILTIN and (text := problem(name, stored[name], today(name)))] == []
 
 

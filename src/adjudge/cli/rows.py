@@ -108,7 +108,7 @@ def scorer_name(spec: str) -> str:
 
 def said_of_references(counts: Mapping[str, int]) -> str:
     """Return the counts of references as words."""
-    words = {"none": "rows without one", "unknown": "that no scorer is known for"}
+    words = {"none": "rows without one", "unknown": "whose form names no scorer"}
     return ", ".join(
         f"{count} {words.get(name) or (f'{_REFERENCES[name]} ({name})' if name in _REFERENCES else name)}"
         for name, count in counts.items()

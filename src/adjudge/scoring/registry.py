@@ -364,7 +364,8 @@ def _defaults(make: Callable[..., Any]) -> dict[str, str] | None:
             made = getattr(fields.get(parameter.name), "default_factory", MISSING)
             if made is not MISSING:
                 default = made()  # its own text would be "<factory>"
-            options[parameter.name] = _REQUIRED if default is parameter.empty else repr(default)
+            told = default.name if isinstance(default, Verifier) else default  # by its name, as a spec has it
+            options[parameter.name] = _REQUIRED if default is parameter.empty else repr(told)
     return options
 
 
