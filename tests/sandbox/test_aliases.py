@@ -254,7 +254,7 @@ def test_what_either_end_lets_go_of_is_sent_no_more(sent: list[bytes]) -> None:
         sent.clear()
         names["write"](2)
         assert not any(b"temporary" in frame for frame in sent)
-        assert not peer._aliases._held
+        assert not peer.aliases._held
 
 
 def test_beyond_the_bounds_a_container_is_followed_during_a_call_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +269,7 @@ def test_beyond_the_bounds_a_container_is_followed_during_a_call_only(monkeypatc
         monkeypatch.setattr(aliases, "_MAX_HELD", 100)
         many: list[list[int]] = [[] for _ in range(150)]
         bags = [names["Bag"](one) for one in many]
-        assert len(peer._aliases._held) <= 101
+        assert len(peer.aliases._held) <= 101
         for one in bags:
             one.add(3)
         assert sum(one == [3] for one in many[-100:]) == 100

@@ -74,7 +74,7 @@ class Aliases:
         self._looked_at = 0
         self._copying = False
         self._renewed = False
-        self._later: list[tuple[_Held, Any]] = []
+        self.later: list[tuple[_Held, Any]] = []  # what is put off while the tests compare
         self._taking: set[int] = set()  # what is being filled in, while keys of dictionaries are asked for their hashes
         self.busy = 0  # how many messages are being read; nobody may hold yet what is in them
 
@@ -141,7 +141,8 @@ class Aliases:
         """Do here what the other end did; `lifted` puts in what handles stand for.
 
         What happens to a container while it is compared would decide the comparison: a dictionary that is emptied is
-        equal to any.  With `later`, those that were here before change with the next table that does not say so.
+        equal to any.  With `later`, those that were here before change by `settle`, or with the next table that does
+        not say so.
 
         Raises:
             CodecError: the table is none.
@@ -159,16 +160,25 @@ class Aliases:
                 self._add(number, kind if type(kind).__name__ in _ARRAYS else _emptied(kind))
         there = {number: self._held[number] for number in table if number in self._held}
         self._taking |= there.keys()
-        changed = []
+        now: list[tuple[_Held, Any]] = []
         try:
-            if not later:
-                changed, self._later = self._later, []
             for number, held in there.items():
-                (self._later if number in known else changed).append((held, lifted(table[number])))
-            for held, body in changed:
-                _update(held.value, body)
+                (self.later if number in known else now).append((held, lifted(table[number])))
+            if not later:
+                self.settle()
+            self._change(now)
         finally:
             self._taking -= there.keys()
+
+    def settle(self) -> None:
+        """Do what was put off."""
+        changed = self.later[:]
+        self.later.clear()
+        self._change(changed)
+
+    def _change(self, changed: list[tuple[_Held, Any]]) -> None:
+        for held, body in changed:
+            _update(held.value, body)
         self._copying = True
         for held, _ in changed:
             held.flat = any(_is_shared(item) and id(item) not in self._numbers for item in _objects(held.value))

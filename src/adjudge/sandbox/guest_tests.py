@@ -16,9 +16,11 @@ candidate uses; the two share no modules.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import functools
+import importlib.machinery
 import io
 import os
 import socket
@@ -47,6 +49,7 @@ _CLOSE_ASSERTS = (
     *("assert_array_equal", "assert_equal", "assert_array_less"),
 )
 _STRICT = (*_CLOSE, *_CLOSE_ASSERTS)
+_LATER, _SETTLE = "__adjudge_later__", "__adjudge_settle__"  # built in for the tests
 _WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
 _REFLECTED = (*ARITHMETIC, "divmod")
 _BINARY = [f"__{name}__" for name in (*_REFLECTED, *(f"r{name}" for name in _REFLECTED), *ORDER)]
@@ -93,6 +96,7 @@ class Session:
         sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
         self._names = sys.modules[TESTS].__dict__
         self._names["__builtins__"] = builtins
+        builtins.__dict__.update({_LATER: self._peer.aliases.later, _SETTLE: self._peer.settle})
 
     @functools.cached_property
     def _noted(self) -> Callable[..., type[BaseException]]:
@@ -117,7 +121,7 @@ class Session:
             self.touch()
         self._names.update(stand_ins)  # for a setup that makes objects of the candidate's class
         if setup:
-            exec(compile(setup, "<setup>", "exec"), self._names)
+            exec(compile(_settling(setup, "<setup>"), "<setup>", "exec"), self._names)
         self._names.update(stand_ins)
         if data:
             self.touch()
@@ -149,7 +153,7 @@ class Session:
             started = time.monotonic()
             error: BaseException | None = None
             try:
-                exec(compile(tests[index], f"<test {index}>", "exec"), self._names)
+                exec(compile(_settling(tests[index], f"<test {index}>"), f"<test {index}>", "exec"), self._names)
                 if self._job["style"] == "humaneval":
                     self._names["check"](self._entry())
             except BaseException as caught:  # noqa: BLE001 whatever a test raises, it did not pass
@@ -214,6 +218,13 @@ class Session:
         with open(_FILE, "w", encoding="utf-8") as file:
             file.write("\n".join(self._job["tests"]))
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the host's plugins are not part of the tests
+        read = importlib.machinery.SourceFileLoader.source_to_code
+
+        def code_of(loader: Any, data: Any, path: Any, **options: Any) -> Any:
+            ours = os.path.basename(path) == _FILE
+            return read(loader, _settling(data, path) if ours else data, path, **options)
+
+        setattr(importlib.machinery.SourceFileLoader, "source_to_code", code_of)  # noqa: B010
         recorder = _Recorder(self, self._job["start"])
         options = ["-q", "-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "--assert=plain"]
         started = time.monotonic()
@@ -224,6 +235,26 @@ class Session:
             error = RuntimeError("pytest was ended while it read the tests")  # as by a SystemExit of the candidate's
             self.report(self._job["start"], "collection", False, error, started)
         self.tell("end", recorder.collected)
+
+
+def _settling(source: Any, file: str) -> Any:
+    """Return tests that do before each statement what was put off in the last one (`Aliases.take`)."""
+    tree = compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    (settle,) = ast.parse(f"if {_LATER}: {_SETTLE}()").body  # a hundredth of a microsecond
+    for node in [*ast.walk(tree)]:
+        for place in ("body", "orelse", "finalbody"):
+            statements = getattr(node, place, None)
+            if type(statements) is list:
+                setattr(
+                    node, place, [one for each in statements for one in ([each] if _is_quiet(each) else [settle, each])]
+                )
+    return tree
+
+
+def _is_quiet(statement: ast.stmt) -> bool:
+    """Return whether a statement may be the first of a file or a function, or reads nothing."""
+    text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return text or isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass))
 
 
 def _strict(numpy: Any) -> None:

@@ -43,6 +43,7 @@ from adjudge.sandbox.remote import (
     is_remote,
     items_of,
     remote_of,
+    signature_of,
 )
 
 _MAX_OBJECTS = 1_000_000
@@ -55,7 +56,8 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "index": operator.index, "neg": operator.neg, "abs": abs, "enter": lambda value: value.__enter__(),
     "pos": operator.pos, "invert": operator.invert, "complex": complex, "bytes": bytes, "hash": hash,
     "data": library_values.as_plain, "reversed": reversed, "copy": copy.copy, "deepcopy": copy.deepcopy,
-    "items": items_of, "fields": fields_of, "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
+    "items": items_of, "fields": fields_of, "signature": signature_of,
+    "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
 }  # fmt: skip
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in ("eq", "ne", *ORDER, *ARITHMETIC)},
@@ -117,8 +119,8 @@ class Peer:
         self._came: dict[int, int] = {}  # the other end's numbers of `raised`, by identity
         self._types: dict[str, Any] = {}
         self._kinds: dict[int, list[str]] = {}
-        self._uses: dict[str, frozenset[str]] = {}
-        self._aliases = Aliases(self._sign, lambda value: codec.dumps(value, self.keep))
+        self.uses: dict[str, frozenset[str]] = {}
+        self.aliases = Aliases(self._sign, lambda value: codec.dumps(value, self.keep))
         self.notes = Notes()
         self.exceptions = Exceptions(own)
         self.received = 0
@@ -156,11 +158,16 @@ class Peer:
 
     def renew(self) -> None:
         """Note that another test begins."""
-        self._aliases.renew()
+        self.aliases.renew()
+
+    def settle(self) -> None:
+        """Have containers be what they became in a comparison; not in what the other end calls, during one."""
+        if not self._serving:
+            self.aliases.settle()
 
     def share(self, name: str, value: Any) -> None:
         """Follow a global of the program's, which both ends know by its name."""
-        self._aliases.share(name, value)
+        self.aliases.share(name, value)
 
     def stand_in(self, handle: codec.Handle, module: str, uses: frozenset[str] | None) -> Any:
         """Return the stand-in for what a module of the other end defines.
@@ -169,7 +176,7 @@ class Peer:
         """
         if uses is not None and handle.number not in self._remotes:
             self._remotes[handle.number] = self._types[handle.kind] = class_of(self, handle, module)
-            self._uses[handle.kind] = uses
+            self.uses[handle.kind] = uses
         return self._lifted(handle)
 
     def is_here(self, handle: codec.Handle, value: Any) -> Any:
@@ -180,12 +187,12 @@ class Peer:
 
     def used(self, remote: Remote) -> frozenset[str]:
         """Return what the tests use on instances of an object's class."""
-        kinds = self._kinds_of(remote) if self._uses else ()
-        return next((self._uses[kind] for kind in kinds if kind in self._uses), frozenset())
+        kinds = self._kinds_of(remote) if self.uses else ()
+        return next((self.uses[kind] for kind in kinds if kind in self.uses), frozenset())
 
     def is_of_task(self, remote: Remote) -> bool:
         """Return whether the tests' text shows that an object's class is one that they are about."""
-        return any(kind in self._uses for kind in self._kinds_of(remote))
+        return any(kind in self.uses for kind in self._kinds_of(remote))
 
     def is_named(self, remote: Remote) -> bool:
         """Return whether the tests name an object's class, or one above it."""
@@ -205,11 +212,11 @@ class Peer:
 
         Raises:
             PeerLostError: it is gone or broke the protocol.
-            Exception: what its code raised, as the nearest built-in exception; for StopIteration see `_exception`.
+            Exception: what its code raised, as the nearest built-in exception; for StopIteration see `exception`.
         """
         answer = self.exchange(operation, target, arguments, keywords or {})
         if isinstance(answer, Raised):
-            raise self._exception(answer, operation)
+            raise self.exception(answer, operation)
         return answer
 
     def exchange(self, operation: str, target: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -234,13 +241,13 @@ class Peer:
         call = self._calls
         notes = None
         if self._lifts:
-            packed, notes = self._aliases.pack([*arguments, *keywords.values()])
+            packed, notes = self.aliases.pack([*arguments, *keywords.values()])
             arguments, keywords = packed[: len(arguments)], dict(zip(keywords, packed[len(arguments) :], strict=True))
         try:
             self._send(("do", call, operation, target, tuple(arguments), keywords, notes))
         except codec.CodecError:
             if notes is not None:
-                self._aliases.untold(notes)
+                self.aliases.untold(notes)
             raise
         while True:
             message = self._receive()
@@ -266,15 +273,15 @@ class Peer:
         table, gone = _checked(notes[0], dict), _checked(notes[1], list)
         if max(len(table), len(gone)) > MAX_TOLD:
             raise PeerLostError(f"more than {MAX_TOLD} containers")
-        self._aliases.busy += 1
+        self.aliases.busy += 1
         try:
-            self._aliases.take(table, self._lifted, later=later and not self.trusting)
+            self.aliases.take(table, self._lifted, later=later and not self.trusting)
             lifted = [self._lifted(value) for value in values]
         except codec.CodecError as error:
             raise PeerLostError(str(error)) from None
         finally:
-            self._aliases.busy -= 1
-        self._aliases.drop([number for number in gone if type(number) is int])
+            self.aliases.busy -= 1
+        self.aliases.drop([number for number in gone if type(number) is int])
         return lifted
 
     def serve(self) -> None:
@@ -303,7 +310,7 @@ class Peer:
             self._serving -= 1
             try:
                 if notes is not None:
-                    values, notes = self._aliases.pack(values, answering=True)
+                    values, notes = self.aliases.pack(values, answering=True)
                 self._send((answer[0], call, *(answer[1:] or values), notes))
             except BaseException as error:
                 if isinstance(error, frames.FrameError | PeerLostError):
@@ -341,7 +348,7 @@ class Peer:
         if operation == "setitem":
             return operator.setitem(thing, values[0], values[1])
         if operation == "exit":
-            error = self._exception(Raised(*values), operation) if values else None
+            error = self.exception(Raised(*values), operation) if values else None
             return bool(thing.__exit__(error and type(error), error, None))
         if operation in _UNARY:
             return _UNARY[operation](thing)
@@ -356,7 +363,7 @@ class Peer:
             return value
         if kind is codec.Handle:
             if value.kind == SHARED:
-                if (held := self._aliases.get(value)) is None:
+                if (held := self.aliases.get(value)) is None:
                     raise PeerLostError("a container that is none")
                 return held
             if value.number == _BY_NAME:
@@ -398,7 +405,7 @@ class Peer:
         known = self._by_name.get(handle.kind)
         return Remote(self, handle) if known is None else known
 
-    def _exception(self, raised: Raised, operation: str) -> BaseException:
+    def exception(self, raised: Raised, operation: str) -> BaseException:
         """Return the nearest exception of ours.
 
         Only `next` may say that there is nothing more: `map` and `iter` take a StopIteration of what they call for
@@ -418,7 +425,7 @@ class Peer:
     def made(self, handle: codec.Handle, values: Sequence[Any], named: dict[str, Any]) -> BaseException | None:
         """Return an exception as the other end's class makes it, or what went wrong there."""
         answer = self.exchange("throw", handle, values, named)
-        return self._exception(answer, "throw") if isinstance(answer, Raised) else None
+        return self.exception(answer, "throw") if isinstance(answer, Raised) else None
 
     def described(self, error: BaseException) -> tuple[Any, ...]:
         """Return what a `Raised` needs: class names, text, arguments if they are plain data, a number, and more.
@@ -451,7 +458,7 @@ class Peer:
         try:
             frame = frames.receive(self._connection, self.deadline)
             self.received += frame is not None  # before it is read: what comes of that is the other end's doing
-            message = None if frame is None else codec.loads(frame, self._lifts, self.trusting, self._uses)
+            message = None if frame is None else codec.loads(frame, self._lifts, self.trusting, self.uses)
             if self._is_late():  # to read it takes time, too
                 raise frames.FrameTimeoutError("an answer that took too long to read")
         except frames.FrameTimeoutError:

@@ -9,8 +9,10 @@ object must not pass for the plain data that is expected:
   one for the tests that made it, one wherever it comes as an answer.  Where tests ask which of two objects is which
   (`is`), it has one, which an answer makes one of the second kind, unless it is that of the object's own method and
   the tests do nothing with such an answer (`Notes.idle`);
-- what the tests did not make has one value as a number, one length and one sequence of items, and no methods that say
-  yes or no of plain data (`_VERDICTS`).
+- what the tests did not make has one value as a number, one length and one sequence of items, and, where the tests are
+  about no class, no methods that say yes or no of plain data (`_VERDICTS`).
+
+What is refused raises what no test takes for the candidate's own error (`RefusedError`).
 
 The end of a candidate has nothing to hide (`Peer.trusting`) and asks for all.
 
@@ -21,6 +23,7 @@ callables; classes of the tests' that extend one of the candidate's.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -33,9 +36,16 @@ T = TypeVar("T")
 
 _MAX_ITEMS = 1_000_000
 _MAX_UNTOLD = 10_000  # items of what does not say how many it has
+_PARAMETERS = tuple(getattr(inspect.Parameter, name) for name in (
+    "POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD"
+))  # fmt: skip
 _PROBES = ("_mock_name", "_pytestfixturefunction", "_fields")  # what pytest and the codec ask of whatever they meet
-_TOLD = ("__name__", "__qualname__", "__doc__", "__dict__")
-_TOLD_TESTS = (*_TOLD, "__annotations__", "__defaults__", "__kwdefaults__", "__match_args__")
+_TOLD = ("__name__", "__qualname__", "__doc__", "__dict__", "__annotations__", "__signature__")
+_TOLD_TESTS = (*_TOLD[:-1], "__defaults__", "__kwdefaults__", "__match_args__", "__wrapped__")
+_UNKNOWN = ("unsupported operand", "not supported between")  # Python's words for what a class does not define
+_LIKE: dict[type, Any] = {int: 1, float: 1.5, complex: 1j, bool: True, str: "a", bytes: b"a", type(None): None}
+_LIKE |= {list: [], tuple: (), dict: {}, set: set()}
+"""A value of each type, which says nothing of what tests expect."""
 ARITHMETIC = tuple("add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split())
 """Binary operators that have a reflected form."""
 ORDER = ("lt", "le", "gt", "ge")
@@ -50,6 +60,10 @@ _VERDICTS = frozenset(
 )
 _FACTS = frozenset({"is_unique", "is_monotonic_increasing", "is_monotonic_decreasing"})
 """Methods and attributes of texts, sets, lists and tables that judge plain data, or what they hold."""
+
+
+class RefusedError(BaseException):
+    """The tests may not have what they ask for; no exception that they expect, or mean to ignore."""
 
 
 class Remote:
@@ -67,7 +81,9 @@ class Remote:
         """Call it over there."""
         notes, number = _peer(self).notes, handle_of(self).number
         if number in notes.barred:
-            raise TypeError("a method of the program's own class is not the one of plain data that it is called like")
+            raise RefusedError(
+                "a method of the program's own class is not the one of plain data that it is called like"
+            )
         owner = notes.owners.get(number)
         times = None if owner is None or not _is_made(owner) else object.__getattribute__(owner, "_times")
         result = _ask(self, "call", *arguments, keywords=keywords)
@@ -82,16 +98,18 @@ class Remote:
             return _fields(self)
         if name in _PROBES or (dunder and name not in (_TOLD if trusting else _TOLD_TESTS)):
             raise AttributeError(name)
+        if name == "__wrapped__" and not _peer(self).received:
+            raise AttributeError(name)  # pytest asks for it when it reads a file
         if dunder and trusting:
-            return _told(self, name)
+            return _signature(self) if name == "__signature__" else _told(self, name)
         value = _ask(self, "getattr", name)
         notes = _peer(self).notes
         if notes.idle and is_remote(value) and type(self) is not RemoteClass:
             number = handle_of(value).number
             notes.owners[number] = self if name in notes.idle and notes.owners.get(number, self) is self else None
-        if not _may(self, name):
+        if not (_may(self, name) or _peer(self).uses):
             if name in _FACTS:
-                raise AttributeError(f"an object of the program's own class has not the {name!r} of plain data")
+                raise RefusedError(f"an object of the program's own class has not the {name!r} of plain data")
             if name in _VERDICTS and is_remote(value):
                 notes.barred.add(handle_of(value).number)
         return value
@@ -374,6 +392,24 @@ def fields_of(value: Any) -> list[tuple[str, Any, bool, dict[str, Any]]] | None:
     ]
 
 
+def _signature(remote: Any) -> inspect.Signature:
+    """Return the signature of a function of the tests'."""
+    try:
+        told = _ask(remote, "signature")
+    except TypeError:
+        raise AttributeError("__signature__") from None
+    return inspect.Signature([inspect.Parameter(name, _PARAMETERS[kind], **more) for name, kind, more in told])
+
+
+def signature_of(function: Any) -> list[tuple[str, int, dict[str, Any]]]:
+    """Return the name and kind of each parameter, with its default and annotation where it has them."""
+    told = []
+    for one in inspect.signature(function).parameters.values():
+        more = {"default": one.default, "annotation": one.annotation}
+        told.append((one.name, int(one.kind), {key: value for key, value in more.items() if value is not one.empty}))
+    return told
+
+
 def items_of(value: Any) -> tuple[int, list[Any]] | None:
     """Return how many items an object says it has, and its items; None for an iterator, and what has none."""
     kind = type(value)
@@ -419,7 +455,14 @@ def _binary(operation: str) -> Callable[[Remote, Any], Any]:
         if _together(self, other, operation):
             return _ask(self, operation, other)
         _peer(self).received += 1  # an object where a number is asked for is the other end's doing
-        return NotImplemented
+        if type(other) not in _LIKE:
+            return NotImplemented
+        answer = _peer(self).exchange(operation, handle_of(self), (_LIKE[type(other)],), {})
+        if isinstance(answer, Raised) and any(words in answer.text for words in _UNKNOWN):
+            return NotImplemented
+        if isinstance(answer, Raised):
+            raise _peer(self).exception(answer, operation)
+        raise RefusedError(f"an object of the program's own class is not the number that it is used like ({operation})")
 
     return method
 

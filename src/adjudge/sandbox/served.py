@@ -4,8 +4,8 @@ A candidate gets at an object of the tests' only by the handle it was given: as 
 of an operation listed here.  What may be done depends on the object:
 
 - anything: show it, tell its truth and length, go through it, compare it;
-- a function, method or class that the tests define: call it, and read its name, its docstring, and a class's public
-  attributes;
+- a function, method or class that the tests define: call it, and read its name, its docstring, its parameters, and a
+  class's public attributes;
 - an instance of a class that the tests define, a `SimpleNamespace`: what its class defines, and its public attributes;
   only what is not a method may be replaced;
 - a mock: what the code under test does with one, but nothing that asks or configures the mock itself;
@@ -36,7 +36,7 @@ TESTS = "adjudge_tests"
 """The name of the module that tests without a file of their own are."""
 
 _ANYTHING = frozenset({"str", "repr", "bool", "len", "iter", "next", "contains", "eq", "ne"})
-_TOLD = ("__name__", "__qualname__", "__doc__")  # of what the tests define; `functools.wraps` asks for it
+_TOLD = ("__name__", "__qualname__", "__doc__", "__annotations__")  # of what the tests define, for `functools.wraps`
 _STREAM = "read readline readlines write writelines getvalue seek tell flush close enter exit"
 _HOOKS = frozenset(
     {"getitem", "setitem", "delitem", "enter", "exit", "neg", "pos", "invert", "abs", "round", "int", "float", "index"}
@@ -83,13 +83,13 @@ class Served:
         """Return whether an operation is listed; of the arguments, objects are still handles."""
         if operation in _ANYTHING:
             return True
-        if operation == "call":
-            return self._calls(thing)
+        if operation in ("call", "signature"):
+            return self._calls(thing) if operation == "call" else self._tells(thing)
         kind = type(thing)
         if operation in ("getattr", "setattr"):
             name = arguments[0]
             if operation == "getattr" and name in _TOLD:
-                return isinstance(thing, type | types.FunctionType) and self.own(thing.__module__)
+                return self._tells(thing)
             if type(name) is not str or name[:1] in ("_", ""):
                 return False
             return self._has(thing, name) if operation == "getattr" else self._takes(thing, name, arguments[1])
@@ -98,6 +98,9 @@ class Served:
         if operation not in _HOOKS:
             return False
         return _is_mock(kind) or self._defines(kind, f"__{operation}__") or operation in _listed(kind)
+
+    def _tells(self, thing: Any) -> bool:
+        return isinstance(thing, type | types.FunctionType) and self.own(thing.__module__)
 
     def own(self, module: object) -> bool:
         """Return whether a module of this name is one of the tests'."""
