@@ -28,7 +28,7 @@ import sys
 import time
 import traceback
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjudge.sandbox import codec, frames
@@ -38,6 +38,7 @@ from adjudge.sandbox.remote import ARITHMETIC, ORDER, is_remote
 from adjudge.sandbox.served import TESTS, Served
 
 _SHOWN = 1000
+_LONG = 20_000  # characters
 _FILE = "test_candidate.py"
 _HELD = "adjudge:held"  # no name of a candidate's
 _UNUSED = (
@@ -121,7 +122,7 @@ class Session:
             self.touch()
         self._names.update(stand_ins)  # for a setup that makes objects of the candidate's class
         if setup:
-            exec(compile(_settling(setup, "<setup>"), "<setup>", "exec"), self._names)
+            exec(compile(_settling(setup, "<setup>", self._classes), "<setup>", "exec"), self._names)
         self._names.update(stand_ins)
         if data:
             self.touch()
@@ -153,7 +154,8 @@ class Session:
             started = time.monotonic()
             error: BaseException | None = None
             try:
-                exec(compile(_settling(tests[index], f"<test {index}>"), f"<test {index}>", "exec"), self._names)
+                file = f"<test {index}>"
+                exec(compile(_settling(tests[index], file, self._classes), file, "exec"), self._names)
                 if self._job["style"] == "humaneval":
                     self._names["check"](self._entry())
             except BaseException as caught:  # noqa: BLE001 whatever a test raises, it did not pass
@@ -222,7 +224,7 @@ class Session:
 
         def code_of(loader: Any, data: Any, path: Any, **options: Any) -> Any:
             ours = os.path.basename(path) == _FILE
-            return read(loader, _settling(data, path) if ours else data, path, **options)
+            return read(loader, _settling(data, path, self._classes) if ours else data, path, **options)
 
         setattr(importlib.machinery.SourceFileLoader, "source_to_code", code_of)  # noqa: B010
         recorder = _Recorder(self, self._job["start"])
@@ -237,8 +239,13 @@ class Session:
         self.tell("end", recorder.collected)
 
 
-def _settling(source: Any, file: str) -> Any:
-    """Return tests that do before each statement what was put off in the last one (`Aliases.take`)."""
+def _settling(source: Any, file: str, classes: Mapping[str, Any]) -> Any:
+    """Return tests that do before each statement what was put off in the last one (`Aliases.take`).
+
+    Long ones that are about no class, which are tables of numbers, stay as they are: a tree takes 2 s per MB.
+    """
+    if len(source) > _LONG and not classes:
+        return source
     tree = compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     (settle,) = ast.parse(f"if {_LATER}: {_SETTLE}()").body  # a hundredth of a microsecond
     for node in [*ast.walk(tree)]:
