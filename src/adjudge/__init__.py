@@ -11,55 +11,59 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from adjudge.protocol import (
-        Cost,
-        Limits,
-        Message,
-        Provenance,
-        Sample,
-        Score,
-        Scorer,
-        StepScore,
-        Verifier,
-        response_text,
-    )
-    from adjudge.rl_integration.client.client import AsyncClient, Client, ClientConfig
-    from adjudge.rl_integration.service.config import LaneConfig
-    from adjudge.rl_integration.service.service import RewardService
-    from adjudge.runtime.cache import CachedScorer, ScoreCache
-    from adjudge.runtime.contract import BrokenScorer
-    from adjudge.runtime.pool import Pool
-    from adjudge.runtime.verifying import VerifierScorer
-    from adjudge.scoring.api import ascore, ascore_batch, load, score, score_batch
-    from adjudge.scoring.compose import (
-        Affine,
-        ByKind,
-        Calibrated,
-        Calibration,
-        Cascade,
-        Clip,
-        Ensemble,
-        Gate,
-        Part,
-        Rank,
-        Transform,
-        Weighted,
-        ZScore,
-    )
-    from adjudge.scoring.compose.auto import auto_scorer
-    from adjudge.scoring.conformance import Report, check_scorer
-    from adjudge.verifiers.code.verifier import CodeVerifier
-    from adjudge.verifiers.math.verifier import MathVerifier
-    from adjudge.verifiers.sql.verifier import SqlVerifier
-    from adjudge.verifiers.text.choice import ChoiceVerifier
-    from adjudge.verifiers.text.exact import ExactVerifier
-    from adjudge.verifiers.text.length import LengthPenalty
-    from adjudge.verifiers.text.numeric import NumericVerifier
-    from adjudge.verifiers.text.regex import RegexVerifier
-    from adjudge.verifiers.text.repetition import RepetitionPenalty
-    from adjudge.verifiers.text.tag_format import FormatVerifier
-    from adjudge.verifiers.text.token_f1 import TokenF1Verifier
-    from adjudge.verifiers.verilog.verifier import VerilogVerifier
+    from adjudge.protocol import Cost as Cost
+    from adjudge.protocol import Limits as Limits
+    from adjudge.protocol import Message as Message
+    from adjudge.protocol import Provenance as Provenance
+    from adjudge.protocol import Sample as Sample
+    from adjudge.protocol import Score as Score
+    from adjudge.protocol import Scorer as Scorer
+    from adjudge.protocol import StepScore as StepScore
+    from adjudge.protocol import Verifier as Verifier
+    from adjudge.protocol import response_text as response_text
+    from adjudge.rl_integration.client.client import AsyncClient as AsyncClient
+    from adjudge.rl_integration.client.client import Client as Client
+    from adjudge.rl_integration.client.client import ClientConfig as ClientConfig
+    from adjudge.rl_integration.service.config import LaneConfig as LaneConfig
+    from adjudge.rl_integration.service.service import RewardService as RewardService
+    from adjudge.runtime.cache import CachedScorer as CachedScorer
+    from adjudge.runtime.cache import ScoreCache as ScoreCache
+    from adjudge.runtime.contract import BrokenScorer as BrokenScorer
+    from adjudge.runtime.pool import Pool as Pool
+    from adjudge.runtime.verifying import VerifierScorer as VerifierScorer
+    from adjudge.scoring.api import ascore as ascore
+    from adjudge.scoring.api import ascore_batch as ascore_batch
+    from adjudge.scoring.api import load as load
+    from adjudge.scoring.api import score as score
+    from adjudge.scoring.api import score_batch as score_batch
+    from adjudge.scoring.compose import Affine as Affine
+    from adjudge.scoring.compose import ByKind as ByKind
+    from adjudge.scoring.compose import Calibrated as Calibrated
+    from adjudge.scoring.compose import Calibration as Calibration
+    from adjudge.scoring.compose import Cascade as Cascade
+    from adjudge.scoring.compose import Clip as Clip
+    from adjudge.scoring.compose import Ensemble as Ensemble
+    from adjudge.scoring.compose import Gate as Gate
+    from adjudge.scoring.compose import Part as Part
+    from adjudge.scoring.compose import Rank as Rank
+    from adjudge.scoring.compose import Transform as Transform
+    from adjudge.scoring.compose import Weighted as Weighted
+    from adjudge.scoring.compose import ZScore as ZScore
+    from adjudge.scoring.compose.auto import auto_scorer as auto_scorer
+    from adjudge.scoring.conformance import Report as Report
+    from adjudge.scoring.conformance import check_scorer as check_scorer
+    from adjudge.verifiers.code.verifier import CodeVerifier as CodeVerifier
+    from adjudge.verifiers.math.verifier import MathVerifier as MathVerifier
+    from adjudge.verifiers.sql.verifier import SqlVerifier as SqlVerifier
+    from adjudge.verifiers.text.choice import ChoiceVerifier as ChoiceVerifier
+    from adjudge.verifiers.text.exact import ExactVerifier as ExactVerifier
+    from adjudge.verifiers.text.length import LengthPenalty as LengthPenalty
+    from adjudge.verifiers.text.numeric import NumericVerifier as NumericVerifier
+    from adjudge.verifiers.text.regex import RegexVerifier as RegexVerifier
+    from adjudge.verifiers.text.repetition import RepetitionPenalty as RepetitionPenalty
+    from adjudge.verifiers.text.tag_format import FormatVerifier as FormatVerifier
+    from adjudge.verifiers.text.token_f1 import TokenF1Verifier as TokenF1Verifier
+    from adjudge.verifiers.verilog.verifier import VerilogVerifier as VerilogVerifier
 
 _NAMES_OF: dict[str, list[str]] = {
     home: names.split()
@@ -94,62 +98,8 @@ _NAMES_OF: dict[str, list[str]] = {
 }
 _HOME: dict[str, str] = {name: module for module, names in _NAMES_OF.items() for name in names}
 
-__all__ = [
-    "Affine",
-    "AsyncClient",
-    "BrokenScorer",
-    "ByKind",
-    "CachedScorer",
-    "Calibrated",
-    "Calibration",
-    "Cascade",
-    "ChoiceVerifier",
-    "Client",
-    "ClientConfig",
-    "Clip",
-    "CodeVerifier",
-    "Cost",
-    "Ensemble",
-    "ExactVerifier",
-    "FormatVerifier",
-    "Gate",
-    "LaneConfig",
-    "LengthPenalty",
-    "Limits",
-    "MathVerifier",
-    "Message",
-    "NumericVerifier",
-    "Part",
-    "Pool",
-    "Provenance",
-    "Rank",
-    "RegexVerifier",
-    "RepetitionPenalty",
-    "Report",
-    "RewardService",
-    "Sample",
-    "Score",
-    "ScoreCache",
-    "Scorer",
-    "SqlVerifier",
-    "StepScore",
-    "TokenF1Verifier",
-    "Transform",
-    "Verifier",
-    "VerifierScorer",
-    "VerilogVerifier",
-    "Weighted",
-    "ZScore",
-    "__version__",
-    "ascore",
-    "ascore_batch",
-    "auto_scorer",
-    "check_scorer",
-    "load",
-    "response_text",
-    "score",
-    "score_batch",
-]
+if not TYPE_CHECKING:  # type checkers take the names that are imported as themselves above
+    __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
