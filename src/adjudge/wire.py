@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Never
 
 TAG = "$adjudge"
 _BIG_INT_BITS = 4096  # CPython refuses to print integers beyond 4300 digits (about 14,000 bits)
@@ -117,6 +117,19 @@ def _decode_tagged(kind: Any, body: Any) -> Any:
         case "fraction":
             return Fraction(decode(body[0]), decode(body[1]))
     raise ValueError("unknown kind")
+
+
+def no_constant(name: str) -> Never:
+    """Refuse NaN and infinity, as the `parse_constant` of `json`."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, or refuse one that has a key twice, as the `object_pairs_hook` of `json`."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return members
 
 
 def dumps(value: Any) -> str:

@@ -28,6 +28,7 @@ from adjudge.verifiers.instructions.substance import (
     worth,
 )
 from adjudge.verifiers.instructions.text import Text
+from adjudge.wire import no_constant
 
 Mark = Literal[".", "!", "?"]
 Language = Literal["en", "zh", "ru", "ar", "ko"]
@@ -272,13 +273,9 @@ def _depth(text: str) -> int:
     if not text.startswith(("{", "[")):
         return 0
     try:
-        return _levels(json.loads(text, parse_constant=_no_constant))
+        return _levels(json.loads(text, parse_constant=no_constant))
     except (ValueError, RecursionError):
         return 0
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _levels(data: Any) -> int:

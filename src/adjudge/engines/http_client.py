@@ -33,12 +33,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from adjudge.engines.interface import Fault
 from adjudge.options import Options, Range
 from adjudge.runtime.deadline import seconds_left
 from adjudge.runtime.loop import process_loop
+from adjudge.wire import no_constant
 
 if TYPE_CHECKING:
     import httpx
@@ -385,7 +386,7 @@ class JsonClient:
         if kind.partition(";")[0].strip().lower() != "application/json":
             return self._no_object(f"the answer is of type {kind!r}, not JSON: {_excerpt(raw)}")
         try:
-            body = json.loads(raw, parse_constant=_refuse_constant)
+            body = json.loads(raw, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
             return self._no_object(f"the answer is not JSON ({error}): {_excerpt(raw)}")
         if not isinstance(body, dict):
@@ -430,7 +431,3 @@ def _message(raw: bytes) -> str:
 
 def _excerpt(raw: bytes) -> str:
     return raw[: 2 * _MAX_DETAIL].decode("utf-8", errors="replace") or "(empty)"
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

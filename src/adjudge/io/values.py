@@ -16,8 +16,9 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Never, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from adjudge import wire
 from adjudge.protocol import Message, content_text
 
 MISSING: Final = object()
@@ -392,7 +393,7 @@ def _read(value: Any, begins: tuple[str, ...]) -> Any:
     if not isinstance(value, str) or not value.lstrip().startswith(begins):
         return value
     try:
-        return json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
+        return json.loads(value, object_pairs_hook=wire.unique_keys, parse_constant=wire.no_constant)
     except (ValueError, RecursionError):
         return value
 
@@ -417,14 +418,3 @@ def refuse_unread(name: str, cells: Iterable[Any]) -> None:
 
 def _may_be_said(item: Any) -> bool:
     return item is None or isinstance(said_in_choice(item), str) or is_chat([said_in_choice(item)])
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("an object says a key twice")
-    return members
-
-
-def _no_number(text: str) -> Never:
-    raise ValueError(f"{text} is not a number in JSON")

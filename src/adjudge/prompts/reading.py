@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from adjudge.protocol import THINK_END, THINK_START
+from adjudge.wire import no_constant, unique_keys
 
 Json: TypeAlias = Any
 
@@ -302,7 +303,7 @@ def json_value(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -> Jso
         for value in _json_values(text[-_LONGEST_JSON:]):
             if isinstance(value, kind):
                 last = value
-    except (_Refused, RecursionError):
+    except (ValueError, RecursionError):  # JSON that can be read in two ways, or in none that JSON knows
         return None
     return last
 
@@ -322,10 +323,6 @@ def json_object(text: str, keys: Mapping[str, type | tuple[type, ...]]) -> dict[
     return {key: value[key] for key in keys}
 
 
-class _Refused(Exception):
-    """JSON that can be read in two ways, or in none that JSON knows."""
-
-
 _OPENING = re.compile(r"[{\[]")
 
 
@@ -340,15 +337,4 @@ def _json_values(text: str) -> Iterator[Json]:
         opening = _OPENING.search(text, at)
 
 
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise _Refused("a key is given twice")
-    return made
-
-
-def _no_constant(name: str) -> Json:
-    raise _Refused(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=no_constant)
