@@ -235,6 +235,7 @@ class LinearScorer(ABC):
 
     model: str
     weights: LinearModel | None
+    explain: int
 
     @staticmethod
     @abstractmethod
@@ -266,6 +267,14 @@ class LinearScorer(ABC):
         """The weights, given or read."""
         assert self.weights is not None  # take_weights saw to it
         return self.weights
+
+    def identity(self) -> list[Any]:
+        """Return the digest of the weights, and how much is explained in the evidence."""
+        return [self.fitted.digest, self.explain]
+
+    def origin(self) -> tuple[str, str]:
+        """Return where scores come from, for provenance."""
+        return "ngrams", self.fitted.digest
 
 
 @functools.cache

@@ -131,14 +131,6 @@ class PreferenceModel(LinearScorer, RewardScorer):
         """Return nothing: the model has no tokenizer."""
         return ()
 
-    def identity(self) -> list[Any]:
-        """Return the digest of the weights, and how much is explained."""
-        return [self.fitted.digest, self.explain]
-
-    def origin(self) -> tuple[str, str]:
-        """Return where scores come from, for provenance."""
-        return "ngrams", self.fitted.digest
-
 
 class ChatFeatures:
     """The features of prompts with responses, each computed once, with or without the reasoning of responses."""

@@ -98,14 +98,6 @@ class StepModel(LinearScorer, StepScorer):
         """The values of steps are probabilities."""
         return True
 
-    def identity(self) -> list[Any]:
-        """Return the digest of the weights, and whether parts are in the evidence."""
-        return [self.fitted.digest, self.explain]
-
-    def origin(self) -> tuple[str, str]:
-        """Return where scores come from, for provenance."""
-        return "ngrams", self.fitted.digest
-
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:
         """Return the probabilities of each solution's steps, in order; each solution is judged alone."""
         return await asyncio.to_thread(lambda: [self._judged_one(solution) for solution in solutions])
