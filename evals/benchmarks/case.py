@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Status, response_text
 from adjudge.responses.steps import given_steps, split_steps
+from adjudge.score_view import brief
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +96,7 @@ class Given(NamedTuple):
     @property
     def said(self) -> str:
         """The score as text for people."""
-        shown = self.status if self.value is None else f"{self.value:.6g}"
-        return f"{shown} ({self.reason})" if self.reason else shown
+        return brief(self)
 
 
 def of_score(verdict: Score) -> Given:

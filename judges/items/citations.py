@@ -33,7 +33,7 @@ from adjudge.judges.items.citation_rules import (
     pages_of,
     read_statements,
 )
-from adjudge.judges.items.item import one_line
+from adjudge.judges.items.item import numbered, one_line
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, Fillable, Reader, cost_of
 from adjudge.prompts.reading import Blank, LabelReader, json_object, keyed_lines
@@ -97,10 +97,6 @@ def _shown(number: int, url: str, page: Page, characters: int) -> str:
     lines = "\n".join(f"  {line}" for line in body.splitlines())
     title = f" {one_line(page.title)}" if page.title else ""
     return f"page {number}: {one_line(url)}{title}\n{lines}"
-
-
-def _numbered(texts: Sequence[str]) -> str:
-    return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(texts, start=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +317,7 @@ class CitationScorer(ModelScorer):
         def values(claim: Claim) -> dict[str, Value]:
             return {
                 "question": claim.sample.prompt,
-                "statements": _numbered([statement.text for statement in claim.statements]),
+                "statements": numbered([statement.text for statement in claim.statements]),
                 "response": claim.response,
                 "entities": ", ".join(entities_of(claim.statements)),
             }
@@ -343,7 +339,7 @@ class CitationScorer(ModelScorer):
             verdicts += [f"p{at}: page {at} {says}" for at in range(1, len(pages) + 1) if with_pages]
             return {
                 "pages": "\n".join(_shown(at, url, page, characters) for at, (url, page) in enumerate(pages, start=1)),
-                "statements": _numbered([text for _, text in claim.filled]),
+                "statements": numbered([text for _, text in claim.filled]),
                 "verdicts": "\n".join(verdicts),
             }
 

@@ -155,6 +155,11 @@ def verdicts_text(items: Sequence[Item], *, unsure: bool) -> str:
     return "\n".join(lines)
 
 
+def numbered(texts: Sequence[str]) -> str:
+    """Return texts as numbered lines, each on one line."""
+    return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(texts, start=1))
+
+
 def one_line(text: str) -> str:
     """Return a text without line breaks and runs of spaces."""
     return " ".join(text.split())

@@ -25,7 +25,8 @@ from functools import partial
 from typing import Annotated, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, Sampling
-from adjudge.judges.items.principles import numbered, read_rules
+from adjudge.judges.items.item import numbered
+from adjudge.judges.items.principles import read_rules
 from adjudge.options import Count, Options, Range
 from adjudge.prompts.asking import Answer, Reader, Retry, ask, cost_of
 from adjudge.prompts.reading import LabelReader

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.judges.items.item import one_line
+from adjudge.judges.items.item import numbered, one_line
 from adjudge.options import Count
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import LabelReader, json_value
@@ -38,11 +38,6 @@ def read_principles(reference: Any) -> tuple[str, ...]:
     if len(set(principles)) < len(principles):
         raise BadReferenceError("a principle is there twice; leave one of them out")
     return tuple(principles)
-
-
-def numbered(principles: Sequence[str]) -> str:
-    """Return the principles as numbered lines."""
-    return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(principles, start=1))
 
 
 def read_rules(most: int, text: str, nonce: str = "", /) -> tuple[str, ...] | None:

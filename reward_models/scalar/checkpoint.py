@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from adjudge.engines.interface import Engine
 from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.engines.model_digest import folder_digest
 from adjudge.engines.published_heads import Family, family_of
-from adjudge.engines.smollm2 import cache_folder
+from adjudge.engines.smollm2 import cache_folder, make_folder
 from adjudge.engines.transformers_config import TransformersConfig
 from adjudge.engines.transformers_weights import HEAD_TENSORS, adapter_outputs
 from adjudge.reward_models.scalar.chat import Reasoning
@@ -48,18 +47,8 @@ def adopted(files: CheckpointFiles, family: Family) -> Path:
     home = cache_folder() / "checkpoints" / f"{family.name}-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
     if home.is_dir() and all(entry.exists() for entry in home.iterdir()):
         return home
-    home.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=home.parent))
-    try:
-        adopt(files, family, draft)
-        if home.exists():  # its links lead nowhere any more
-            shutil.rmtree(home)
-        draft.rename(home)
-    except OSError:
-        if not home.is_dir():  # nobody else has just made it
-            raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)  # its links lead nowhere any more
+    make_folder(home, lambda draft: adopt(files, family, draft))
     return home
 
 

@@ -14,6 +14,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,24 +35,29 @@ def cache_folder() -> Path:
 
 @cache
 def smollm2_folder() -> str:
-    """Return the folder of the model, made on first use; processes that make it at once do not disturb each other.
+    """Return the folder of the model, made on first use.
 
     Raises:
         ValueError: a package is lacking, or its file is another one.
     """
     home = cache_folder() / "models" / f"smollm2-135m-instruct-{_SHA256[:8]}"
     if not home.is_dir():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=home.parent))
-        try:
-            _write(_gguf(), draft)
-            draft.rename(home)
-        except OSError:
-            if not home.is_dir():  # nobody else has just made it
-                raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        make_folder(home, lambda draft: _write(_gguf(), draft))
     return str(home)
+
+
+def make_folder(home: Path, write: Callable[[Path], object]) -> None:
+    """Make a folder, filled, in one step; processes that make it at once do not disturb each other."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=home.parent))
+    try:
+        write(draft)
+        draft.rename(home)
+    except OSError:
+        if not home.is_dir():  # nobody else has just made it
+            raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _gguf() -> Path:
