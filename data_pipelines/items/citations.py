@@ -19,9 +19,8 @@ from adjudge.data_pipelines.items.gate import prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, is_text, keyed_object
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.row_maker import Account
-from adjudge.io.values import Text
 from adjudge.prompts.asking import Reader
-from adjudge.protocol import content_text
+from adjudge.protocol import turn_texts
 
 ANSWER = "E0"
 """The placeholder of the answer."""
@@ -146,7 +145,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         proposal = await self.model.ask_one(_STATEMENTS, values, proposal_reader(config.max_statements), account)
         if plain(proposal.entities[ANSWER]) != plain(answer):
             raise DroppedError("answer_differs")
-        known = "\n".join([_text(prompt), answer, *evidence]) if evidence else None
+        known = "\n".join([*turn_texts(prompt), answer, *evidence]) if evidence else None
         statements = self._standing(proposal, known, account)
         items = [{"text": text, "filled": filled(text, proposal.entities)} for text in statements]
         items = await self.kept(items, [{"nuggets": [item["filled"]]} for item in items], prompt, unit, account)
@@ -181,10 +180,6 @@ def _linked(items: Sequence[dict[str, Any]], account: Account) -> list[dict[str,
     linked = reachable([item["text"] for item in items])
     account.drop("not_linked_with_the_answer", linked.count(False))
     return [item for item, there in zip(items, linked, strict=True) if there]
-
-
-def _text(prompt: Text) -> str:
-    return prompt if isinstance(prompt, str) else "\n".join(content_text(turn.get("content")) for turn in prompt)
 
 
 make_citations = CitationMaker.run

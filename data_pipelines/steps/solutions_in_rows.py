@@ -15,7 +15,7 @@ from adjudge.data_pipelines.steps.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.values import exchange, is_chat, name_of, number_of, prompt_of, reference_of, text_or_chat
-from adjudge.protocol import Message, Sample, content_text
+from adjudge.protocol import Message, Sample, turn_texts
 from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 
 
@@ -74,9 +74,7 @@ class Problem:
     @property
     def text(self) -> str:
         """The prompt as one text."""
-        if isinstance(self.prompt, str):
-            return self.prompt
-        return "\n".join(content_text(turn.get("content")) for turn in self.prompt)
+        return "\n".join(turn_texts(self.prompt))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +206,7 @@ def _contents(turns: Sequence[Mapping[str, Any]]) -> list[str] | None:
     """The text of each turn of a chat; None where a turn is none that a model could be shown, or a row could hold."""
     try:
         fitted(turns, "chat")
-        return [content_text(turn.get("content")) for turn in turns]
+        return turn_texts(turns)
     except (Unfit, ValueError, AttributeError):  # content of a kind that no chat has
         return None
 

@@ -36,7 +36,7 @@ from adjudge.io.jobs.report import JobProgress, Pace
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
 from adjudge.io.values import is_chat
-from adjudge.protocol import NO_COST, Cost, Sample, Scorer, content_text
+from adjudge.protocol import NO_COST, Cost, Sample, Scorer, turn_texts
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
 
@@ -331,11 +331,7 @@ class _Reader:
 
 
 def _size(sample: Sample | None) -> int | None:
-    if sample is None:
-        return None
-    if isinstance(sample.response, str):
-        return len(sample.response)
-    return sum(len(content_text(turn.get("content"))) for turn in sample.response)
+    return None if sample is None else sum(map(len, turn_texts(sample.response)))
 
 
 def samples_again(config: CandidatesConfig, wanted: Set[tuple[int, int]]) -> dict[tuple[int, int], Sample]:

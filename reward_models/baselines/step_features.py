@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from adjudge.options import Options, Range
-from adjudge.protocol import Message, content_text
+from adjudge.protocol import Message, turn_texts
 from adjudge.reward_models.baselines.linear import Seen, check_features, ngrams
 from adjudge.reward_models.baselines.quantities import Equation, equations, numbers
 
@@ -197,9 +197,7 @@ def features_of_steps(
 
 def asked(problem: str | Sequence[Message]) -> str:
     """Return the text of a problem, or of the last thing that a user asked; "" where nobody asked."""
-    if isinstance(problem, str):
-        return problem
-    said = [content_text(turn.get("content")) for turn in problem if turn["role"] == "user"]
+    said = turn_texts(problem, "user")
     return said[-1] if said else ""
 
 

@@ -21,7 +21,7 @@ from adjudge.engines.loading import bind_engines, engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count, Range, check_options
 from adjudge.prompts.scorer import guard
-from adjudge.protocol import Message, Provenance, Sample, Score, StepScore, content_text, response_text, split_reasoning
+from adjudge.protocol import Message, Provenance, Sample, Score, StepScore, response_text, split_reasoning, turn_texts
 from adjudge.responses.aggregate import (
     EDGE,
     TEMPERATURE,
@@ -243,7 +243,7 @@ class StepScorer(ABC):
             return self._floored("truncated")
         given = sample.extra.get("steps")
         if given is None and self.split == "turn":
-            given = [text] if isinstance(sample.response, str) else _turns(sample.response)
+            given = [text] if isinstance(sample.response, str) else turn_texts(sample.response, "assistant")
         how = "whole" if self.split == "turn" else self.split
         steps = split_steps(text, how, most=self.max_steps + 1) if given is None else given_steps(text, given)
         if steps is None:
@@ -305,10 +305,6 @@ class StepScorer(ABC):
             evidence=evidence,
             cost=judged.reading.cost,
         )
-
-
-def _turns(response: Sequence[Message]) -> list[str]:
-    return [content_text(turn.get("content")) for turn in response if turn.get("role") == "assistant"]
 
 
 def _carried_out(response: Sequence[Message]) -> list[bool]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.engines.head_config import HeadConfig
-from adjudge.protocol import content_text
+from adjudge.protocol import turn_texts
 from adjudge.reward_models.training.critique_data import (
     CritiquePair,
     CritiqueTraining,
@@ -63,8 +63,7 @@ class _CritiqueTraining(Training[CritiqueTraining, CritiquePair]):
     def texts(self) -> list[str]:
         texts = [self.config.ask]
         for pair in self.data.train:
-            prompt = pair.prompt
-            texts += [prompt] if isinstance(prompt, str) else [content_text(turn.get("content")) for turn in prompt]
+            texts += turn_texts(pair.prompt)
             texts += [pair.chosen, pair.rejected, *(critique for critique in pair.critiques if critique)]
         return texts
 

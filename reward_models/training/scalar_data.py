@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.protocol import content_text
+from adjudge.protocol import turn_texts
 from adjudge.reward_models.training.rows import Batches, FinishedChats, Span, Unit, units_of
 from adjudge.reward_models.training.scalar_config import DataChoice, ScalarTraining
 from adjudge.reward_models.training.training import Split
@@ -72,8 +72,7 @@ def texts_of(examples: Sequence[Example]) -> list[str]:
     """Return all prompts and responses, as texts, for a tokenizer to learn from."""
     texts: list[str] = []
     for example in examples:
-        prompt = example.prompt
-        texts += [prompt] if isinstance(prompt, str) else [content_text(turn.get("content")) for turn in prompt]
+        texts += turn_texts(example.prompt)
         texts += responses_of(example)
     return texts
 

@@ -439,6 +439,13 @@ def content_text(content: Any) -> str:
     raise ValueError(f"a message's content is a {type(content).__name__}; it must be text or a list of parts")
 
 
+def turn_texts(said: str | Sequence[Message], role: str = "") -> list[str]:
+    """Return a text alone, or the texts of chat turns: of all, or of those of one role."""
+    if isinstance(said, str):
+        return [said]
+    return [content_text(turn.get("content")) for turn in said if not role or turn.get("role") == role]
+
+
 def response_text(sample: Sample) -> str:
     """Return the assistant's text of a sample: the string itself, or the assistant turns joined by newlines.
 
@@ -455,7 +462,7 @@ def response_text(sample: Sample) -> str:
     for turn in response:
         if not isinstance(turn, Mapping):
             raise ValueError(f"a turn of the response is a {type(turn).__name__}; it must be a mapping")
-    return "\n".join(content_text(turn.get("content")) for turn in response if turn.get("role") == "assistant")
+    return "\n".join(turn_texts(response, "assistant"))
 
 
 def split_reasoning(text: str) -> tuple[str, str, bool]:

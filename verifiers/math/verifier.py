@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.options import Range
-from adjudge.protocol import Limits, Message, Sample, Score, content_text, response_text, split_reasoning
+from adjudge.protocol import Limits, Message, Sample, Score, response_text, split_reasoning, turn_texts
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.reference_fields import check_no_list
@@ -71,9 +71,7 @@ def only_asks(text: str, prompt: Prompt) -> bool:
 
 def question(prompt: Prompt) -> str:
     """Return what a prompt says: the text, or what its user's turns say."""
-    if isinstance(prompt, str):
-        return prompt
-    return "\n".join(content_text(turn.get("content")) for turn in prompt if turn.get("role") == "user")
+    return "\n".join(turn_texts(prompt, "user"))
 
 
 HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]\s*[).:]|\([A-J]\)", re.IGNORECASE)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final
 
 from adjudge.options import Range
-from adjudge.protocol import Sample, Score, content_text, response_text
+from adjudge.protocol import Sample, Score, response_text, turn_texts
 from adjudge.runtime.contract import grouped
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
@@ -104,17 +104,11 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
         if len(text) < _SHORT and _ECHO.search(_BOXED.sub(" ", text)):
             return "echo"
         said = " ".join(answer.split())
-        for line in _prompt(sample).splitlines():
+        for line in "\n".join(turn_texts(sample.prompt)).splitlines():
             plain = " ".join(line.split())
             if len(plain) >= _COPIED and plain in said:
                 return "copy"
         return ""
-
-
-def _prompt(sample: Sample) -> str:
-    if isinstance(sample.prompt, str):
-        return sample.prompt
-    return "\n".join(content_text(turn.get("content")) for turn in sample.prompt)
 
 
 def _normal(box: str) -> str:

@@ -13,8 +13,7 @@ from adjudge.cli.trials import Check, Finding, growing, score_in_time
 from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.probes.planted import right_answers
 from adjudge.io.preferences import Preference
-from adjudge.io.values import Text
-from adjudge.protocol import Sample, Score, Scorer, content_text
+from adjudge.protocol import Sample, Score, Scorer, turn_texts
 from adjudge.runtime.contract import BrokenScorer, is_groupwise
 from adjudge.score_view import brief
 from adjudge.scoring.api import score_rows
@@ -98,7 +97,7 @@ def pair_check(preferences: Sequence[tuple[str, Preference]]) -> Check:
     pairs = longer = shorter = ties = 0
     same: list[Finding] = []
     for name, each in preferences:
-        sizes = [_size(response) for response in each.responses]
+        sizes = [sum(map(len, turn_texts(response))) for response in each.responses]
         for one, other in itertools.combinations(range(len(sizes)), 2):
             pairs += 1
             if each.ranks[one] == each.ranks[other]:
@@ -146,7 +145,3 @@ def _sides(name: str, pair: Preference, scorer: Scorer) -> list[Sample]:
         Sample(prompt=pair.prompt, response=said, reference=other if against else None, id=name, group=name)
         for said, other in (two, two[::-1])
     ]
-
-
-def _size(response: Text) -> int:
-    return len(response) if isinstance(response, str) else sum(len(content_text(turn["content"])) for turn in response)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, SupportsFloat
 
 from adjudge import wire
 from adjudge.fingerprints import signed
-from adjudge.protocol import Sample, Score, Verifier, content_text, response_text
+from adjudge.protocol import Sample, Score, Verifier, response_text, turn_texts
 
 _FIELDS = ("prompt", "response", "reference", "finish_reason")
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -108,9 +108,7 @@ class FunctionVerifier(Verifier):
         return Score.scored(number)
 
     def _arguments(self, sample: Sample) -> dict[str, Any]:
-        prompt = sample.prompt
-        if not isinstance(prompt, str):
-            prompt = "\n".join(content_text(turn.get("content")) for turn in prompt)
+        prompt = "\n".join(turn_texts(sample.prompt))
         known = {**sample.extra, "prompt": prompt, "response": response_text(sample)}
         known |= {name: getattr(sample, name) for name in _FIELDS[2:] if getattr(sample, name) is not None}
         return known if self._takes_all else {name: known[name] for name in self._taken if name in known}

@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
-from adjudge.protocol import Message, content_text
+from adjudge.protocol import Message, turn_texts
 from adjudge.responses.phrases import found_in
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Document
@@ -327,12 +327,10 @@ def folded(text: str) -> str:
 
 def prompt_text(prompt: str | Sequence[Message]) -> str:
     """Return all that a prompt tells the agent; `ValueError` if it is neither a text nor a list of chat turns."""
-    if isinstance(prompt, str):
-        return prompt
-    for turn in prompt:
+    for turn in () if isinstance(prompt, str) else prompt:
         if not isinstance(turn, Mapping):
             raise ValueError(f"the prompt holds {turn!r}; give a text, or chat turns with role and content")
-    return "\n".join(content_text(turn.get("content")) for turn in prompt)
+    return "\n".join(turn_texts(prompt))
 
 
 def _text_of(entry: Any) -> Any:
