@@ -28,6 +28,7 @@ from adjudge.extras import install_hint
 from adjudge.judges.dawid_skene import DawidSkene
 from adjudge.options import Count
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.compose.combination import spread_of
 from adjudge.scoring.compose.composite import Composite, Loader, Part, missing, no_number
 from adjudge.scoring.compose.saved import Saved
 from adjudge.statistics.logistic import sigmoid
@@ -205,8 +206,7 @@ class Panel(Composite):
             return Score(value=self.weights(values), parts=parts, evidence=evidence)
         if self.weights == "equal" and self.vote == "mean":
             mean = math.fsum(values.values()) / len(values)
-            spread = math.hypot(*(value - mean for value in values.values())) / math.sqrt(len(values))
-            return Score(value=mean, uncertainty=spread, parts=parts, evidence=evidence)
+            return Score(value=mean, uncertainty=spread_of([*values.values()]), parts=parts, evidence=evidence)
         votes = self.votes(values)
         evidence = {"votes": votes, **evidence}
         if isinstance(self.weights, DawidSkene):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjudge.engines.shared_prefixes import common
 from adjudge.reward_models.training.held_out import Numbers, Rewarded, RewardedPairs, pair_measures
 from adjudge.reward_models.training.policy_config import PolicyTraining
 from adjudge.reward_models.training.report import Measures, TrainingReport
@@ -62,8 +63,8 @@ def pair_spans(chats: FinishedChats, pair: Pair, *, whole: bool) -> Sequence[Spa
         return "the chat template does not begin a chat as it goes on"
     if isinstance(spans, str) or whole:
         return spans
-    both = list(zip(*(span.tokens[:-1] for span in spans), strict=False))  # a token of each is left
-    shared = next((at for at, (one, other) in enumerate(both) if one != other), len(both))
+    one, other = (tuple(span.tokens[:-1]) for span in spans)  # a token of each is left
+    shared = common(one, other)
     return [replace(span, start=max(span.start, shared)) for span in spans]
 
 

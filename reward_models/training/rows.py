@@ -25,6 +25,7 @@ import numpy as np
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
+from adjudge.engines.shared_prefixes import common
 from adjudge.engines.template_lint import lint
 from adjudge.protocol import Message
 from adjudge.reward_models.scalar.chat import ChatForm, Reasoning
@@ -212,7 +213,8 @@ class FinishedChats:
                 return tokens.detail
             if len(tokens) > self.max_length:
                 return "longer than max_length"
-            rows.append(Span(tokens=tokens, start=0 if isinstance(begun, Fault) else _shared(begun, tokens)))
+            start = 0 if isinstance(begun, Fault) else common(begun, tokens[:-1])  # a token of the response is left
+            rows.append(Span(tokens=tokens, start=start))
         return rows
 
     def open_rows(self, prompt: str | Sequence[Message], responses: Sequence[str]) -> list[Span] | str:
@@ -230,16 +232,6 @@ class FinishedChats:
                 return "a response without text"
             rows.append(Span(tokens=tokens, start=len(begun)))
         return rows
-
-
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two rows begin with in common; at least one token of the second stays."""
-    count = 0
-    for first, second in zip(one, other[:-1], strict=False):
-        if first != second:
-            break
-        count += 1
-    return count
 
 
 def padded(rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
