@@ -142,7 +142,7 @@ class VectorLikeness:
 Likeness: TypeAlias = CountLikeness | VectorLikeness
 
 
-def likeness_of(spec: str, flag: str = "--likeness") -> Likeness:
+def likeness_of(spec: str) -> Likeness:
     """Return what compares texts: "words", "letters", or "transformers:MODEL", a folder or name of an embedding model.
 
     Raises:
@@ -153,7 +153,9 @@ def likeness_of(spec: str, flag: str = "--likeness") -> Likeness:
     kind, _, model = spec.partition(":")
     if kind == "transformers" and model.strip():
         return VectorLikeness(model.strip())
-    raise ValueError(f"{flag} is {spec!r}; it must be words, letters, or transformers:MODEL with a model of embeddings")
+    raise ValueError(
+        f"--likeness is {spec!r}; it must be words, letters, or transformers:MODEL with a model of embeddings"
+    )
 
 
 def _takes_last(model: str) -> bool:

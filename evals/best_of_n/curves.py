@@ -68,10 +68,8 @@ def law_curve(law: Law, d: Floats, alpha: Floats | float, beta: Floats | float, 
     return np.asarray(start + alpha * d - beta * _bends(d, law), dtype=float)
 
 
-def fit_law(
-    d: Floats, gains: Floats, law: Law, *, weights: Floats | None = None, from_start: bool = True, check: bool = True
-) -> Fit:
-    """Fit a law to curves by least squares.
+def fit_law(d: Floats, gains: Floats, law: Law, *, weights: Floats | None = None, from_start: bool = True) -> Fit:
+    """Fit a law to curves by least squares; `refusal` says whether they can be fitted.
 
     Args:
         d: (m,) square roots of divergences in nats, above 0.
@@ -79,14 +77,7 @@ def fit_law(
         law: which.
         weights: (m,) how much each place counts, or (b, m); all the same without it.
         from_start: whether R is 0 at d = 0; else it is fitted too.
-        check: whether `refusal` is asked about the first curve; resamples of what was asked about need not be.
-
-    Raises:
-        ValueError: `refusal` says why there is no fit.
     """
-    why = refusal(d, gains[:1], law, from_start=from_start) if check else ""
-    if why:
-        raise ValueError(why)
     design = np.column_stack([d, -_bends(d, law)] + ([] if from_start else [np.ones(len(d))]))
     if weights is None:
         fitted = gains @ np.linalg.pinv(design).T
@@ -261,7 +252,7 @@ def bounded(curves: PromptCurves, spreads: Floats, names: Sequence[str], draws: 
         lost = (reached.max(axis=1) - gained[:, -1])[:, None]
         numbers = [gold, proxy, regret, gap, gained, peak, lost]
         if not refused:
-            fit = fit_law(d[1:], gained[:, 1:], "best_of_n", check=False)
+            fit = fit_law(d[1:], gained[:, 1:], "best_of_n")
             numbers.append(np.column_stack([fit.alpha, fit.beta, fit.peak(), fit.residual, fit.explained]))
         return np.concatenate(numbers, axis=1)
 

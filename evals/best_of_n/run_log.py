@@ -174,7 +174,7 @@ def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measur
         return [], Check(name="the law of RL can be fitted", passed=None, detail=why)
 
     def statistic(times: Floats) -> Floats:
-        fit = fit_law(d, gains, "rl", weights=times, from_start=start is not None, check=False)
+        fit = fit_law(d, gains, "rl", weights=times, from_start=start is not None)
         return np.array([each[0] for each in (fit.alpha, fit.beta, fit.peak(), fit.residual, fit.explained, fit.start)])
 
     numbers = weighted_bootstrap([str(at) for at in range(len(used))], statistic, config.draws)

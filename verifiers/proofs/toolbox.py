@@ -46,9 +46,9 @@ def require(tool: str) -> None:
         raise ValueError(f"{tool} is not installed in {SYSTEM_PATH}, and the scorer runs it; {_REMEDY[tool]}")
 
 
-def run_limits(seconds: float, memory_mb: int, disk_mb: int = 64) -> RunLimits:
+def run_limits(seconds: float, memory_mb: int) -> RunLimits:
     """Return the limits of one run of a prover."""
-    return RunLimits(seconds=seconds, memory_mb=memory_mb, processes=32, output_bytes=4 << 20, disk_mb=disk_mb)
+    return RunLimits(seconds=seconds, memory_mb=memory_mb, processes=32, output_bytes=4 << 20, disk_mb=64)
 
 
 def key_of(reference: Any) -> str:

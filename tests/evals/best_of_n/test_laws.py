@@ -72,8 +72,6 @@ def test_a_curve_that_never_falls_has_no_peak() -> None:
 )
 def test_data_that_cannot_say_are_refused(d: list[float], gains: list[float], why: str) -> None:
     assert why in refusal(d, np.array([gains]), "best_of_n")
-    with pytest.raises(ValueError, match=why):
-        fit_law(np.array(d), np.array([gains]), "best_of_n")
 
 
 def curves_of(gold: Any, ns: tuple[int, ...]) -> PromptCurves:
@@ -110,7 +108,7 @@ def test_resamples_of_a_run_know_the_law_or_say_nothing() -> None:
     gains = np.array([rl(d, 0.6, 0.2)]) + np.array([0.001, -0.001, 0.001, -0.001])
 
     def statistic(times: Any) -> Any:
-        return fit_law(d, gains, "rl", weights=times, check=False).alpha
+        return fit_law(d, gains, "rl", weights=times).alpha
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
