@@ -75,6 +75,14 @@ TRANSIENT: Final[frozenset[str]] = frozenset(
 """With these the same question may get a score another time: a server answers 503, and its client asks again."""
 
 
+class ReasonedError(ValueError):
+    """What a response holds is not what is asked for; `reason` is a code of `CANDIDATE`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 def of_parts(reasons: Iterable[str]) -> str:
     """Return the reason of a score that lacks other scores, by their reasons: a transient one stays what it is."""
     return next((reason for reason in reasons if reason in TRANSIENT), "part_failed")

@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from adjudge.reasons import ReasonedError
+
 MAX_CHARACTERS: Final = 100_000
 MAX_DEPTH: Final = 100
 MAX_BITS: Final = 14_000  # of a whole number in hexadecimal digits; Python writes out 4,300 decimal ones
@@ -25,12 +27,8 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
-class LiteralError(ValueError):
-    """A text that is not a literal, with a reason of `adjudge.reasons`."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class LiteralError(ReasonedError):
+    """A text that is not a literal."""
 
 
 def read_literal(text: str) -> Any:

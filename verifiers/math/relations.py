@@ -18,7 +18,6 @@ from adjudge.verifiers.math.nodes import (
     Operation,
     Relation,
     Symbol,
-    Unit,
     children,
     is_expression,
     is_op,
@@ -32,6 +31,7 @@ from adjudge.verifiers.math.scalars import (
     Rules,
     decimal,
     less_at,
+    only_units,
     points,
     replace_symbols,
 )
@@ -219,20 +219,14 @@ def _near(left: Node, right: Node) -> bool:
 
 def _measured(node: Node) -> tuple[Node, list[Node]]:
     """Return a value without its unit, and the unit."""
-    if is_op(node, "div") and _only_units(node.args[1]):
+    if is_op(node, "div") and only_units(node.args[1]):
         value, unit = _measured(node.args[0])
         return value, [*unit, Operation("pow", (node.args[1], Number(Fraction(-1))))]
-    units = [arg for arg in node.args if _only_units(arg)] if is_op(node, "mul") else []
+    units = [arg for arg in node.args if only_units(arg)] if is_op(node, "mul") else []
     rest = [arg for arg in children(node) if arg not in units]
     if not units or not rest:
         return node, []
     return rest[0] if len(rest) == 1 else rebuild(node, tuple(rest)), units
-
-
-def _only_units(node: Node) -> bool:
-    return isinstance(node, Unit) or (
-        is_op(node, "pow", "mul", "div") and all(map(_only_units, node.args[: 1 if node.name == "pow" else None]))
-    )
 
 
 def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool | None:

@@ -248,7 +248,7 @@ def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
 def strip_units(node: Node) -> Node:
     """Return the expression without the units that multiply it; a unit without a number (`kg`) is no 1, and stays."""
     alone = node.args[0] if is_op(node, "neg") else node
-    return node if _only_units(alone) else _stripped(node)
+    return node if only_units(alone) else _stripped(node)
 
 
 def _stripped(node: Node) -> Node:
@@ -261,22 +261,23 @@ def _stripped(node: Node) -> Node:
         shared = units[-1] and (not any(units[:-1]) or len(set(units)) == 1)  # `x+5 dollars`: that of the whole sum
         return rebuild(node, tuple(map(_stripped, node.args))) if shared else node
     if node.name in ("mul", "div", "neg"):
-        bare = tuple(ONE if _only_units(arg) else _stripped(arg) for arg in node.args)
+        bare = tuple(ONE if only_units(arg) else _stripped(arg) for arg in node.args)
         if all(new is old for new, old in zip(bare, node.args, strict=True)):
             return node
         if node.name == "mul":
-            kept = [new for new, old in zip(bare, node.args, strict=True) if not _only_units(old)]
+            kept = [new for new, old in zip(bare, node.args, strict=True) if not only_units(old)]
             return kept[0] if len(kept) == 1 else Operation("mul", tuple(kept)) if kept else ONE
-        return rebuild(node, bare) if not (node.name == "div" and _only_units(node.args[1])) else bare[0]
+        return rebuild(node, bare) if not (node.name == "div" and only_units(node.args[1])) else bare[0]
     return node
 
 
-def _only_units(node: Node) -> bool:
+def only_units(node: Node) -> bool:
+    """Return whether an expression is made of units alone, such as m/s^2."""
     if isinstance(node, Unit):
         return True
     if is_op(node, "mul", "div"):
-        return all(_only_units(arg) for arg in node.args)
-    return is_op(node, "pow") and _only_units(node.args[0])
+        return all(only_units(arg) for arg in node.args)
+    return is_op(node, "pow") and only_units(node.args[0])
 
 
 def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
+from adjudge.reasons import ReasonedError
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.proofs.toolbox import parsed
 
@@ -310,12 +311,8 @@ class Claim:
     values: Mapping[str, Expression] | None
 
 
-class AnswerError(ValueError):
-    """An answer that is none; `reason` is the code of its zero."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class AnswerError(ReasonedError):
+    """An answer that is none."""
 
 
 def read_term(text: str) -> Expression:

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, pairwise
 
+from adjudge.reasons import ReasonedError
 from adjudge.responses.answer_context import denies_next, undecorated
 
 
@@ -58,12 +59,8 @@ class Quantity:
         return self.number / 100 if self.percent else self.number
 
 
-class NumberError(ValueError):
-    """A text that is not one number, with a reason of `adjudge.reasons`."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+class NumberError(ReasonedError):
+    """A text that is not one number."""
 
 
 _VULGAR = {char: unicodedata.normalize("NFKC", char).replace("⁄", "/") for char in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"}

@@ -27,6 +27,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.options import Range, Share, check_options
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
+from adjudge.reasons import ReasonedError
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
@@ -132,12 +133,8 @@ class TokenizerMissingError(ValueError):
     """A tokenizer of BLEU needs a package that is not installed."""
 
 
-class WorthlessError(ValueError):
-    """A response that is worth the lowest value, with a code of `adjudge.reasons`."""
-
-    def __init__(self, reason: str, problem: str) -> None:
-        super().__init__(problem)
-        self.reason = reason
+class WorthlessError(ReasonedError):
+    """A response that is worth the lowest value."""
 
 
 @dataclass(frozen=True, kw_only=True)
