@@ -75,12 +75,13 @@ def judged_texts(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[Judged
             yield from _pairs(row, names, config.first_column)
             return
         usual = (config.prompt_column,) if config.prompt_column else PROMPTS
-        given = next((value for name in usual if (value := _cell(row, name)) is not None), MISSING)
-        asked, said = exchange(prompt_of(given), text_or_chat(plain(_cell(row, config.response_column)), "response"))
+        given = next((value for name in usual if (value := Column(name).cell(row)) is not None), MISSING)
+        response = text_or_chat(plain(Column(config.response_column).cell(row)), "response")
+        asked, said = exchange(prompt_of(given), response)
         prompt, text = opening_of(asked), _text(said)
     except ValueError as error:
         raise ValueError(_QUOTED.sub("*", str(error))) from None
-    label = number_of(_cell(row, config.label_column))
+    label = number_of(Column(config.label_column).cell(row))
     if label is None:
         raise ValueError("neither a pair nor a rated answer")
     yield JudgedTexts(prompt=prompt, chosen=text if label > 0.5 else None, rejected=None if label > 0.5 else text)
@@ -93,7 +94,7 @@ _FLAGS: Final = {"true": True, "1": True, "false": False, "0": False}
 def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) -> Iterator[JudgedTexts]:
     preference = read_preference(row, names)
     texts = [_text(response) for response in preference.responses]
-    flag = _cell(row, first_column) if first_column else None
+    flag = Column(first_column).cell(row) if first_column else None
     first = flag if isinstance(flag, bool) else _FLAGS.get(str(flag).lower())
     for better, worse in itertools.permutations(range(len(texts)), 2):
         if preference.ranks[better] < preference.ranks[worse]:
@@ -102,11 +103,6 @@ def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) 
             yield JudgedTexts(
                 prompt=opening_of(preference.prompt), chosen=texts[better], rejected=texts[worse], first=first
             )
-
-
-def _cell(row: Mapping[str, Any], name: str) -> Any:
-    value = Column(name).of(row)
-    return None if value is MISSING else value
 
 
 def _text(response: Text) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Literal, Self
 
 from adjudge.data_pipelines.hygiene.minhash import tokens
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.values import number_of
 from adjudge.options import Options, check_options, named, options_of
@@ -50,15 +50,14 @@ class Answer:
 
     def value(self, column: str) -> Any:
         """Return what a column says of this answer, its own item where it is a list for all of them; else None."""
-        value = Column(column).of(self.row)
+        value = Column(column).cell(self.row)
         if self.at is not None and isinstance(value, list):
-            value = value[self.at] if self.at < len(value) else None
-        return None if value is MISSING else value
+            return value[self.at] if self.at < len(value) else None
+        return value
 
     def said(self, path: str) -> Any:
         """Return what the scorer said beside the score ("reason", "evidence.stage"); None if nothing."""
-        value = Column(path).of(self.judged)
-        return None if value is MISSING else value
+        return Column(path).cell(self.judged)
 
     def number(self, column: str) -> float | None:
         """Return the number in a column, or None; of a whole score that of one that is `scored`."""

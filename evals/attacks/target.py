@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.evals.reports.result import as_text
-from adjudge.io.columns import MISSING
 from adjudge.io.values import reference_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
@@ -103,7 +102,7 @@ def read_tasks(config: AttackConfig) -> Read:
 
 def _task(row: FileRow) -> AttackRow:
     prompt, good = row.exchange("good")
-    if "bad" in row.columns and row.columns["bad"].of(row.data) in (MISSING, None):
+    if "bad" in row.columns and row.columns["bad"].cell(row.data) is None:
         raise ValueError("it has no bad response; an empty one is a text")
     return AttackRow(
         id=row.id,

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from adjudge.evals.benchmarks.benchmark import AnyFile, RowPlace
 from adjudge.evals.benchmarks.case import NOT_FINITE, NOTHING_SAID, Case, Stored, finite
-from adjudge.io.columns import MISSING, Column, flag_of
+from adjudge.io.columns import Column, flag_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import Text, exchange, plain, prompt_of, text_or_chat
@@ -33,7 +33,7 @@ _SUFFIXES: Final = re.compile(r"(\.(jsonl?|csv|tsv|parquet|ndjson|gz))+$", re.IG
 
 def has(row: Row, name: str) -> bool:
     """Return whether a row has a column with something in it; dotted names reach into nested objects."""
-    return Column(name).of(row) not in (MISSING, None)
+    return Column(name).cell(row) is not None
 
 
 def first_of(row: Row, names: Sequence[str]) -> str | None:

@@ -92,8 +92,8 @@ class FileRow:
 
     def value(self, role: str) -> Any:
         """Return the cell of a role; None where there is no such column, or nothing in it."""
-        cell = self.columns[role].of(self.data) if role in self.columns else None
-        return None if cell is MISSING or cell == "" else cell
+        cell = self.columns[role].cell(self.data) if role in self.columns else None
+        return None if cell == "" else cell
 
     @property
     def id(self) -> str:

@@ -305,8 +305,8 @@ def _named_text(row: Mapping[str, Any], given: str, role: str) -> str:
     kept = kept_input(row)
     for holder in (row, {} if kept is None else kept):
         for name in (given,) if given else GUESSES[role]:
-            cell = Column(name).of(holder)
-            if cell is not ABSENT and cell is not None and cell is not kept:
+            cell = Column(name).cell(holder)
+            if cell is not None and cell is not kept:
                 return cell if isinstance(cell, str) else wire.dumps(cell)
     return ""
 

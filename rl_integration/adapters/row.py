@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from adjudge import wire
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Column
 from adjudge.io.values import (
     Text,
     is_empty,
@@ -205,8 +205,7 @@ def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> A
         return row[place]
     column = Column(place)
     if ("|" in place or "+" in place) and any(top in row for top in column.tops(row)):
-        value = column.of(row)
-        return None if value is MISSING else value
+        return column.cell(row)
     nested: Any = row
     for name in place.split("."):
         if nested is None:  # an object that is null in this row

@@ -78,6 +78,11 @@ class Column:
         value = self._of(row)
         return list_of(value) if self.listed else value
 
+    def cell(self, row: Mapping[str, Any]) -> Any:
+        """Return the value in a row; None where there is none."""
+        value = self.of(row)
+        return None if value is MISSING else value
+
     def _of(self, row: Mapping[str, Any]) -> Any:
         value = row.get(self.name, MISSING)
         if value is not MISSING:
@@ -424,7 +429,7 @@ class Choice:
         parts = name.split("+")
         if any(part not in self.known for part in parts) or self._taken.intersection((name, *parts)):
             return False
-        values = [value for row in self._rows if (value := Column(name).of(row)) not in (MISSING, None)]
+        values = [value for row in self._rows if (value := Column(name).cell(row)) is not None]
         if not values and self._rows:
             return False  # a column that is null in every row says nothing
         if role == "response" and name.endswith("choices"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.io.columns import MISSING, OPTIONS, Column, flag_of
+from adjudge.io.columns import OPTIONS, Column, flag_of
 from adjudge.io.values import list_of, looks_like_list
 
 
@@ -16,7 +16,7 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
     """
     if reference is None:
         return
-    said = [(value, row) for row in rows if (value := reference.of(row)) not in (MISSING, None)]
+    said = [(value, row) for row in rows if (value := reference.cell(row)) is not None]
     for name in OPTIONS if said else ():
         if all(_points(value, row.get(name)) for value, row in said):
             both = f"{name}+{reference.name}"

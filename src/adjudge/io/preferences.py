@@ -25,7 +25,6 @@ from typing import Any, Final, Literal
 
 from adjudge.io.columns import GUESSES, Column
 from adjudge.io.values import (
-    MISSING,
     Text,
     exchange,
     is_chat,
@@ -352,9 +351,9 @@ def _prompt(row: Mapping[str, Any], columns: PreferenceColumns) -> Text | None:
 
 def _found(row: Mapping[str, Any], named: str, usual: Sequence[str]) -> str:
     """The column that was named, or the first of the usual ones, if there is something in it; else ""."""
-    if named and Column(named).of(row) in (MISSING, None):
+    if named and Column(named).cell(row) is None:
         raise ValueError(f"the column {named!r} is missing; {_has(row)}")
-    return named or next((name for name in usual if Column(name).of(row) not in (MISSING, None)), "")
+    return named or next((name for name in usual if Column(name).cell(row) is not None), "")
 
 
 def _missing(row: Mapping[str, Any], role: str, usual: Sequence[str]) -> str:

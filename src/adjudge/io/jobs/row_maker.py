@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from adjudge import wire
-from adjudge.io.columns import MISSING, Choice, Column
+from adjudge.io.columns import Choice, Column
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
@@ -98,8 +98,7 @@ class RowMaker(ABC, Generic[C]):
 
     def cell(self, row: Mapping[str, Any], role: str) -> Any:
         """Return what a row has in the column of a role; None where there is none."""
-        value = self._columns[role].of(row) if role in self._columns else None
-        return None if value is MISSING else value
+        return self._columns[role].cell(row) if role in self._columns else None
 
     def chat(self, row: Mapping[str, Any], role: str = "prompt") -> Any:
         """Return text or chat turns of a column, to be handed on; None where there is none."""
