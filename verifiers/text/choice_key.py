@@ -23,6 +23,7 @@ LABELS = "ABCDEFGHIJ"
 
 _DISPLAYED = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _ARTICLE = re.compile(r"\A(?:[Tt]he|[Aa]n|a)\s+(?=\w)")  # "A" may be a label
+_WIDE_STOP = re.compile(r"(?<![A-Za-z])([A-Za-z])[：．、](?=\S)")  # behind a label; ASCII ones have a space behind them
 _NOISE = re.compile(r"\\[()\[\]]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
 
 
@@ -85,7 +86,7 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
 def plain(text: str) -> str:
     """Return a text in NFKC without markup: LaTeX text commands, dollars, asterisks, underscores, backticks."""
     if not text.isascii():
-        text = undecorated(unicodedata.normalize("NFKC", text)).replace("−", "-")
+        text = undecorated(unicodedata.normalize("NFKC", _WIDE_STOP.sub(r"\1: ", text))).replace("−", "-")
     if not text.isprintable():
         text = invisible(text)
     return unwrap(_NOISE.sub(" ", without_tex(text)).replace("i.e.", "that is").strip())
