@@ -79,6 +79,7 @@ _GREEK = {
     "Ω": "\\Omega ",
 }
 _GREEK_TABLE = str.maketrans(_GREEK)
+_GREEK_INDEX = re.compile(f"([{''.join(_GREEK)}])(?<!π)(\\d+)(?![.\\d])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₓ", "0123456789+-=()nx")
 _SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ]+")
@@ -90,7 +91,7 @@ def plain(text: str) -> str:
     """Return the text with Unicode mathematics spelt in ASCII and LaTeX."""
     if text.isascii():
         return text
-    text = text.translate(_UNICODE).translate(_GREEK_TABLE)
+    text = _GREEK_INDEX.sub(r"\1_{\2}", text).translate(_UNICODE).translate(_GREEK_TABLE)
     text = _SUPERSCRIPT_RUN.sub(lambda run: "^{" + run[0].translate(_SUPERSCRIPTS) + "}", text)
     text = _SUBSCRIPT_RUN.sub(lambda run: "_{" + run[0].translate(_SUBSCRIPTS) + "}", text)
     text = _VULGAR.sub(lambda sign: _vulgar(sign[0]), text)

@@ -202,7 +202,7 @@ class OperandParser(BracketParser):
         if token.kind == "text":
             return self.text(token)
         if token.kind == "command":
-            return self.commanded(token.value)
+            return self.commanded(token.value, exponent=exponent)
         if token.kind == "sign":
             if token.value in "([":
                 return self.bracket(token.value)
@@ -229,7 +229,7 @@ class OperandParser(BracketParser):
         if word in known.FUNCTIONS and not (word in _UNITS_TOO and self.measures(token)):
             return self.function(known.FUNCTIONS[word])
         if len(word) == 1 or word in known.CONSTANTS or word in known.GREEK or word in known.CALLABLE:
-            return self.symbol(word)
+            return self.symbol(word, exponent=exponent)
         before = self.tokens[self.position - 2] if self.position > 1 else Token("end", "")
         follows = self.behind_operand()
         if follows and word.lower() in SCALES:
@@ -274,12 +274,13 @@ class OperandParser(BracketParser):
                 return head
         return ""
 
-    def symbol(self, word: str) -> Node:
-        """Read what may be attached to a name: a subscript, primes, and the arguments of f(x)."""
-        name = word
-        if self.sign("_"):
-            self.next()
+    def symbol(self, word: str, *, exponent: bool = False) -> Node:
+        """Read what may be attached to a name: a subscript (`v0` is `v_0`), primes, and the arguments of f(x)."""
+        name, token = word, self.peek()
+        if self.sign("_") and self.next():
             name += "_" + self.raw()
+        elif token.kind == "number" and not (token.spaced or exponent or word in ("i", "pi")):
+            name += f"_{self.next().value}" if token.value.isdecimal() else ""
         while self.sign("'"):
             self.next()
             name += "'"
@@ -366,7 +367,7 @@ class OperandParser(BracketParser):
 
     # -- commands -------------------------------------------------------------------------------------------
 
-    def commanded(self, name: str) -> Node:
+    def commanded(self, name: str, *, exponent: bool) -> Node:
         """Read what a LaTeX command starts."""
         if name == "frac":
             above = self.argument()
@@ -386,7 +387,7 @@ class OperandParser(BracketParser):
             self.next()
             return Unit(unit)
         if name in known.CONSTANTS or name in known.GREEK:
-            return self.symbol(name)
+            return self.symbol(name, exponent=exponent)
         if name in ("angle", "measuredangle", "triangle"):
             return Symbol(f"{name} {self.next().value}")
         if name == "det":
