@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Marker
 from adjudge.verifiers.math.intervals import MIRROR
+from adjudge.verifiers.math.lexer import plain
 from adjudge.verifiers.math.nodes import (
     ONE,
     ZERO,
@@ -187,19 +188,21 @@ def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
     """Whether the left side of an equation can be what was asked for."""
     left, right = equation.sides[0], equation.sides[-1]
     letters = letters_of(left)
-    if not prompt or not letters or (is_label(left, right) and not _is_power(left)):
+    raised = _is_power(left) or (is_op(left, "add") and any(map(_is_power, left.args)))
+    if not prompt or not letters or (is_label(left, right) and not raised):
         return True
     if exact(right) is None and free_names(right):
         return True
-    if _LAYOUT.sub("", text.partition("=")[0]) in _LAYOUT.sub("", prompt) or _FUNCTION_WORDS.search(prompt):
+    named, asks = (_LAYOUT.sub("", plain(one)) for one in (text.partition("=")[0], prompt))
+    if named in asks or _FUNCTION_WORDS.search(prompt):
         return True
-    if len(letters) > 1 and not _is_power(left):
-        return True
-    if is_op(left, "add") and all(map(free_names, left.args)):
+    if raised:
+        return False  # `r^2 = 4` gives no radius, unless the prompt has the square
+    if len(letters) > 1 or (is_op(left, "add") and all(map(free_names, left.args))):
         return True  # `x + 1/x` is asked for where x is not
     asked = {match[1] for match in _ASKED.finditer(prompt + " ")} - {"a", "I"}
-    named = any(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", prompt) for name in letters)
-    return not (named or asked or marker in ("whole", "number", "formula"))
+    given = any(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", prompt) for name in letters)
+    return not (given or asked or marker in ("whole", "number", "formula"))
 
 
 def _is_power(node: Node) -> bool:
