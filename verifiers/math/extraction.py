@@ -149,10 +149,11 @@ _COPULA: Final = re.compile(r"\s*(?:입니다|이다|です|である|だ|(?:と
 
 
 class Marked(NamedTuple):
-    """What a marker marks, and where that ends in the text."""
+    """What a marker marks, where that ends in the text, and the line behind the marker as it was written."""
 
     text: str
     stop: int
+    line: str = ""
 
 
 _NOTHING_MARKED: Final = Marked("", 0)
@@ -172,7 +173,7 @@ def after_hashes(text: str) -> Marked:
     end = text.find("\n", at)
     end = end if end >= 0 else len(text)
     line = clean(text[at + 4 : end])
-    return _NOTHING_MARKED if _HEADING.fullmatch(line) else Marked(said(line), end)
+    return _NOTHING_MARKED if _HEADING.fullmatch(line) else Marked(said(line), end, line)
 
 
 def after_answer(text: str) -> Marked:
@@ -194,10 +195,11 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
     start = len(text) - len(rest)
     display = FORMULA.match(rest)
     if display and (display.lastgroup in ("a", "b") or not _same_sentence(rest, display.end())):
-        return Marked(clean(display[display.lastgroup or 0]), start + display.end())
+        return Marked(clean(display[display.lastgroup or 0]), start + display.end(), rest.partition("\n")[0])
     end = sentence_end(rest)
     sentence = _EXCLAIMED.sub(r"\1 !", clean(rest[:end]))
-    return Marked(said(sentence if sentence.isascii() else _COPULA.sub("", sentence)), start + end)
+    value = said(sentence if sentence.isascii() else _COPULA.sub("", sentence))
+    return Marked(value, start + end, rest.partition("\n")[0])
 
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:
@@ -251,6 +253,7 @@ class Extraction(NamedTuple):
         parts: what each of several joined boxes holds, repeats included.
         later: what is stated behind the answer; each statement must have a reading that is the same value.
         closing: the value in which the text behind the answer ends; where it is the same, only firm statements count.
+        line: the line behind the marker, or all that was read where nothing marks the answer.
     """
 
     text: str
@@ -259,6 +262,7 @@ class Extraction(NamedTuple):
     parts: tuple[str, ...] = ()
     later: tuple[Statement, ...] = ()
     closing: str = ""
+    line: str = ""
 
 
 def extract(text: str, *, boxes: Policy = "last", question: str = "") -> Extraction | None:
@@ -283,13 +287,13 @@ def extract(text: str, *, boxes: Policy = "last", question: str = "") -> Extract
         return None
     tail = text[max(closed[-1].stop if closed else 0, len(text) - TAIL) :]
     if (final := after_final(tail)).text and not (closed and _JUDGED.match(final.text)):
-        return _judged(Extraction(final.text, "final answer"), tail[final.stop :], question)
+        return _judged(Extraction(final.text, "final answer", line=final.line), tail[final.stop :], question)
     if closed:
         return _from_boxes(text, closed, boxes, question)
     if (line := after_hashes(tail)).text:
-        return _judged(Extraction(line.text, "####"), tail[line.stop :], question)
+        return _judged(Extraction(line.text, "####", line=line.line), tail[line.stop :], question)
     if (line := after_answer(tail)).text:
-        return _judged(Extraction(line.text, "answer"), tail[line.stop :], question)
+        return _judged(Extraction(line.text, "answer", line=line.line), tail[line.stop :], question)
     return _unmarked(tail)
 
 
@@ -315,8 +319,8 @@ def _tagged(text: str, policy: Policy, question: str) -> Extraction | None:
         return Extraction(bodies[-1], "tag", tuple(bodies[:-1]))
     if standing(text, text.rfind("<answer>"), len(text), marked=True) == "denied":
         return None
-    inner = extract(bodies[0].replace("</answer>", " "), boxes=policy)
-    answer = inner._replace(marker="tag", parts=()) if inner else Extraction(said(clean(bodies[0])), "tag")
+    inner = extract(bodies[0].replace("</answer>", " "), boxes=policy) or Extraction(said(clean(bodies[0])), "tag")
+    answer = inner._replace(marker="tag", parts=(), line=inner.line or bodies[0])
     return _judged(answer, text.rpartition("</answer>")[2], question)
 
 
@@ -344,23 +348,23 @@ def _unmarked(text: str) -> Extraction | None:
     text = without_hope(text)
     whole = clean(_LEAD.sub("", clean(text), count=1)) if _LEAD.match(clean(text)) else clean(text)
     if whole and "\n" not in whole and len(whole) <= 200 and not (wordy(whole) or foreign(whole)):
-        return Extraction(whole, "whole")
+        return Extraction(whole, "whole", line=text)
     line = max(text.rstrip().rfind("\n"), 0)
     bold = next(reversed(list(_BOLD.finditer(text, line))), None)
     if bold is None and len(values := list(_BOLD_VALUE.finditer(text, line))) == 1:
         bold = values[0]
     if bold and (bold[1].isalpha() or not wordy(bold[1])) and standing(text, *bold.span(1), marked=True) == "alone":
-        return Extraction(clean(bold[1]), "bold")
+        return Extraction(clean(bold[1]), "bold", line=text)
     formulas = last_formulas(text)
     line = text.rstrip().rfind("\n") + 1
     after = max([line, *[formula.end() for formula in FORMULA.finditer(text)][-1:]])
     numbers = list(NUMBER.finditer(text, after))
     if numbers:
         if explained := explained_number(text[after:]):
-            return Extraction(explained, "number")
+            return Extraction(explained, "number", line=text)
         number = closing_number(text, numbers)
-        return Extraction(measured(text, number[0], number.end()), "number") if number else None
+        return Extraction(measured(text, number[0], number.end()), "number", line=text) if number else None
     if formulas:
         denied = standing(text, formulas[0].start(), formulas[-1].end(), marked=True) == "denied"
-        return None if denied else Extraction(joined(formulas), "formula")
-    return Extraction(whole, "whole") if whole and len(whole) <= 100 and "\n" not in whole else None
+        return None if denied else Extraction(joined(formulas), "formula", line=text)
+    return Extraction(whole, "whole", line=text) if whole and len(whole) <= 100 and "\n" not in whole else None

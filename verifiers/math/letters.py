@@ -12,8 +12,9 @@ from typing import Final
 from adjudge.responses.markup import unwrap, without_tex
 from adjudge.verifiers.math.extraction import Extraction
 from adjudge.verifiers.math.reading import Reading
+from adjudge.verifiers.math.sentences import clean, sentence_end
 from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey
-from adjudge.verifiers.text.choice_letter import offered_label
+from adjudge.verifiers.text.choice_letter import offered_label, opening_label
 
 _GOLD: Final = re.compile(r"(?i:(?:option|choice)\s)?[(\[]?([A-J])[)\]]?\.?")
 _ANY_LABEL: Final = ChoiceKey(LABELS, "")
@@ -21,11 +22,30 @@ _FORMULA: Final = re.compile(r"[=<>+/^]|\A\W*[-−]")
 _ENTRY: Final = re.compile(r"(?<![A-Za-z\\])([A-J])\s*[).:]")
 _SEPARATOR: Final = re.compile(r"[\s,;、，；&]*(?:\band\b|和)[\s,;、，；&]*|[\s,;、，；&]+")
 _LABELS: Final = re.compile(r"[A-J]+|[①-⑳]+")
+_INITIAL: Final = re.compile(r"\W*([A-J])\.\s+(?=\S)")
+_NAME: Final = re.compile(r"[a-z].*|[A-Z]\S*(?:\s[A-Z]\S*){0,2}")
+_OTHERS: Final = re.compile(r"(?<![A-Za-z])[B-J](?![A-Za-z'’])|^\W*Q\W", re.M)
+_LINE_A: Final = r"^[ \t>*#]*A[ \t*]*[:：][ \t*]*"
 
 
-def in_gold_letters(extraction: Extraction, golds: Sequence[Reading]) -> Extraction:
-    """Return what was found with the labels of options that it names written as the gold has them."""
+def in_gold_letters(extraction: Extraction, golds: Sequence[Reading], text: str) -> Extraction:
+    """Return what was found with the labels of options that it names written as the gold has them.
+
+    The text is that of the response: whether "A: red" begins with a label or with the mark of an answer, only a gold
+    A tells.  A letter that begins another name than the gold's is no label: "E. histolytica" for "E. coli".
+    """
+    line = extraction.line
     for gold in golds:
+        if one := _GOLD.fullmatch(gold.text):
+            marked = extraction.marker == "answer" and re.search(_LINE_A + re.escape(line), text, re.M)
+            opening = f"A: {line}" if marked and not _OTHERS.search(text) else line.strip()
+            alone = "\n" not in opening and len(set(_ENTRY.findall(opening))) < 2
+            if alone and opening_label(opening, _ANY_LABEL, ignore_case=False) == one[1]:
+                return extraction._replace(text=gold.text)
+        elif (own := gold.option) and own[1] and (initial := _INITIAL.match(line)) and extraction.text == initial[1]:
+            name = clean(line[initial.end() : sentence_end(line, initial.end())])
+            if _NAME.fullmatch(name) and not line[initial.end() :].casefold().startswith(own[1].casefold()):
+                extraction = extraction._replace(text=f"{initial[1]}. {name}")
         if (text := named_as(extraction.text, gold.text)) != extraction.text:
             later = tuple(
                 stated._replace(readings=tuple(named_as(said, gold.text) for said in stated.readings))

@@ -225,6 +225,11 @@ class Reading:
         """Whether the text is a bare list."""
         return isinstance(self.tree, Collection) and self.tree.kind == "list"
 
+    @property
+    def reasoned(self) -> bool:
+        """Whether the text is a word with its reason ("No, because it is hot"), which is a part of a reference."""
+        return isinstance(self.tree, Words) and without_remark(self.text) != self.text
+
     def parse(self) -> None:
         """Read the text as mathematics, and as words where it is none."""
         try:

@@ -68,10 +68,14 @@ _ACTS = (
     r"|check|test)ed\b)\w+ed|sold|bought|had|spent|made|ate|gave|read|ran|drove|won|lost|took|kept|found|caught|wrote|grew"
     r"|flew|swam|saw|built|(?:must|can|will)\s+[a-z]+)"
 )
+_DOES = (
+    r"(?!(?:guess|assum|suppos|estimat|reject|exclud|multipli|divid|add|subtract|tri|list|number|label|start|end|begin"
+    r"|say|count|check)e?s\b)[a-z]{2,}s"
+)
 _STATES = re.compile(
     rf"(?:\A[\W_]*(?:(?:so|thus|hence|therefore)\b[\W_]*)?(?:\d+[.)])?|(?:\b(?:is|are|was|were|be|been|equals?|becomes?|gives?(?:\s+us)?|contains?|holds?|count|yields?|makes?|get|gets|got|obtain|have|costs?|"
     r"pays?|paid|needs?|leaves?|leaving|yielding|giving|making|total|итого|всего|totals|result|answer|solution|ist|sind|beträgt|ergibt|es|son|est|"
-    r"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+{_ACTS}|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
+    rf"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+(?:{_ACTS}|{_DOES})|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
     r"evaluates|works|turns)\b(?:\s+(?:up|out))?\s+to(?:\s+be)?)\b|'s\b|равн[аоы]?|(?<![!<>])[=:：]|[-–—|>→⇒]|[是为有得共は]|은|는)\s*)"
     rf"{_FILLERS}\Z",
     re.IGNORECASE,
@@ -127,6 +131,7 @@ _BEHIND_RESULT = re.compile(  # from a result to a value that it does not depend
     rf"{_ADJUNCT}?(?:,?\s(?:and\s)?(?:it\s)?(?:is\s)?(?:attained|achieved|reached)\s)?\b(?:where|in|for|of|on|at|per|by|with|after|before|from|over|within|during|to|each|every|if|when"
     rf"|because|since|as|using)\b{_ADJUNCT}|{_ADJUNCT}?\b(?:when|since|because)\b[^;:=\n]*"
 )
+_ANOTHER = re.compile(r"(?:\A|,)\s*(?:(?:or|and|to)\s)?\s*[$€£]?\d")  # a candidate beside the result
 _DID = re.compile(rf"\b{_ACTS}\s+{_FILLERS}\Z", re.IGNORECASE)  # "Lynn ran 17 miles": the only number of its sentence
 _GIVEN = re.compile(
     r"\W*(?:if|given|since|because|although|while|when|assuming|suppose|let)\b(?![^\n]*(?:[,=:]|\bthen\b))",
@@ -281,6 +286,8 @@ def _result(text: str, numbers: list[re.Match[str]]) -> re.Match[str] | None:
         between = FORMULA.sub("_", text[number.end() : last.start()])
         if number is not last and (len(between) > _TAIL or not _BEHIND_RESULT.fullmatch(between)):
             break
+        if _ANOTHER.search(text[number.end() : last.end()]):
+            continue
         direct = _commits(text, *number.span(), concludes=False, direct=True, only=len(said) == 1)
         if direct and standing(text, *number.span(), marked=False) == "alone":
             return number
@@ -298,7 +305,9 @@ def without_remark(text: str) -> str:
         if len(text) <= MAX_SENTENCE and ("(" in text or "," in text or "\\text" in text)
         else None
     )
-    if match is None or not match["value"] or wordy(match["value"]) or _DENIES.search(text, match.end("value")):
+    if match is None or not match["value"] or _DENIES.search(text, match.end("value")):
+        return text
+    if wordy(match["value"]) and match["value"].lower() not in known.PHRASES:
         return text
     return f"{match['value']} {match['same'] or ''}".strip()
 

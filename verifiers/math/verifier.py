@@ -37,7 +37,9 @@ from adjudge.verifiers.math.nodes import Collection, Relation
 from adjudge.verifiers.math.numerals import MAX_DIGITS, decimal_comma, grouped_number
 from adjudge.verifiers.math.reading import Reading, read_answer, read_gold
 from adjudge.verifiers.math.scalars import Rules, Verdict, numbers_equal
+from adjudge.verifiers.math.sentences import MAX_SENTENCE, clean, sentence_end
 from adjudge.verifiers.math.symbolic import load, symbolic_verdict
+from adjudge.verifiers.math.vocabulary import words
 
 _END = re.compile(r"(?<=[.!?])\s+")
 _ORDER = re.compile(
@@ -81,7 +83,7 @@ _PERCENTAGE = re.compile(
 _RATE = re.compile(r"(.*\\text\{ [a-z ]+) per [a-z]+\}")
 _PERCENT_SIGN = re.compile(r"\s*(?:\\?%|\\text\{\s*percent\s*\}|percent)\s*\Z")
 SHOWN = 200  # characters of an answer kept as evidence
-LAST = frozenset({"bold", "formula", "number"})  # markers that only pick a part of the last line
+_UNCERTAIN = re.compile(r"(\\boxed\{[^{}]*\})\s*(?:\\pm(?![a-z])|±)[^{}]*\Z")
 LOOSE = 2  # digits that a value shows where it is stated again: `\\sqrt{12}`, or 3.5
 
 
@@ -110,7 +112,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "12"
+    version: ClassVar[str] = "13"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -144,11 +146,11 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         """Return the answer that the response commits to, and the prompt; or the zero that it earns without one."""
         extraction = self.answer(sample)
         text = response_text(sample).strip()
-        found = extraction.reason == "no_answer" if isinstance(extraction, Score) else extraction.marker in LAST
-        if found and any(text == gold.text for gold in golds):
-            extraction = Extraction(text, "whole")  # the very reference, in words or signs that are not looked for
         if not isinstance(extraction, Score):
-            return in_gold_letters(extraction, golds), sample.prompt
+            text = split_reasoning(text)[1].strip() if self.reasoning == "strip" else text
+            return in_gold_words(in_gold_letters(extraction, golds, text), golds, text), sample.prompt
+        if extraction.reason == "no_answer" and any(text == gold.text for gold in golds):
+            return Extraction(text, "whole"), sample.prompt  # the very reference, in signs that are not looked for
         if all(gold.tree is None for gold in golds):
             return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
         return extraction
@@ -261,6 +263,8 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
             return Score(value=1.0, evidence=evidence)
         if not answer.text:
             return Score(value=0.0, reason="no_answer", evidence=evidence)
+        if gold.reasoned and (words(gold.text) or gold.literal) != (words(answer.text) or answer.literal):
+            return Score(value=0.0, reason="wrong", evidence=evidence | {"tier": "words"})
         verdict = self.trees(gold, answer)
         if verdict.equal and gold.is_list and wants_order(prompt):
             verdict = self.trees(gold, answer, in_order=True)
@@ -348,13 +352,29 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         return Score.scored(0.0, reason)
 
 
+def in_gold_words(extraction: Extraction, golds: Sequence[Reading], text: str) -> Extraction:
+    """Return what was found as the gold where all that was read, or the sentence behind a marker, is its very text."""
+    line = extraction.line.strip()
+    if not line or len(line) > MAX_SENTENCE or any(gold.text == extraction.text for gold in golds):
+        return extraction
+    for end in (len(line), *([sentence_end(line)] if extraction.marker in ("answer", "final answer") else [])):
+        said = Reading(clean(line[:end]))
+        for gold in golds:
+            if (gold.literal, gold.about) == (said.literal, said.about):
+                later = () if text.endswith(line) and end == len(line) else extraction.later
+                return extraction._replace(text=gold.text, later=later)
+    return extraction
+
+
 def readings(reference: Any) -> tuple[Reading, ...]:
     """Return the readings of the accepted answers.
 
     Raises:
         BadReferenceError: the reference is not an answer, or an empty one.
     """
-    golds = (read_gold(reference),) if type(reference) is str else tuple(map(read_gold, gold_texts(reference)))
+    texts = [reference] if type(reference) is str else gold_texts(reference)
+    texts += [exact[1] for exact in map(_UNCERTAIN.search, texts) if exact]
+    golds = tuple(map(read_gold, texts))
     for gold in golds:
         if not gold.text:
             raise BadReferenceError(f"the gold answer {reference!r:.80} is empty")
