@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("verl")
     for name, text in shown_pages.files(PAGE).items():
         (made / name).write_text(text, encoding="utf-8")
-    subprocess.run([sys.executable, "rows.py"], cwd=made, check=True, capture_output=True)
+    with contextlib.chdir(made):
+        runpy.run_path("rows.py")
     return made
 
 

@@ -95,19 +95,21 @@ class Server:
 
     def generate(self, prompt_ids: list[int], sampling_params: dict[str, Any], **more: Any) -> Any:
         """Return the tokens of one answer, with the end token if it came to an end."""
-        warm = sampling_params["temperature"] > 0
-        made = self._model.generate(
-            torch.tensor([list(prompt_ids)]),
-            max_new_tokens=self._longest,
-            do_sample=warm,
-            output_scores=True,
-            return_dict_in_generate=True,
-            **({"temperature": sampling_params["temperature"], "top_p": sampling_params["top_p"]} if warm else {}),
-        )
-        ids = made.sequences[0, len(prompt_ids) :].tolist()
+        temperature = sampling_params["temperature"]
+        ids: list[int] = []
+        log_probs: list[float] = []
+        cache, new = None, list(prompt_ids)
+        with torch.inference_mode():  # without `model.generate`, which takes as long again for each token
+            while len(ids) < self._longest and new != [self._model.generation_config.eos_token_id]:
+                out = self._model(torch.tensor([new]), past_key_values=cache)
+                cache = out.past_key_values
+                likely = (out.logits[0, -1] / (temperature or 1.0)).log_softmax(-1)
+                new = [int(likely.exp().multinomial(1) if temperature else likely.argmax())]
+                ids += new
+                log_probs.append(likely[new[0]].item())
         return replica.TokenOutput(
             token_ids=ids,
-            log_probs=[scores[0].log_softmax(-1)[token].item() for scores, token in zip(made.scores, ids, strict=True)],
+            log_probs=log_probs,
             stop_reason="completed",
             extra_fields={"global_steps": self._steps},
         )
