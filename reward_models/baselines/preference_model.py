@@ -103,20 +103,20 @@ class PreferenceModel(LinearScorer, RewardScorer):
 
     def reward(self, chat: Sequence[Message]) -> float:
         """Return the raw reward of a finished chat."""
-        return self._rated(chat).evidence["raw"]  # type: ignore[no-any-return]
+        return self._rated(chat, explain=0).evidence["raw"]  # type: ignore[no-any-return]
 
     async def rate(self, chats: Sequence[tuple[Message, ...]]) -> list[Rated | Fault]:
         """Return the rating of each finished chat, in order; each is rated alone."""
-        return await asyncio.to_thread(lambda: [self._rated(chat) for chat in chats])
+        return await asyncio.to_thread(lambda: [self._rated(chat, self.explain) for chat in chats])
 
-    def _rated(self, chat: Sequence[Message]) -> Rated:
+    def _rated(self, chat: Sequence[Message], explain: int) -> Rated:
         begun, numbers = time.perf_counter(), self.fitted.numbers
         evidence: dict[str, Any] = {"groups": {"empty": numbers["least"]}, "statistics": [], "ngrams": []}
         if sides_of(chat)[1]:
             seen = features_of(chat, FeatureOptions(**self.fitted.options))
             evidence = {"groups": self.fitted.parts(seen)}
-            if self.explain:
-                statistics, terms = self.fitted.largest(seen, self.explain)
+            if explain:
+                statistics, terms = self.fitted.largest(seen, explain)
                 spelt = [[term[:_SPELT], part] for term, part in terms]
                 evidence |= {"statistics": statistics, "ngrams": spelt}
         reward = raw = sum(evidence["groups"].values())
@@ -124,7 +124,7 @@ class PreferenceModel(LinearScorer, RewardScorer):
             reward -= numbers["mean"]
         if self.normalize == "zscore":
             reward /= numbers["std"]
-        evidence = {"raw": raw, **(evidence if self.explain else {})}
+        evidence = {"raw": raw, **(evidence if explain else {})}
         return Rated(reward=reward, evidence=evidence, cost=Cost(seconds=time.perf_counter() - begun))
 
     def special_tokens(self) -> tuple[str, ...]:
