@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.sandbox.raised import SAID, Exceptions, Raised, parts_of
+from adjudge.sandbox.raised import SAID, Exceptions, Raised, home_of, parts_of
 
 
 def made(error: BaseException) -> BaseException:
@@ -37,6 +37,36 @@ def test_an_own_exception_is_what_it_extends_with_its_text_and_cause() -> None:
     found = made(error)
     assert type(found) is KeyError
     assert (vars(found)["balance"], vars(found)[SAID], type(found.__cause__)) == (5, "'no'", ZeroDivisionError)
+
+
+def test_built_in_attributes_notes_and_context_arrive_and_nothing_of_another_type_in_their_place() -> None:
+    error = FileNotFoundError(2, "no", "file")
+    error.add_note("look there")
+    error.__context__ = KeyError("x")
+    found: Any = made(error)
+    assert (found.errno, found.filename, found.__notes__, str(found)) == (2, "file", ["look there"], str(error))
+    assert type(found.__context__) is KeyError
+    assert found.__cause__ is None
+    assert not found.__suppress_context__
+    more = {"attributes": {"errno": [1]}, "notes": [1], "context": 5, "cause": [["A"], "t"], "alone": 1, "home": "1"}
+    found = Exceptions(None).make(Raised(("OSError",), "t", (3, "t"), more=more), lambda value: value)
+    assert (found.errno, found.__context__, found.__cause__, found.__suppress_context__) == (3, None, None, False)
+    assert not hasattr(found, "__notes__")
+    assert home_of(found) is None
+
+
+def test_a_class_extends_all_that_it_extends_there_but_what_ends_a_run() -> None:
+    known = Exceptions(lambda module: False)
+    places = ["solution:E", "builtins:ValueError", "builtins:KeyError", "builtins:LookupError", "builtins:Exception"]
+    names = [place.partition(":")[2] for place in places]
+    assert known.bases_of(names, places) == (ValueError, KeyError)
+    for end in (
+        "builtins:SystemExit",
+        "builtins:KeyboardInterrupt",
+        "unittest.case:SkipTest",
+        "_pytest.outcomes:Skipped",
+    ):
+        assert known.bases_of(["E", "ValueError", end.partition(":")[2]], [*places[:2], end]) == (ValueError,)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import base64
 import collections
 import datetime
 import decimal
+import enum
 import fractions
 import functools
 import json
@@ -29,7 +30,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from adjudge.sandbox import library_values
@@ -111,14 +111,14 @@ class _Reading(threading.local):
     tags = 0
     until = 0.0
     imports = True
-    uses: Mapping[str, frozenset[str]] = MappingProxyType({})
+    uses: Mapping[str, frozenset[str]] | None = None
 
 
 _reading = _Reading()
 
 
 def loads(
-    text: bytes, imports: bool = True, trusted: bool = False, uses: Mapping[str, frozenset[str]] = MappingProxyType({})
+    text: bytes, imports: bool = True, trusted: bool = False, uses: Mapping[str, frozenset[str]] | None = None
 ) -> Any:
     """Return the value that `dumps` wrote.
 
@@ -127,7 +127,7 @@ def loads(
         imports: whether pandas may be imported for a table; without, and where nobody has, the table is a `Handle`.
         trusted: whether it comes from who may send as much as it likes.
         uses: by name, classes of the sender's that may extend plain types, with the attributes that are used on their
-            instances: one that lacks some of them as plain data, or has its own, is a `Handle`.
+            instances: one that lacks some of them as plain data, or has its own, is a `Handle`; None keeps nothing.
 
     Raises:
         CodecError: the text stands for no value, or for one that takes too much to read.
@@ -170,8 +170,7 @@ def _encode(value: Any, keep: Keep, depth: int) -> Any:
         raise CodecError(f"a value is nested more than {DEPTH} levels deep, or contains itself")
     if kind is list:
         return [_encode(item, keep, depth + 1) for item in value]
-    writer = _WRITERS.get(kind)
-    if writer is not None:
+    if (writer := _WRITERS.get(kind)) is not None:
         return writer(value, keep, depth + 1)
     return _encode_other(value, keep, depth)
 
@@ -188,8 +187,8 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
     if (parts := library_values.parts_of(value)) is not None:
         return {"v": _items(parts, _refuse, depth + 1)}
     if keep is not _refuse and type(value).__module__ == OWN and isinstance(value, library_values.BASES):
-        handle = keep(value)
-        return {"x": [handle.number, handle.kind, _encode_base(value, keep, depth + 1), _overridden(type(value))]}
+        handle, data = keep(value), _encode_base(value, keep, depth + 1)
+        return {"x": [handle.number, handle.kind, data, _overridden(type(value)), isinstance(value, enum.Enum)]}
     return _encode_base(value, keep, depth)
 
 
@@ -414,13 +413,14 @@ def _of_library(body: Any, depth: int) -> Any:
 
 
 def _extended(body: Any, depth: int) -> Any:
-    number, kind, data, overridden = body
-    value = _decode(data, depth)
-    uses = _reading.uses.get(kind, frozenset())
+    number, kind, data, overridden, member = body
+    value, known = _decode(data, depth), _reading.uses
+    uses = (known or {}).get(kind, frozenset())
     lacks = any(not word.startswith(("__", BETWEEN)) and not hasattr(value, word) for word in uses)
-    lacks = lacks or not uses.isdisjoint([*overridden, *(f"{BETWEEN}{word}" for word in overridden)])
+    lacks = (lacks and not member) or not uses.isdisjoint([*overridden, *(f"{BETWEEN}{word}" for word in overridden)])
     handle = Handle(_typed(number, int), _typed(kind, str), plain=True)
-    return handle if lacks else library_values.kept(value, handle) if kind in _reading.uses else value
+    kept = known is not None and (member or kind in known)  # a member is asked for what it lacks
+    return handle if lacks else library_values.kept(value, handle) if kept else value
 
 
 def _array(body: Any, scalar: bool) -> Any:

@@ -31,10 +31,10 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from adjudge.sandbox import codec, frames
+from adjudge.sandbox import codec, frames, library_values
 from adjudge.sandbox.peer import Peer, PeerLostError
-from adjudge.sandbox.raised import INNER, SAID, places_of
-from adjudge.sandbox.remote import ARITHMETIC, ORDER, is_remote
+from adjudge.sandbox.raised import INNER, SAID, home_of, places_of
+from adjudge.sandbox.remote import ARITHMETIC, ORDER, Remote, is_remote, remote_of
 from adjudge.sandbox.served import TESTS, Served
 
 _SHOWN = 1000
@@ -92,6 +92,7 @@ class Session:
         serves = Served(os.getcwd())
         self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
         self._peer.notes.idle = None if job["idle"] is None else frozenset(job["idle"])
+        library_values.Kept.remote = staticmethod(lambda handle: remote_of(self._peer, handle, Remote))
         self._peer.before_first = lambda: self.tell("asked")
         self._classes = {name: frozenset(uses) for name, uses in job["classes"].items() if name not in job["own"]}
         sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
@@ -131,10 +132,10 @@ class Session:
         if kind == "exception":
             words = [word for word in value if type(word) is str]
             names, places = [[word for word in words if (":" in word) is placed] for placed in (False, True)]
-            base = self._peer.exceptions.class_of(names, places)
-            if places[:1] == places_of(base)[:1]:
-                return base  # a library's
-            made = self._noted(name.rpartition(INNER)[2], (base,), {"__str__": _said, _HELD: value[-1]})
+            bases = self._peer.exceptions.bases_of(names, places)
+            if places[:1] == places_of(bases[0])[:1]:
+                return bases[0]  # a library's
+            made = self._exception(name.rpartition(INNER)[2], bases, value[-1])
             known = "".join(places[:1]).partition(":")[2] if INNER in name else name
             return self._peer.exceptions.known.setdefault(known, self._peer.is_here(value[-1], made))
         if isinstance(value, codec.Handle):
@@ -142,6 +143,24 @@ class Session:
             return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
         self._peer.share(name, value)
         return value
+
+    def _exception(
+        self, name: str, bases: tuple[type[BaseException], ...], handle: codec.Handle
+    ) -> type[BaseException]:
+        """Return the class of ours for a class of the candidate's exceptions."""
+
+        def asked(error: BaseException, name: str) -> Any:
+            home = home_of(error)
+            if home is None or name.startswith("_"):
+                raise AttributeError(f"{name!r} is no attribute of this {type(error).__name__}")
+            return _asked(self._peer, home, name)
+
+        told = property(lambda error: type(error).__doc__)
+        own = {"__str__": _said, "__getattr__": asked, "__doc__": told, _HELD: handle}
+        try:
+            return self._noted(name, bases, own)
+        except TypeError:  # bases that do not go together here
+            return self._noted(name, bases[:1], own)
 
     def touch(self) -> None:
         """Note that the tests have data of the candidate's, so that what follows can be its doing."""
@@ -353,7 +372,7 @@ class _Recorder:
         if item.get_closest_marker("xfail") is not None:
             return True
         marked = any(item.get_closest_marker(mark) is not None for mark in ("skip", "skipif"))
-        return marked and type(error).__name__ == "Skipped"
+        return marked and isinstance(error, sys.modules["pytest"].skip.Exception)
 
 
 def _noting(touch: Callable[[], None], peer: Peer) -> Callable[..., type[BaseException]]:
@@ -379,17 +398,31 @@ def _noting(touch: Callable[[], None], peer: Peer) -> Callable[..., type[BaseExc
         return error
 
     def attribute(kind: type, name: str) -> Any:
-        if not name.startswith("_"):  # pytest asks whatever a file imports for private ones
-            touch()
-        raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
+        if name.startswith("_") and name != "__doc__":  # pytest asks whatever a file imports for private ones
+            raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
+        touch()
+        return _asked(peer, vars(kind)[_HELD], name)
 
     def instance(kind: type, value: Any) -> bool:
         mine = type.__instancecheck__(kind, value)
         return mine or (is_remote(value) and peer.exchange("instance", vars(kind)[_HELD], (value,), {}) is True)
 
-    operations = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail), "__call__": call}
-    operations |= {"__getattr__": attribute, "__bool__": lambda _: True, "__instancecheck__": instance}
+    operations: dict[str, Any] = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail), "__call__": call}
+    operations |= {
+        "__doc__": property(lambda kind: attribute(kind, "__doc__")),
+        "__getattr__": attribute,
+        "__bool__": lambda _: True,
+        "__instancecheck__": instance,
+    }
     return type("Noted", (type,), operations)
+
+
+def _asked(peer: Peer, handle: codec.Handle, name: str) -> Any:
+    """Return an attribute of an object of the candidate's; where there is none, that is said here, not there."""
+    try:
+        return getattr(remote_of(peer, handle, Remote), name)
+    except AttributeError as error:
+        raise AttributeError(*error.args) from None
 
 
 def _said(error: BaseException) -> str:

@@ -31,10 +31,20 @@ BASES: tuple[type, ...] = (str, int, float, complex, dict, list, tuple, set, fro
 
 
 class Kept:
-    """Plain data that goes back as the object that it was, such as a member of an enumeration."""
+    """Plain data that goes back as the object that it was, such as a member of an enumeration.
+
+    What plain data has not, that object is asked for.
+    """
 
     home: Any = None
     """The handle of that object; what is made of a named tuple has none."""
+    remote: Any = None
+    """Returns the stand-in for the object of a handle."""
+
+    def __getattr__(self, name: str) -> Any:
+        if self.home is None or self.remote is None or name[:1] == "_":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.remote(self.home), name)
 
 
 def kept(value: Any, home: Any) -> Any:
@@ -57,14 +67,38 @@ _kept = functools.lru_cache(maxsize=4096, typed=True)(_made)
 
 @functools.lru_cache(maxsize=256)
 def _kind(base: Any) -> Any:
-    return type(base.__name__, (Kept, base), {})
+    return type(base.__name__, (Kept, base), _FLAGS if base is int else {})
+
+
+def _joined(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator of flags, which gives a flag."""
+
+    def method(self: Any, other: Any) -> Any:
+        value = getattr(int, name)(self, other)
+        if not isinstance(other, Kept) or self.remote is None:
+            return value
+        joined = getattr(self.remote(self.home), name)(self.remote(other.home))
+        return joined if isinstance(joined, Kept) and joined == value else value
+
+    return method
+
+
+def _within(self: Any, other: Any) -> bool:
+    """Return whether a flag is part of others of its class."""
+    if not isinstance(other, Kept) or other.home.kind != self.home.kind:
+        raise TypeError(f"argument of type {type(self).__name__!r} is not iterable")
+    part: Any = as_base(other, int)
+    return bool(int.__and__(self, part) == part)
+
+
+_FLAGS: dict[str, Any] = {**{name: _joined(name) for name in ("__or__", "__and__", "__xor__")}, "__contains__": _within}
 
 
 def as_plain(value: Any) -> Any:
     """Return what an instance of a subclass of a plain type holds, and a path's name."""
     if isinstance(value, pathlib.PurePosixPath):
         return pathlib.PurePosixPath(value)
-    if isinstance(value, type({}.keys())):
+    if isinstance(value, type({}.keys()) | type({}.items())):
         return set(value)
     return next((as_base(value, base) for base in BASES if isinstance(value, base)), value)
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from adjudge.sandbox import codec, frames, library_values, served
 from adjudge.sandbox.aliases import MAX_TOLD, SHARED, Aliases
-from adjudge.sandbox.raised import Exceptions, is_told, parts_of, told_in
+from adjudge.sandbox.raised import Exceptions, home_of, is_told, parts_of, told_in
 from adjudge.sandbox.raised import Raised as Raised
 from adjudge.sandbox.remote import (
     ARITHMETIC,
@@ -48,6 +48,7 @@ from adjudge.sandbox.remote import (
 
 _MAX_OBJECTS = 1_000_000
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
+_MAX_HOMES = 1000  # of a program's own exceptions that were raised and can be asked; each keeps its frames alive
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
@@ -111,7 +112,7 @@ class Peer:
         self._by_name: dict[str, Any] = {}
         self._remotes: dict[int, Any] = {}
         self._here: dict[int, codec.Handle] = {}  # of the other end's exceptions that are like ours, by identity
-        self._calls = 0
+        self._homes = self._calls = 0
         self._lock = threading.RLock()  # a candidate may call what it was given from several threads
         self._turn = threading.Condition(self._lock)
         self._serving = 0  # operations of ours that are going on; the other end listens while there are any
@@ -128,10 +129,10 @@ class Peer:
         self.deadline: frames.Deadline = None
         self.before_first: Callable[[], None] | None = None  # called before the first request
 
-    def keep(self, value: object) -> codec.Handle:
+    def keep(self, value: object, told: bool = True) -> codec.Handle:
         """Return the handle of an object that is not data; the other end's objects go home under their own number."""
-        if is_remote(value) or id(value) in self._here:
-            return self._here.get(id(value)) or handle_of(value)
+        if (home := self._here.get(id(value)) or home_of(value)) or is_remote(value):
+            return home or handle_of(value)
         if text := self._global_name(value):
             return codec.Handle(_BY_NAME, text)
         number = self._numbers.get(id(value))
@@ -142,9 +143,17 @@ class Peer:
             self._objects[number] = value
             self._numbers[id(value)] = number
         kind = value.__name__ if isinstance(value, type) else type(value).__name__
-        if self.trusting and isinstance(value, BaseException) and is_told(value):
+        if told and self.trusting and isinstance(value, BaseException) and is_told(value):
             return codec.Handle(number, kind, parts=self.described(value))
         return codec.Handle(number, kind)
+
+    def _home(self, error: BaseException) -> int:
+        """Return our number of an exception of the program's own; 0 for any other."""
+        new = id(error) not in self._numbers
+        if type(error).__module__ != codec.OWN or (new and self._homes == _MAX_HOMES):
+            return 0
+        self._homes += new
+        return self.keep(error, told=False).number
 
     def _global_name(self, value: Any) -> str:
         """Return the name by which both ends have an object, or ""."""
@@ -411,11 +420,11 @@ class Peer:
         Only `next` may say that there is nothing more: `map` and `iter` take a StopIteration of what they call for
         their own end, and `for got, want in zip(map(f, xs), ys)` would then compare nothing.
         """
-        if -raised.number in self._thrown:  # ours, on its way back
-            self.raised.append(self._thrown[-raised.number])
-            return self._thrown[-raised.number]
-        error = self.exceptions.make(raised, self._lifted)
-        if operation != "next" and isinstance(error, StopIteration | StopAsyncIteration):
+        ours = self._objects.get(raised.number) if self.trusting else self._thrown.get(-raised.number)
+        error = ours if isinstance(ours, BaseException) else self.exceptions.make(raised, self._lifted)
+        if home := home_of(error):
+            self._remotes.setdefault(home.number, error)
+        if operation != "next" and error is not ours and isinstance(error, StopIteration | StopAsyncIteration):
             error = RuntimeError(f"raised {type(error).__name__}")  # as Python does in generators (PEP 479)
         self.raised.append(error)
         if raised.number > 0:
@@ -432,10 +441,10 @@ class Peer:
 
         What an assertion of the tests says stays with them.
         """
-        names, text, values, more = parts_of(error, self.trusting)
+        names, text, values, more = parts_of(error, self.trusting, self._home)
         if not self.trusting and (isinstance(error, AssertionError) or not isinstance(error, Exception)):
             text, values = "", ()
-        number = self._came.get(id(error), 0)
+        number = home.number if (home := home_of(error)) else self._came.get(id(error), 0)
         if not number and not self.trusting and len(self._thrown) < _MAX_THROWN:
             number = len(self._thrown) + 1
             self._thrown[number] = error
@@ -458,7 +467,7 @@ class Peer:
         try:
             frame = frames.receive(self._connection, self.deadline)
             self.received += frame is not None  # before it is read: what comes of that is the other end's doing
-            message = None if frame is None else codec.loads(frame, self._lifts, self.trusting, self.uses)
+            message = frame and codec.loads(frame, self._lifts, self.trusting, self.uses if self._lifts else None)
             if self._is_late():  # to read it takes time, too
                 raise frames.FrameTimeoutError("an answer that took too long to read")
         except frames.FrameTimeoutError:

@@ -4,8 +4,10 @@ The class is the nearest one that the receiver has: one that stands for the cand
 loaded there, or a built-in one.  No name that arrives is imported or asked for anything but a class in a module's own
 namespace, and a library's class is not called.
 
+What such an exception has not here, the candidate's own is asked for, if its class stands for one of the candidate's.
+
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: tracebacks, groups,
-and attributes that are not plain data.
+and operators, `__eq__` and `__repr__` of a candidate's classes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from __future__ import annotations
 import builtins
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +24,9 @@ from adjudge.sandbox import codec
 
 SAID = "adjudge:said"
 """The attribute of an exception that holds what it said at the other end; no name of a candidate's."""
+
+HOME = "adjudge:home"
+"""The attribute of an exception that holds the handle of the one that it is made after; no name of a candidate's."""
 
 INNER = "::"
 """Between the names of a class and of an exception that it holds."""
@@ -39,8 +45,9 @@ class Raised:
         text: what it says.
         arguments: what it was made with, where that is plain data.
         number: positive: the sender's number for it; negative: the receiver's, because it came from there.
-        more: of a candidate's: "places", "module:name" of those classes; "attributes" that are plain data; "cause",
-            the names, text, arguments and more of the exception that it was raised from.
+        more: of a candidate's: "places", "module:name" of those classes; "attributes" that are plain data; "home", its
+            number at the sender; "notes"; "alone", if its context is not shown; "cause" and "context", the names, text,
+            arguments and more of those exceptions, "context" only if it is another one than the cause.
     """
 
     names: tuple[str, ...]
@@ -51,11 +58,11 @@ class Raised:
 
 
 def parts_of(
-    error: BaseException, whole: bool, depth: int = 0
+    error: BaseException, whole: bool, home: Callable[[BaseException], int] = lambda error: 0, depth: int = 0
 ) -> tuple[list[str], str, tuple[Any, ...], dict[str, Any]]:
     """Return an exception's names, text, arguments, and the rest of a `Raised` if the sender has nothing to hide.
 
-    `depth` says how many exceptions it is the cause of.
+    `home` returns the sender's number for an exception, or 0; `depth` says how many it is the cause or context of.
     """
     names = [kind.__name__ for kind in type(error).__mro__[:-1]]
     try:
@@ -66,13 +73,20 @@ def parts_of(
     if not whole:
         return names, text, values, {}
     held = {name: value for name, value in getattr(error, "__dict__", {}).items() if name[:1] != "_"}
-    more: dict[str, Any] = {"places": places_of(type(error))}
+    held |= {name: value for name, slot in _slots(type(error)).items() if (value := slot.__get__(error)) is not None}
+    more: dict[str, Any] = {"places": places_of(type(error)), "home": home(error)}
     if held := {name: value for name, value in held.items() if _is_plain(value)}:
         more["attributes"] = held
     if text != (str(values[0]) if len(values) == 1 else str(values) if values else ""):
         more.setdefault("attributes", {})
-    if error.__cause__ is not None and depth < _MAX_CAUSES:
-        more["cause"] = parts_of(error.__cause__, whole, depth + 1)
+    if type(notes := vars(error).get("__notes__")) is list:
+        more["notes"] = [note for note in notes if type(note) is str]
+    if error.__suppress_context__:
+        more["alone"] = True
+    context = None if error.__context__ is error.__cause__ else error.__context__
+    for name, other in (("cause", error.__cause__), ("context", context)):
+        if other is not None and depth < _MAX_CAUSES:
+            more[name] = parts_of(other, whole, home, depth + 1)
     return names, text, values, more
 
 
@@ -81,12 +95,29 @@ def places_of(kind: type[BaseException]) -> list[str]:
     return [f"{base.__module__}:{base.__qualname__}" for base in kind.__mro__[:-1]]
 
 
+def _slots(kind: type) -> dict[str, types.MemberDescriptorType]:
+    """Return by name what built-in exceptions hold beside their arguments, such as `errno`."""
+    return {
+        name: value
+        for base in kind.__mro__
+        if base.__module__ == "builtins"
+        for name, value in vars(base).items()
+        if isinstance(value, types.MemberDescriptorType) and name[0] != "_" and name != "obj"
+    }
+
+
 def told_in(handle: codec.Handle) -> Raised | None:
     """Return what a handle says of the exception that it stands for; None for any other object."""
     match handle.parts:
         case (list(names), str(text), arguments, int(number), dict(more)):
             return Raised(tuple(map(str, names)), text, arguments, number, more)
     return None
+
+
+def home_of(value: object) -> codec.Handle | None:
+    """Return the handle of the other end's exception that one of ours is made after; None for any other object."""
+    home = vars(value).get(HOME) if isinstance(value, BaseException) else None
+    return home if type(home) is codec.Handle else None
 
 
 def is_told(error: BaseException) -> bool:
@@ -120,14 +151,24 @@ class Exceptions:
 
     def class_of(self, names: Sequence[str], places: Sequence[Any]) -> type[BaseException]:
         """Return the first of an exception's classes that is known here."""
+        return next(self._classes(names, places), Exception)
+
+    def bases_of(self, names: Sequence[str], places: Sequence[Any]) -> tuple[type[BaseException], ...]:
+        """Return that class, and the others of an exception's classes that it does not extend."""
+        found: list[type[BaseException]] = []
+        for kind in self._classes(names, places):
+            if not found or (issubclass(kind, Exception) and not any(issubclass(known, kind) for known in found)):
+                found.append(kind)
+        return tuple(found) or (Exception,)
+
+    def _classes(self, names: Sequence[str], places: Sequence[Any]) -> Iterator[type[BaseException]]:
         for name, place in itertools.zip_longest(names, places[: len(names)]):
             path = str(place).partition(":")[2]  # of one that a class holds: "Stack.Empty"
             kind: Any = self._of_library(place) or self.known.get(path) or self.known.get(name)
             if kind is None and (place is None or str(place).startswith("builtins:")):  # not only named like one
                 kind = getattr(builtins, name, None)
             if isinstance(kind, type) and issubclass(kind, BaseException):
-                return kind
-        return Exception
+                yield kind
 
     def _of_library(self, place: Any) -> type[BaseException] | None:
         """Return the class of a loaded module that "module:name" says, or None."""
@@ -153,14 +194,26 @@ class Exceptions:
             error = type.__call__(kind, *values) if called else kind.__new__(kind, *values)
         except Exception:  # noqa: BLE001 what a class makes of arguments that are not meant for it
             error = Exception(raised.text)
-        attributes, cause = raised.more.get("attributes"), raised.more.get("cause")
+        attributes, home, notes = (raised.more.get(name) for name in ("attributes", "home", "notes"))
+        slots = _slots(type(error))
         if type(attributes) is dict and hasattr(error, "__dict__"):
             for name, value in attributes.items():
-                if type(name) is str and name.isidentifier() and name[0] != "_" and not hasattr(Exception, name):
+                if name in slots:
+                    if type(value) in (str, int, bytes):
+                        slots[name].__set__(error, value)
+                elif type(name) is str and name.isidentifier() and name[0] != "_" and not hasattr(Exception, name):
                     error.__dict__[name] = lifted(value)
             error.__dict__[SAID] = raised.text
-        match cause:
-            case (list(names), str(text), arguments, dict(more)) if depth < _MAX_CAUSES:
-                above = Raised(tuple(map(str, names)), text, arguments, more=more)
-                error.__cause__ = self.make(above, lifted, depth + 1)
+        if type(home) is int and home:
+            error.__dict__[HOME] = codec.Handle(home, kind.__name__)
+        if type(notes) is list and all(type(note) is str for note in notes):
+            error.__notes__ = notes
+        for name in ("cause", "context"):
+            match raised.more.get(name):
+                case (list(names), str(text), arguments, dict(more)) if depth < _MAX_CAUSES:
+                    other = Raised(tuple(map(str, names)), text, arguments, more=more)
+                    setattr(error, f"__{name}__", self.make(other, lifted, depth + 1))
+        if error.__context__ is None:
+            error.__context__ = error.__cause__
+        error.__suppress_context__ = raised.more.get("alone") is True
         return error
