@@ -15,6 +15,7 @@ from typing import Final
 
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Rule, Variant
 from adjudge.evals.probes.texts import instead
+from adjudge.io.questions import as_question
 from adjudge.responses.steps import split_steps
 
 RESTATEMENTS: Final = (
@@ -116,7 +117,7 @@ def _swapped(row: ProbeRow, rng: Random) -> Iterator[Variant]:
 
 def _relabelled(row: ProbeRow, rng: Random) -> Iterator[Variant]:
     """The options moved by one or two places, in the prompt and in the reference, and the answer's letter with them."""
-    given = row.reference
+    given = as_question(row.reference)
     if not isinstance(given, Mapping) or not isinstance(given.get("choices"), Sequence):
         return
     choices, answer = list(given["choices"]), given.get("answer")

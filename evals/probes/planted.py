@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from adjudge.io.questions import as_question
+from adjudge.scoring.reference_fields import accepted_texts
+from adjudge.verifiers.text.choice_key import LABELS
+
 _NUMBER: Final = re.compile(r"\d+")
 _SPELLING: Final = re.compile(r"\\left|\\right|\\[,;:! ]|\\(?:text|mathrm|mbox)\b|[\s${}.!]")
 _VARIABLE: Final = re.compile(r"^[a-z]=")
@@ -54,6 +58,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
     **dict.fromkeys(("search_judgements", "search_evidence", "search_boundary"), _TAGGED),
 }
 _LISTS: Final = frozenset({"grid", "ordering", "table_answer"})  # a list is one answer there, and not several
+_ACCEPTED: Final = frozenset({"math", "exact", "numeric", "token_f1"})  # JSON text of a list is one of answers there
 _STATEMENTS: Final = frozenset({"coq", "lean", "lean_server", "smt"})  # a text is a task there
 
 
@@ -78,6 +83,12 @@ def answers_in(scorer: str, reference: Any) -> list[str]:
     """Return the accepted answers in a scorer's reference as texts; none where what it holds is not an answer."""
     if scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
         return []
+    if scorer == "choice" and isinstance(reference := as_question(reference), Mapping):
+        answer, choices = reference.get("answer"), reference.get("choices")
+        if isinstance(answer, int) and isinstance(choices, Sequence) and 0 <= answer < len(choices):
+            return [LABELS[answer]]
+    if isinstance(reference, str) and scorer in _ACCEPTED:
+        reference = accepted_texts(reference)
     texts = gold_texts(reference)
     return [text.rpartition(_MARK)[2].strip() for text in texts] if scorer == "math" else texts
 

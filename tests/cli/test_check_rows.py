@@ -152,6 +152,7 @@ def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
         ({"choices": ["3", "4", "5"], "answer": 1}, "--reference-column choices+answer"),
         ({"choices": ["Rome", "Paris"], "answer": "B"}, "--reference-column choices+answer"),
         ({"choices": '["Rome", "Paris"]', "answer": "1"}, "--reference-column choices+answer"),
+        ({"options": {"A": "Rome", "B": "Paris"}, "answer": "B"}, "--reference-column options+answer"),
         ({"options": ["Rome", "Paris"], "target": "(b)"}, '{"choices": [...], "answer": ...}'),
     ],
 )
@@ -171,6 +172,32 @@ def test_a_position_among_options_is_not_taken_for_the_answer(
         adjudge("label", file, "out.jsonl", *named)
         written = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
         assert [row["value"] for row in written] == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("row", "scorer"),
+    [
+        ({"choices": {"text": ["3", "5"], "label": ["A", "B"]}, "answerKey": "B"}, "choice"),
+        ({"options": ["A)1 hour", "B)2 hours"], "correct": "B"}, "choice"),
+        ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{"num": None}]}, ""),
+    ],
+)
+def test_rows_of_published_data_sets_need_no_options(adjudge: Adjudge, row: dict[str, Any], scorer: str) -> None:
+    file = write("row.jsonl", [{"question": "Which?", "response": "B", **row}] * 3)
+    data = adjudge("check", file, "--json").json
+    assert data["scorer"] == (scorer or "instructions")
+    assert data["graded"][0]["score"]["value"] == 1.0
+    golds = [check for check in data["checks"] if check["name"] == "golds" and scorer]
+    assert all(check["outcome"] == "ok" for check in golds)
+    adjudge("label", file, "out.jsonl", "--scorer", "auto")
+    assert {json.loads(line)["value"] for line in Path("out.jsonl").read_text().splitlines()} == {1.0}
+
+
+def test_samples_saved_as_messages_are_told(adjudge: Adjudge) -> None:
+    said = [{"role": "assistant", "content": content} for content in ("7", "9")]
+    ran = adjudge("check", write("n.jsonl", [{"prompt": "6+1?", "responses": said, "answer": "7"}]))
+    assert "each is read as a response of its own" in ran.out
+    assert re.search(r"^0/1 .* 0 \(wrong\)", ran.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("answer", [7, "Paris", "4", None, True, 1.5, "b c"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from adjudge.io.columns import MISSING, Column, Wanted, map_columns, nested_names
+from adjudge.io.values import is_chat
 
 GSM8K = {
     "question": "q",
@@ -97,6 +99,34 @@ def test_a_column_is_never_guessed_twice() -> None:
     assert columns.to_dict()["reference"] == "answer"
 
 
+ONE, TWO = ({"role": "assistant", "content": content} for content in "12")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "count"),
+    [
+        ("responses", [ONE, TWO], 2),
+        ("samples", [ONE, TWO], 2),
+        ("out.completions", [ONE, TWO], 2),
+        ("responses", json.dumps([ONE, TWO]), 2),
+        ("choices.*.message", [{"message": ONE}, {"message": TWO}], 2),
+        ("responses", [ONE], 1),
+        ("responses", [[ONE], [TWO]], 2),
+        ("responses", [ONE, {"role": "user", "content": "Sure?"}, TWO], 0),
+        ("responses", [ONE, {"role": "tool", "content": "4"}, TWO], 0),
+        ("response", [ONE, TWO], 0),
+    ],
+)
+def test_an_assistants_messages_in_a_column_of_several_are_several(name: str, cell: Any, count: int) -> None:
+    top, _, inner = name.partition(".")
+    row = {top: {inner: cell} if inner == "completions" else cell}
+    columns, notes = map_columns(Wanted(responses=(name,)), [top], [row], closed=True)
+    read = columns.responses[0].of(row)
+    assert (read if count else is_chat(read)) == ([[ONE], [TWO]][:count] if count else True)
+    flat = count == 2 and not isinstance(cell[0], list)
+    assert any("each is read as a response of its own" in note for note in notes) == flat
+
+
 def test_what_is_left_out_is_told() -> None:
     columns, notes = map_columns(Wanted(), ["response"], [{"response": "x"}], closed=False)
     assert columns.prompt is None
@@ -163,7 +193,47 @@ def test_lists_that_are_text_are_read_where_all_cells_of_a_column_of_several_are
     found = column.of(rows[0])
     assert (len(found) if read == 1 else found) == (cells[0] if read is None else read)
     if isinstance(found, list):
-        assert column.with_item(rows[0], 0) == {name: found[0]}
+        first = found[0][0] if isinstance(found[0], list) else found[0]
+        assert column.with_item(rows[0], 0) == {name: first}
+
+
+CHOICE = {"question": "q", "response": "A"}
+ARC = {"text": ["dry", "wet"], "label": ["A", "B"]}
+TASK = {"test": "def test_f(): pass", "entry_point": "f", "canonical_solution": "    return 1"}
+
+
+@pytest.mark.parametrize(
+    ("row", "response", "reference"),
+    [
+        (CHOICE | {"choices": ARC, "answerKey": "B"}, "response", "choices+answerKey"),
+        (CHOICE | {"choices": ARC, "answerKey": "C"}, "response", ""),
+        (CHOICE | {"options": ["A)1 hour", "B)2"], "correct": "A"}, "response", "options+correct"),
+        (CHOICE | {"options": ["A)1 hour", "B)2"], "correct": True}, "response", ""),
+        (
+            CHOICE | {"options": {"A": "x", "B": "y"}, "answer_idx": "B", "answer": "y"},
+            "response",
+            "options+answer_idx",
+        ),
+        (CHOICE | {"options": {"A": "x", "B": "y"}, "label": "B"}, "response", "options+label"),
+        (CHOICE | {"options": {"A": "x", "B": "y"}, "label": "B", "answer": "y"}, "response", "answer"),
+        (CHOICE | {"instruction_id_list": ["x:y"], "kwargs": [None]}, "response", "instruction_id_list+kwargs"),
+        (
+            TASK | {"code_prompt": "def f():", "complete_prompt": "def f():", "response": "x"},
+            "response",
+            "test+entry_point+canonical_solution+code_prompt+complete_prompt",
+        ),
+        (TASK | {"prompt": "def f():", "response": "x"}, "response", "test+entry_point+canonical_solution+prompt"),
+        ({"question": "q", "solution": "128", "attempt": "It is 128"}, "attempt", "solution"),
+        ({"question": "q", "solution": "It is 128", "answer": "128"}, "solution", "answer"),
+        ({"prompt": "q", "llm_response": "4"}, "llm_response", ""),
+        ({"target": "4", "filtered_resps": ["4"]}, "filtered_resps", "target"),
+        ({"question": "q", "solutions": "", "input_output": "{}"}, "", "input_output"),
+        ({"question": "q", "solutions": '["x"]', "input_output": "{}"}, "solutions", "input_output"),
+    ],
+)
+def test_columns_of_published_data_sets_are_guessed(row: dict[str, Any], response: str, reference: str) -> None:
+    columns = map_columns(Wanted(), list(row), [row], closed=True, needs_response=False)[0].to_dict()
+    assert (columns["responses"], columns["reference"]) == ([response] if response else [], reference)
 
 
 def test_options_that_only_python_reads_are_refused() -> None:

@@ -80,6 +80,14 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
         {"choices": '["1", "2"]', "answer": "1"},
         {"choices": '["1", "2"]', "answer": "1"},
     ),
+    "options by letter as JSON text": (
+        {"options": '{"A": "x", "B": "y"}', "answer_idx": "B"},
+        {"options": {"A": "x", "B": "y"}, "answer_idx": "B"},
+    ),
+    "constraints of RLVR": (
+        "[{'instruction_id': ['x:y'], 'kwargs': [None]}]",
+        [{"instruction_id": ["x:y"], "kwargs": [None]}],
+    ),
     "nothing": (None, None),
     "an empty text": ("", None),
     "an object of nothing": ({"answer": None, "tests": None}, None),

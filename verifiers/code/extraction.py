@@ -4,7 +4,8 @@ A fence is three or more backticks or tildes at the start of a line, where inden
 `<answer>` may come before it; a fence with a label may also end a line of text.  A block ends at a fence of the same
 kind that is at least as long and no deeper indented than a list makes it, behind the last line of its program, or,
 unclosed, at the end; the lines of an indented block lose its indentation.  Python before a first fence that nothing
-opened is a block, too, which the prompt has opened.  Without a fence, `<pre><code>` is a block of Python.  Blocks
+opened is a block, too, which the prompt has opened.  Without a fence, `<pre><code>` is a block of Python, and tags or
+MBPP's `[BEGIN]` and `[DONE]` may stand around a program.  Blocks
 labelled with another language than the one asked for (shell sessions, sample output) do not count as long as there are
 others.
 
@@ -57,6 +58,7 @@ _SENTENCE = re.compile(r"[ \t]+[A-Z]\w*[ \t,][^\n={}]*")  # behind the end of a 
 _TAGGED = tuple((f"<{tag}>", f"</{tag}>") for tag in ("answer", "solution", "code", "python")) + tuple(
     (f"[{mark}]", f"[/{mark}]") for mark in ("PYTHON", "CODE", "ANSWER")
 )
+_DONE = re.compile(r"^\[DONE\]", re.MULTILINE)
 _GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
 # What binds a name at the top level: a function or class, or an assignment.
 _BINDS = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
@@ -108,8 +110,9 @@ def extract(
     if not ours:
         if blocks or not bare or not text.strip():
             return Extracted("", "no_answer")
-        tagged = _last_tagged(text)
-        text = tagged if tagged and syntax_tree(text) is None else text
+        shown = _few_shot(text)
+        tagged = _last_tagged(text) or shown
+        text = tagged if tagged and (syntax_tree(text) is None or (shown and syntax_tree(shown))) else text
         return Extracted(_legible(text) if "python" in labels else text)
     if block == "only" and len({body.strip() for body in ours}) > 1:
         return Extracted("", "several_answers", len(ours))
@@ -153,6 +156,13 @@ def _last_tagged(text: str) -> str:
     ]
     end, start = max(pairs, default=(0, 0))
     return text[start:end].strip("\n")
+
+
+def _few_shot(text: str) -> str:
+    """Return what stands before a first line of [DONE], and behind a [BEGIN] there, as in MBPP's examples, or ""."""
+    done = _DONE.search(text)
+    program = text[: done.start()] if done else text
+    return program.rpartition("[BEGIN]")[2].strip("\n") if done or "[BEGIN]" in program else ""
 
 
 def _legible(source: str) -> str:

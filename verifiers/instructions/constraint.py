@@ -19,6 +19,7 @@ from adjudge.verifiers.instructions.ifbench_format import FORMATS
 from adjudge.verifiers.instructions.ifbench_words import WORDS
 from adjudge.verifiers.instructions.ifeval import IFEVAL
 from adjudge.verifiers.instructions.kind import Group, Kind, Observation, shown
+from adjudge.verifiers.instructions.rows import IDS, ifeval_constraints
 from adjudge.verifiers.instructions.text import Text
 
 CLASSES: Final[tuple[Group, ...]] = ("content", "format", "language", "length")
@@ -95,14 +96,23 @@ class Constraint:
 
 
 def read_constraints(data: Any) -> list[Constraint]:
-    """Return the constraints of a reference: a list of them, or `{"constraints": [..]}`.
+    """Return the constraints of a reference: a list of them, `{"constraints": [..]}`, or a row of IFEval or IFBench.
+
+    RLVR has such rows in a list of one.
 
     Raises:
         ValueError: it is no such list, or one of them is none; the message says which.
     """
+    if isinstance(data, list | tuple) and len(data) == 1 and _is_row(data[0]):
+        data = data[0]
+    if _is_row(data):
+        data = ifeval_constraints(data)
     if isinstance(data, Mapping):
         if set(data) != {"constraints"}:
-            raise ValueError(f'the reference is {shown(data)}; it must be {{"constraints": [..]}} or the list itself')
+            raise ValueError(
+                f'the reference is {shown(data)}; it must be {{"constraints": [..]}}, the list itself, or '
+                '{"instruction_id_list": [..], "kwargs": [..]}'
+            )
         data = data["constraints"]
     if not isinstance(data, Sequence) or isinstance(data, str | bytes) or not 0 < len(data) <= _MAX_CONSTRAINTS:
         raise ValueError(f"the constraints are {shown(data)}; they must be a list of 1 to {_MAX_CONSTRAINTS}")
@@ -113,6 +123,10 @@ def read_constraints(data: Any) -> list[Constraint]:
         except ValueError as error:
             raise ValueError(f"constraint {place}: {error}") from error
     return constraints
+
+
+def _is_row(data: Any) -> bool:
+    return isinstance(data, Mapping) and any(name in data for name in IDS)
 
 
 def all_met(constraints: tuple[Constraint, ...], response: str) -> bool:

@@ -10,8 +10,13 @@ constraints written as prose (`muldimif`).
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+IDS: Final = ("instruction_id_list", "instruction_id")
+"""What the list of ids is called: in IFEval and IFBench, and in RLVR's `ground_truth`."""
 
 
 def ifeval_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -33,10 +38,14 @@ def ifbench_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _constraints(row: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
-    ids = row.get("instruction_id_list")
+    name = next((name for name in IDS if name in row), IDS[0])
+    ids = row.get(name)
     if not isinstance(ids, list) or not ids or not all(isinstance(one, str) and one for one in ids):
-        raise ValueError(f'{what} has "instruction_id_list" {ids!r}; it must be a list of ids, "group:name"')
+        raise ValueError(f'{what} has "{name}" {ids!r}; it must be a list of ids, "group:name"')
     given = row.get("kwargs")
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            given = json.loads(given)
     if not isinstance(given, list) or len(given) != len(ids):
         raise ValueError(f'{what} has "kwargs" {given!r}; it must be a list of {len(ids)} objects, one for each id')
     constraints = []

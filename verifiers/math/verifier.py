@@ -26,7 +26,7 @@ from adjudge.options import Range
 from adjudge.protocol import Limits, Message, Sample, Score, response_text, split_reasoning, turn_texts
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.reference_fields import check_no_list
+from adjudge.scoring.reference_fields import accepted_texts
 from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Extraction, extract
@@ -372,7 +372,7 @@ def readings(reference: Any) -> tuple[Reading, ...]:
     Raises:
         BadReferenceError: the reference is not an answer, or an empty one.
     """
-    texts = [reference] if type(reference) is str else gold_texts(reference)
+    texts = [*gold_texts(reference)]
     texts += [exact[1] for exact in map(_UNCERTAIN.search, texts) if exact]
     golds = tuple(map(read_gold, texts))
     for gold in golds:
@@ -388,8 +388,7 @@ def gold_texts(reference: Any) -> list[str]:
         BadReferenceError: the reference is something else.
     """
     if isinstance(reference, str):
-        check_no_list(reference)
-        return [reference]
+        return accepted_texts(reference)
     if isinstance(reference, int) and not isinstance(reference, bool) and abs(reference) < 10**MAX_DIGITS:
         return [str(reference)]
     if isinstance(reference, float) and math.isfinite(reference):

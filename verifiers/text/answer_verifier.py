@@ -17,7 +17,7 @@ from adjudge.responses.answer_context import taken_back
 from adjudge.responses.answer_span import ANSWER_MARKERS, Span, Where, find_spans
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.reference_fields import check_no_list
+from adjudge.scoring.reference_fields import one_text
 from adjudge.scoring.verifier_base import Gold, TextVerifier
 
 # Behind an answer that may be any text, "This answer is well known" states nothing.
@@ -92,8 +92,7 @@ def alternatives(reference: Any, kinds: str) -> list[Any]:
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         reference = reference["answer"]
     if not isinstance(reference, list | tuple):
-        check_no_list(reference)
-        return [reference]
+        return [one_text(reference)]
     if not reference:
         raise ReferenceFormError(f"the reference is an empty list; give {kinds}")
     return list(reference)

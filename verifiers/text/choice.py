@@ -64,8 +64,9 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     r"""1 when the answer names the right option and no other, else 0.
 
     The reference is a label ("B"), or `{"choices": [text, ...], "answer": ...}` where the answer is a label, the text
-    of exactly one option, or the 0-based position of an option as an int.  With the choices given, an answer may
-    also be the option's text, and a label with another option's text behind it is not an answer.
+    of exactly one option, or the 0-based position of an option as an int; rows of ARC, AQuA and MedQA are read, too.
+    With the choices given, an answer may also be the option's text, and a label with another option's text behind it is
+    not an answer.
 
     Attributes:
         labels: the labels of the options in their order, one character each.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from adjudge.io.questions import as_question
 from adjudge.responses.answer_context import undecorated
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible, unwrap, without_tex
@@ -59,12 +60,14 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
     """Return what a reference says: a label ("B" or "(B)"), or `{"choices": [text, ...], "answer": ...}`.
 
     The answer is a label, the text of exactly one option, or the 0-based position of the option as an int.  A text that
-    is both the label of one option and the text of another is refused.
+    is both the label of one option and the text of another is refused.  Rows of published data sets are read too
+    (`as_question`); labels that they give count in the place of `labels`.
     """
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
         reference = reference["answer"]
     if isinstance(reference, str):
         return ChoiceKey(labels, _label(reference, labels) or _unknown(reference, labels))
+    reference = as_question(reference)
     if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():
         raise wrong_form(
             reference,
@@ -72,6 +75,11 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
             "its 0-based position",
         )
     choices, answer = reference["choices"], reference["answer"]
+    if isinstance(choices, Mapping) and choices.keys() == {"text", "label"}:  # labels of the row's own
+        own, choices = choices["label"], choices["text"]
+        labels = "".join(own)
+        if answer in own:
+            answer = own.index(answer)
     if (
         isinstance(choices, str | Mapping)
         or not isinstance(choices, Sequence)

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from adjudge.io.questions import as_question
 from adjudge.protocol import Message, Sample
 from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, plain, read_choice_key
 
@@ -38,6 +39,7 @@ def shuffle_sample(sample: Sample, *, seed: str = "", labels: str = LABELS) -> t
     """
     if not sample.id:
         raise ValueError("shuffling needs Sample.id, because the order is derived from it; give each question an id")
+    sample = replace(sample, reference=as_question(sample.reference))
     key = _key(sample, labels)
     choices = sample.reference["choices"]
     if any(_names_labels(text, key.labels) for text in choices):
@@ -74,6 +76,7 @@ def permute_choices(sample: Sample, order: Sequence[int], *, labels: str = LABEL
     The answer keeps its form: a label becomes the new label, a position the new position, a text stays.  `ValueError`
     if that cannot be done.
     """
+    sample = replace(sample, reference=as_question(sample.reference))
     key = _key(sample, labels)
     reference: Mapping[str, Any] = sample.reference
     choices = list(reference["choices"])
@@ -96,7 +99,8 @@ def permute_choices(sample: Sample, order: Sequence[int], *, labels: str = LABEL
 
 
 def _key(sample: Sample, labels: str) -> ChoiceKey:
-    if not isinstance(sample.reference, Mapping):
+    reference = sample.reference
+    if not isinstance(reference, Mapping) or not isinstance(reference.get("choices", ()), Sequence):
         raise ValueError('shuffling needs the reference {"choices": [...], "answer": ...}, to move the options in it')
     return read_choice_key(sample.reference, labels)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -133,10 +134,20 @@ class Preflight:
         judged = list(self._score("references", trials))
         self._usable = self._usable[: len(judged) // len(_LOOKS)]
         return {
-            place // len(_LOOKS): trial.finding(score, f"no response can be judged: {score.reason}")
+            place // len(_LOOKS): trial.finding(score, f"{self._unjudged(trial.sample)}: {score.reason}")
             for place, (trial, score) in enumerate(judged)
             if score.status == "failed"
         }
+
+    def _unjudged(self, sample: Sample) -> str:
+        """Say which responses to a sample cannot be judged: all, or all but the gold, which `math` compares as text."""
+        golds = answers_in("math", sample.reference)[:1] if self.scorer.name == "math" else []
+        trials = [Trial(how="", sample=replace(sample, response=gold)) for gold in golds]
+        if not any(score.value for _, score in self._score("references", trials)):
+            return "no response can be judged"
+        words = "\\" not in golds[0] and re.search("[A-Za-z]{3}", golds[0])
+        remedy = " (--scorer exact compares words, --scorer choice options)" if words else ""
+        return f"only the gold itself can be judged{remedy}"
 
     def _golds(self) -> Check:
         rows = self._usable

@@ -215,7 +215,7 @@ class Rows:
         kind: what they look like.
         columns: which column is what.
         facts: the same for people, with the columns that are taken for nothing.
-        missing: what was not found.
+        missing: what was not found, or is not read as it stands.
         ratings: the columns of ratings.
         read: how many rows were looked at.
         total: how many there are, or None if nobody knows.
@@ -289,7 +289,7 @@ def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = F
             "--response-column, --reference-column, or --chosen-column and --rejected-column. "
             f"The columns are: {known}."
         )
-    missing = [note for note in notes if "no such column" in note] if kind != "preferences" else []
+    missing = [note for note in notes if "(guessed;" not in note] if kind != "preferences" else []
     rows = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
     for row in read:
         _add(rows, row, names)

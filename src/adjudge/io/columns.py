@@ -16,55 +16,35 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from adjudge.io.guesses import BESIDE_TESTS, CHATS, SEVERAL, TESTS
+from adjudge.io.guesses import GUESSES as GUESSES
+from adjudge.io.guesses import USUAL as USUAL
+from adjudge.io.questions import ANSWER_KEYS, OPTIONS, points_to_option
 from adjudge.io.values import MISSING as MISSING
-from adjudge.io.values import are_answered, is_chat, list_of, looks_like_list, refuse_unread, turns_of
-
-GUESSES: Final[dict[str, tuple[str, ...]]] = {
-    "prompt": (
-        "prompt", "question", "problem", "instruction+input", "instruction", "query", "messages", "input",
-        "request.messages",
-    ),
-    "response": (
-        "response", "responses", "completion", "completions", "output", "outputs",
-        "generation", "generations", "solution", "solutions", "choices", "response.choices", "response.body.choices",
-    ),
-    "reference": (
-        "reference", "ground_truth", "gold", "gt", "expected_answer", "target", "answer", "reward_model.ground_truth",
-    ),
-    "id": ("custom_id", "id", "uid", "sample_id"),  # in the output of a batch, "id" is the server's
-    "group": ("group", "group_id", "prompt_id"),
-    "finish_reason": ("finish_reason", "stop_reason"),
-}  # fmt: skip
-
-_SEVERAL: Final = ("responses", "completions", "outputs", "generations", "solutions", "choices")
-OPTIONS: Final = ("choices", "options")
-
-_CHATS: Final = ("messages", "conversations", "conversation", "chat")
-"""Columns that may hold a prompt with its response, as one chat."""
-
-_TESTS: Final = (
-    "tests+entry_point", "test_cases+entry_point", "input_output",  # the last of APPS and TACO
-    "public_test_cases+private_test_cases+metadata",  # LiveCodeBench
-    "public_tests+private_tests+generated_tests",  # code_contests
-    "test_list+test_setup_code",  # MBPP
-    "test+entry_point",  # HumanEval
-)  # fmt: skip
-"""Columns that together are the reference of a program, in published layouts."""
-
-USUAL: Final = frozenset(
-    name for names in (*GUESSES["prompt"], *GUESSES["reference"], *_TESTS) for name in names.split("+")
+from adjudge.io.values import (
+    are_answered,
+    each_message,
+    is_chat,
+    list_of,
+    looks_like_list,
+    reference_of,
+    refuse_unread,
+    turns_of,
 )
-"""Columns that are guessed to be, or to be a part of, a prompt or a reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its name or dotted path; of a `listed` one, lists are read that are JSON text, as in CSV."""
+    """A column by its name or dotted path; of a `listed` one, lists are read that are JSON text, as in CSV.
+
+    Where the name is in the plural (`responses`), a list of an assistant's messages is a list of responses.
+    """
 
     name: str
     listed: bool = False
@@ -76,7 +56,12 @@ class Column:
     def of(self, row: Mapping[str, Any]) -> Any:
         """Return the value in a row, or `MISSING`."""
         value = self._of(row)
-        return list_of(value) if self.listed else value
+        value = list_of(value) if self.listed else value
+        return each_message(value) if self.path[-1] in SEVERAL or "*" in self.path else value
+
+    def splits(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the cell is a chat as it stands, and several responses as it is read."""
+        return is_chat(list_of(self._of(row))) and not is_chat(read := self.of(row)) and len(read) > 1
 
     def cell(self, row: Mapping[str, Any]) -> Any:
         """Return the value in a row; None where there is none."""
@@ -92,7 +77,8 @@ class Column:
         if "+" in self.name:
             each = {name: Column(name).of(row) for name in self.name.split("+") if name}
             first = next(iter(each.values()))  # the others say nothing without it
-            return first if first in (MISSING, None, "") else _without_missing(each)
+            there = {name: value for name, value in each.items() if value is not MISSING and value is not None}
+            return first if first in (MISSING, None, "") else there
         value = _followed(row, self.path) if len(self.path) > 1 else MISSING
         labelled = labelled_row(row) if value is MISSING else None
         return value if labelled is None else self._of(labelled)
@@ -301,7 +287,11 @@ def map_columns(
         if guessed is None and needs_response:
             raise ValueError(no_column("response", choice.known))
         responses = (guessed,) if guessed is not None else ()
-    responses = tuple(choice.unpacked(column, _SEVERAL) for column in responses)
+    responses = tuple(choice.unpacked(column, SEVERAL) for column in responses)
+    split = [column.name for column in responses if any(map(column.splits, rows))]
+    choice.notes += [
+        f"{name!r} holds lists of assistant messages; each is read as a response of its own" for name in split
+    ]
     prompt = choice.pick("prompt", wanted.prompt)
     answered = False
     if prompt is not None and responses and not wanted.prompt and are_answered(prompt.of(row) for row in rows):
@@ -380,12 +370,13 @@ class Choice:
         if role == "id":  # a labelled row's own comes before that of the row which was labelled
             fits.sort(key=lambda guess: guess not in self._names)
         if not fits and role == "response":  # one that cannot be read is named in the error that follows
-            fits = [guess for guess in tried if guess in self.known and guess not in self._taken and guess != "choices"]
+            known = set(self.known) - self._taken - {"choices", "solutions"}
+            fits = [guess for guess in tried if guess in known]
         return self._guessed(role, fits[0]) if fits else None
 
     def chat(self) -> Column | None:
         """Return a column of whole chats, each with the prompt and an assistant's answer; None if there is none."""
-        for name in _CHATS:
+        for name in CHATS:
             chats = [row[name] for row in self._rows if row.get(name)] if self._fits("response", name) else []
             if chats and all(is_chat(chat) and turns_of(chat)[-1]["role"] == "assistant" for chat in chats):
                 self.chats = True
@@ -400,15 +391,32 @@ class Choice:
                 if part in OPTIONS:
                     refuse_unread(part, [Column(part).of(row) for row in self._rows])
             return column
+        if both := self._question(ANSWER_KEYS[1:-1]):
+            return self._guessed("reference", both)
         alternatives = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
-        for names in _TESTS:
+        for names in TESTS:
             first, *more = names.split("+")
             if self._fits("reference", first):
                 there = [first, *(name for name in more if self._fits("reference", name))]
+                beside = BESIDE_TESTS if first == "test" and self._fits("reference", BESIDE_TESTS[0]) else ()
+                there += [name for name in beside if any(isinstance(row.get(name), str) for row in self._rows)]
                 alone = len(there) == 1 and more and more != ["entry_point"]  # a part of a row, and not tests as such
                 alternatives.append("+".join([*there, ""] if alone else there))
                 break
+        if not alternatives:  # what follows may be something else, where there is any other
+            both = self._question(ANSWER_KEYS[-1:])
+            s1k = "attempt" in self.known and self._fits("reference", "solution")
+            alternatives = [both] if both else ["solution"] if s1k else []
         return self._guessed("reference", "|".join(alternatives)) if alternatives else None
+
+    def _question(self, keys: Sequence[str]) -> str:
+        """Return the columns of a question's options and of the key that points to one in every row; "" for none."""
+        for name, key in itertools.product(OPTIONS, keys):
+            if self._fits("reference", name) and self._fits("reference", key):
+                both = Column(f"{name}+{key}")
+                if self._rows and all(points_to_option(reference_of(both.of(row))) for row in self._rows):
+                    return both.name
+        return ""
 
     def unpacked(self, column: Column, names: Sequence[str] = ()) -> Column:
         """Return a column so that it reads lists where its cells hold them as JSON text.
@@ -432,10 +440,11 @@ class Choice:
         values = [value for row in self._rows if (value := Column(name).cell(row)) is not None]
         if not values and self._rows:
             return False  # a column that is null in every row says nothing
+        if role == "response" and name == "solutions" and all(value in ("", "[]", []) for value in values):
+            return False  # of a task (APPS), which has none
         if role == "response" and name.endswith("choices"):
-            return all(
-                _are_completions(list_of(value)) for value in values
-            )  # of an OpenAI-compatible server, or the options of a question
+            # of an OpenAI-compatible server, or the options of a question
+            return all(_are_completions(list_of(value)) for value in values)
         return role != "response" or not values or not all(map(_is_object, values))
 
     def _guessed(self, role: str, name: str) -> Column:
@@ -487,10 +496,6 @@ def _there_are(known: Sequence[str]) -> str:
 def _is_object(value: Any) -> bool:
     """Whether a value is an object that is not a response: no turn, and no completion."""
     return isinstance(value, Mapping) and not is_chat([value]) and not {"message", "text"} & set(value)
-
-
-def _without_missing(each: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in each.items() if value is not MISSING and value is not None}
 
 
 def _are_completions(value: Any) -> bool:

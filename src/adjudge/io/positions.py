@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.io.columns import OPTIONS, Column, flag_of
+from adjudge.io.columns import Column, flag_of
+from adjudge.io.questions import ANSWER_KEYS, OPTIONS, points_to_option
 from adjudge.io.values import list_of, looks_like_list
 
 
@@ -21,7 +22,7 @@ def refuse_position(reference: Column | None, rows: Sequence[Mapping[str, Any]])
         if all(_points(value, row.get(name)) for value, row in said):
             both = f"{name}+{reference.name}"
             remedy = f"name both, {flag_of('reference')} {both}"
-            if both != "choices+answer":
+            if reference.name not in ANSWER_KEYS:
                 remedy = 'give both in one column, {"choices": [...], "answer": ...}'
             raise ValueError(
                 f"the column {reference.name!r} only points to one of the texts in {name!r} (the first is "
@@ -34,6 +35,8 @@ def _points(value: Any, options: Any) -> bool:
     """Whether a value is the position of an option, or its letter; of options that are text, as in CSV, a digit too."""
     if looks_like_list(options) and isinstance(value, str) and len(value.strip()) == 1 and value.strip().isdecimal():
         value = int(value)
+    if isinstance(options, Mapping):
+        return points_to_option({"options": options, "answer": value})
     options = list_of(options)
     if looks_like_list(options):  # not JSON, so nobody can count them
         return isinstance(value, int) or (isinstance(value, str) and len(value.strip(" ().")) == 1)

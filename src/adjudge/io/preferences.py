@@ -45,7 +45,7 @@ SIDES: Final = (
     ("response_a", "response_b"), ("response_A", "response_B"), ("response_1", "response_2"),
     ("response1", "response2"), ("response_0", "response_1"), ("output_1", "output_2"),
     ("completion_a", "completion_b"), ("conversation_a", "conversation_b"),
-    ("human_ref_A", "human_ref_B"),
+    ("human_ref_A", "human_ref_B"), ("response 1", "response 2"),
 )  # fmt: skip
 LABELS: Final = ("label", "winner", "preference", *(STRENGTHS := ("overall_preference", "preference_strength")),
                  "better_response_id", "labels")  # fmt: skip

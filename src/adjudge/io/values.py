@@ -10,6 +10,8 @@ Every command and every adapter reads cells here, so that one row means one thin
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import math
 import re
@@ -19,6 +21,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from adjudge import wire
+from adjudge.io.questions import OPTIONS
 from adjudge.protocol import Message, content_text
 
 MISSING: Final = object()
@@ -126,17 +129,18 @@ def _with_options(reference: Any) -> Any:
     A digit that is the position of one option and the text of another says neither; the options then stay a text, which
     the scorer refuses.
     """
-    if not isinstance(reference, Mapping) or not isinstance(reference.get("choices"), str):
+    name = next((name for name in OPTIONS if isinstance(reference, Mapping) and name in reference), "")
+    if not name or not isinstance(reference[name], str):
         return reference
-    options, answer = list_of(reference["choices"]), reference.get("answer")
-    if not isinstance(options, list):
+    options, answer = _read(reference[name], ("[", "{")), reference.get("answer")
+    if isinstance(options, str):
         return reference
     text = answer.strip() if isinstance(answer, str) else ""
-    if text.isdecimal() and int(text) < len(options) and options[int(text)] != text:
+    if isinstance(options, list) and text.isdecimal() and int(text) < len(options) and options[int(text)] != text:
         if text in options:
             return reference
         answer = int(text)
-    return {**reference, "choices": options, "answer": answer}
+    return {**reference, name: options, **({"answer": answer} if "answer" in reference else {})}
 
 
 def given_reference(value: Any) -> Any:
@@ -340,6 +344,15 @@ def is_chat(value: Any) -> bool:
     )
 
 
+def each_message(value: Any) -> Any:
+    """Return each of an assistant's messages as a chat of its own, as an API's samples are saved; else the value."""
+    return (
+        [[turn] for turn in value]
+        if is_chat(value) and all(turn["role"] == "assistant" for turn in turns_of(value))
+        else value
+    )
+
+
 def turns_of(prompt: Text) -> list[Message]:
     """Return a prompt as turns: text is what a user says, and empty text nothing."""
     if isinstance(prompt, str):
@@ -377,7 +390,13 @@ def _turn(turn: Mapping[str, Any]) -> Message:
 
 
 def _parsed(value: Any) -> Any:
-    """The object, or list of objects, that a text of JSON stands for; anything else as it is."""
+    """The object, or list of objects, that a text of JSON stands for; anything else as it is.
+
+    RLVR has constraints as Python writes them.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("[{'instruction_id"):
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return ast.literal_eval(value.strip())
     data = _read(value, ("{", "["))
     items = data if isinstance(data, list) else [data]
     return data if items and all(isinstance(item, dict) for item in items) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -83,23 +84,32 @@ def fields_of(reference: Any, needed: Sequence[str], optional: Sequence[str] = (
     return reference
 
 
-def check_no_list(reference: Any) -> None:
-    """Make sure that a reference is not JSON text of a list of texts, as a column of accepted answers may hold it.
+def accepted_texts(reference: str) -> list[str]:
+    """Return the accepted answers that a text states: those of the JSON text of a list of texts, else the text itself.
+
+    Columns of accepted answers hold such text where a file has no lists (Skywork-OR1).  `[0, 1]` is an answer.
+    """
+    if reference.lstrip()[:1] == "[":
+        with contextlib.suppress(ValueError, RecursionError):
+            items = json.loads(reference)
+            if isinstance(items, list) and items and all(isinstance(item, str) for item in items):
+                return items
+    return [reference]
+
+
+def one_text(reference: Any) -> Any:
+    """Return the text in the JSON text of a list of one; anything else as it is.
 
     Raises:
-        ReferenceFormError: it is, and whoever compared it as one text would find no answer right.
+        ReferenceFormError: it is such a list of several, which may be one answer or so many accepted ones.
     """
-    if not isinstance(reference, str) or reference.lstrip()[:1] != "[":
-        return
-    try:
-        items = json.loads(reference)
-    except (ValueError, RecursionError):
-        return
-    if isinstance(items, list) and items and all(isinstance(item, str) for item in items):
+    texts = accepted_texts(reference) if isinstance(reference, str) else [reference]
+    if len(texts) > 1:
         raise ReferenceFormError(
             f"the reference is the JSON text of a list, {reference!r:.60}; give the list itself, or, if the "
             "text is the answer, a list with this text alone"
         )
+    return texts[0]
 
 
 def wrong_form(reference: Any, give: str) -> ReferenceFormError:

@@ -41,6 +41,15 @@ def test_every_column_reaches_the_sample() -> None:
     assert (item.row, item.id, item.group, item.column, item.line) == (7, "12", "x", "response", 8)
 
 
+def test_samples_saved_as_messages_are_responses_of_one_group() -> None:
+    said = [{"role": "assistant", "content": content} for content in "79"]
+    found = items({"responses": said, "n": 3}, "responses", id="n")
+    assert [(item.id, item.group, item.sample and item.sample.response) for item in found] == [
+        ("3/0", "3", said[:1]),
+        ("3/1", "3", said[1:]),
+    ]
+
+
 def test_a_group_may_be_any_data_and_an_unknown_one_is_none() -> None:
     for value, group in (
         (CHAT[:1], '[{"content":"2+2?","role":"user"}]'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import string
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
 from adjudge.scoring.attacks import AttackCase, shipped_cases
+from adjudge.scoring.compose.auto import auto_scorer
 from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.instructions.constraint import KINDS, Constraint
 from adjudge.verifiers.instructions.verifier import InstructionVerifier, variants
@@ -57,6 +59,27 @@ ARGS: dict[str, dict[str, Any]] = {
 
 ALL = [Constraint(kind, ARGS.get(kind, {})) for kind in KINDS]
 CASES = shipped_cases(InstructionVerifier(), Path())
+
+
+ROW = {"instruction_id_list": ["en:punctuation:no_comma", "length_constraints:number_words"],
+       "kwargs": [{"num_words": None}, {"num_words": 3.0, "relation": "at least", "keyword": None}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        ROW,
+        ROW | {"kwargs": json.dumps(ROW["kwargs"]), "key": 1000, "prompt": "Write."},
+        [{"instruction_id": ROW["instruction_id_list"], "kwargs": ROW["kwargs"]}],
+    ],
+)
+def test_rows_of_ifeval_and_rlvr_are_references(reference: Any) -> None:
+    assert auto_scorer(reference) == "instructions"
+    for response, value in (("a b c", 1.0), ("a, b c", 0.0), ("a b", 0.0)):
+        assert InstructionVerifier().verify(Sample(prompt="", response=response, reference=reference)).value == value
+    wrong = Sample(prompt="", response="a", reference={"instruction_id_list": ["x:y"], "kwargs": []})
+    with pytest.raises(ValueError, match='"kwargs"'):
+        InstructionVerifier().validate(wrong)
 
 
 def sample(response: str, *constraints: Any, **more: Any) -> Sample:

@@ -166,8 +166,8 @@ def test_gold_texts() -> None:
     assert gold_texts(0.1 + 0.2) == ["0.30000000000000004", "0.3"]
     assert gold_texts("[1, 2]") == ["[1, 2]"]
     assert gold_texts(['["a", "b"]']) == ['["a", "b"]']
-    with pytest.raises(ValueError, match="the reference is the JSON text of a list"):
-        gold_texts('["Paris", "City of Paris"]')
+    assert gold_texts('["Paris", "City of Paris"]') == ["Paris", "City of Paris"]
+    assert [judge(gold, box("420")).value for gold in ('["420"]', "[0, 420]")] == [1.0, 0.0]
     for response, value in (("0.3", 1.0), ("0.30000000000000004", 1.0), ("0.3000000000001", 0.0), ("0.31", 0.0)):
         assert judge(0.1 + 0.2, box(response)).value == value
     assert judge("0.30000000000000004", box("0.3")).value == 0.0, "a text is what it says"

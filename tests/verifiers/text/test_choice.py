@@ -39,6 +39,28 @@ def test_every_form_names_its_label_and_no_other(label: str, gold: str, form: st
     assert verdict(form.format(label), gold) == float(label == gold)
 
 
+ARC = {"choices": {"text": ["dry", "wet", "7"], "label": ["1", "2", "3"]}, "answerKey": "3"}
+AQUA = {"options": ["A)1 hour and 31 minutes", "B)2 hours"], "correct": "A"}
+MEDQA = {"options": {"A": "Ampicillin", "B": "Ceftriaxone"}, "answer_idx": "B", "answer": "Ceftriaxone"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        (ARC, ["3", "The answer is (3)", r"\boxed{7}"], ["2", "C", "wet"]),
+        (ARC | {"choices": {"text": ["dry", "wet"], "label": ["A", "B"]}, "answerKey": "B"}, ["B", "wet"], ["A", "2"]),
+        (AQUA, ["A", r"\boxed{1 hour and 31 minutes}", "A) 1 hour and 31 minutes"], ["B", r"\boxed{2 hours}"]),
+        (AQUA | {"correct": "A)1 hour and 31 minutes"}, ["A"], ["B"]),
+        (MEDQA, ["B", "Ceftriaxone"], ["A"]),
+        ({"options": MEDQA["options"], "label": 1}, ["B"], ["A"]),
+        ({"choices": ["(A) x", "B. y"], "answer": "y"}, ["B", "y"], ["A", "x"]),
+        ({"choices": ["A. x", "C. y"], "answer": "B"}, ["B", "C. y"], ["y"]),
+    ],
+)
+def test_rows_of_published_data_sets_are_references(reference: Any, right: list[str], wrong: list[str]) -> None:
+    assert [verdict(response, reference) for response in (*right, *wrong)] == [1.0] * len(right) + [0.0] * len(wrong)
+
+
 @given(
     LABEL,
     LABEL,

@@ -114,13 +114,14 @@ def test_validate_tells_mistakes_from_bad_values() -> None:
 
 
 @pytest.mark.parametrize("scorer", ["exact", "token_f1", "numeric"])
-def test_the_json_text_of_accepted_answers_is_no_answer(scorer: str) -> None:
+def test_the_json_text_of_several_answers_is_no_answer(scorer: str) -> None:
     text = '["12", "12.0"]'
     with pytest.raises(ValueError, match="the reference is the JSON text of a list"):
         adjudge.score("q", "12", text, scorer=scorer)
     assert adjudge.score("q", "12", ["12", "12.0"], scorer=scorer).value == 1.0
     if scorer != "numeric":
         assert adjudge.score("q", text, [text], scorer=scorer).value == 1.0
+    assert adjudge.score("q", "12", '["12"]', scorer=scorer).value == 1.0  # of one, as Skywork-OR1 has them
     assert adjudge.score("q", "[12]", "[12]", scorer="exact").value == 1.0
 
 

@@ -31,12 +31,12 @@ CODE_KEYS: Final = (
 """Keys of the layouts that `code` reads (`adjudge.verifiers.code.layouts`)."""
 
 _KEYS_OF: Final = {
-    "choices": "choice",
+    **dict.fromkeys(("choices", "options"), "choice"),
     **dict.fromkeys(CODE_KEYS, "code"),
     "sql": "sql",
     "testbench": "verilog",
     "top": "verilog",
-    "constraints": "instructions",
+    **dict.fromkeys(("constraints", "instruction_id_list", "instruction_id"), "instructions"),
     "answer": "math",
 }
 _TEST_KEYS: Final = frozenset({"input", "stdin", "args", "kwargs"})
@@ -114,6 +114,8 @@ def auto_scorer(reference: Any) -> str:
     if (read := object_in(reference)) is not None and _is_known(read):
         raise ValueError(json_hint(reference))
     answers = reference if isinstance(reference, list | tuple) else [reference]
+    if len(answers) == 1 and isinstance(answers[0], Mapping) and "instruction_id" in answers[0]:
+        return "instructions"  # of RLVR
     if answers and isinstance(reference, list | tuple) and all(map(_is_test, answers)):
         return "code"
     if answers and all(_is_answer(item) for item in answers):
