@@ -197,7 +197,12 @@ def test_samples_saved_as_messages_are_told(adjudge: Adjudge) -> None:
     said = [{"role": "assistant", "content": content} for content in ("7", "9")]
     ran = adjudge("check", write("n.jsonl", [{"prompt": "6+1?", "responses": said, "answer": "7"}]))
     assert "each is read as a response of its own" in ran.out
-    assert re.search(r"^0/1 .* 0 \(wrong\)", ran.out, re.MULTILINE)
+    assert re.search("^0/1 ", ran.out, re.MULTILINE)
+
+
+def test_a_gold_that_nothing_but_itself_can_be_compared_with_is_told(adjudge: Adjudge) -> None:
+    file = write("golds.jsonl", [{"prompt": "?", "answer": gold} for gold in (r"\frac{13n(n+1)}{", "7")])
+    assert "only the gold itself can be judged: gold_unparsable" in " ".join(adjudge("check", file).out.split())
 
 
 @pytest.mark.parametrize("answer", [7, "Paris", "4", None, True, 1.5, "b c"])
