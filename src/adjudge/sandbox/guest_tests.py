@@ -280,7 +280,7 @@ def _settling(source: Any, file: str, classes: Mapping[str, Any]) -> Any:
 def _is_quiet(statement: ast.stmt) -> bool:
     """Return whether a statement may be the first of a file or a function, or reads nothing."""
     text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return text or isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass))
+    return text or isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal))
 
 
 def _strict(numpy: Any) -> None:

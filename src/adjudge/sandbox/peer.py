@@ -18,8 +18,6 @@ callables.
 
 from __future__ import annotations
 
-import copy
-import operator
 import socket
 import threading
 import time
@@ -27,23 +25,19 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjudge.sandbox import codec, frames, library_values, served
+from adjudge.sandbox import codec, frames, served
 from adjudge.sandbox.aliases import MAX_TOLD, SHARED, Aliases
+from adjudge.sandbox.operations import COMPARING, READING, perform
 from adjudge.sandbox.raised import Exceptions, home_of, is_told, parts_of, told_in
 from adjudge.sandbox.raised import Raised as Raised
 from adjudge.sandbox.remote import (
-    ARITHMETIC,
-    ORDER,
     Notes,
     Remote,
     class_of,
-    fields_of,
     forget,
     handle_of,
     is_remote,
-    items_of,
     remote_of,
-    signature_of,
 )
 
 _MAX_OBJECTS = 1_000_000
@@ -52,23 +46,6 @@ _MAX_HOMES = 1000  # of a program's own exceptions that were raised and can be a
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "bool": bool, "str": str, "repr": repr, "int": int, "float": float, "len": len, "iter": iter, "next": next,
-    "index": operator.index, "neg": operator.neg, "abs": abs, "enter": lambda value: value.__enter__(),
-    "pos": operator.pos, "invert": operator.invert, "complex": complex, "bytes": bytes, "hash": hash,
-    "data": library_values.as_plain, "reversed": reversed, "copy": copy.copy, "deepcopy": copy.deepcopy,
-    "items": items_of, "fields": fields_of, "signature": signature_of,
-    "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
-}  # fmt: skip
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    **{name: getattr(operator, f"__{name}__") for name in ("eq", "ne", *ORDER, *ARITHMETIC)},
-    "divmod": divmod, "getattr": getattr, "getitem": operator.getitem, "delitem": operator.delitem,
-    "contains": operator.contains, "instance": lambda kind, value: isinstance(value, kind),
-    "subclass": lambda kind, value: issubclass(value, kind), "format": format, "delattr": delattr,
-    **{f"i{name}": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
-}  # fmt: skip
-_READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
-_COMPARING = _READING - {"getattr"} | {"data", "eq", "ne", "instance", "subclass", *ORDER}
 
 
 class PeerLostError(Exception):
@@ -239,7 +216,7 @@ class Peer:
         with self._lock:
             while self.trusting and not self._serving:  # a thread that goes on between what the tests ask
                 self._turn.wait()
-            if operation not in _READING:
+            if operation not in READING:
                 self.notes.views.clear()
             return self._exchange(operation, target, arguments, keywords)
 
@@ -263,11 +240,11 @@ class Peer:
             if message[0] == "do":
                 self._serve(message)
             elif message[:2] == ("done", call):
-                (value,) = self._taken([message[2]], message[3], later=operation in _COMPARING)
+                (value,) = self._taken([message[2]], message[3], later=operation in COMPARING)
                 return value
             elif message[:2] == ("raised", call):
                 _, _, names, text, values, number, more, notes = message
-                self._taken([], notes, later=operation in _COMPARING)
+                self._taken([], notes, later=operation in COMPARING)
                 names = tuple(map(str, _checked(names, list)))
                 return Raised(names, str(text), values, _checked(number, int), _checked(more, dict))
             else:
@@ -335,7 +312,8 @@ class Peer:
                 raise TypeError("an operation on what is not an object of this end")
             thing = self._objects[target.number]
             if not self._serves(operation, thing, arguments):
-                raise TypeError(f"{operation} is not allowed here")
+                kind = AttributeError if operation == "getattr" else TypeError  # which `hasattr` expects
+                raise kind(f"{operation} is not allowed here")
             named = dict(zip(keywords, values[len(arguments) :], strict=True))
             return ("done",), [self._perform(operation, thing, values[: len(arguments)], named)]
         except BaseException as error:
@@ -344,26 +322,10 @@ class Peer:
             return ("raised", *self.described(error)), []
 
     def _perform(self, operation: str, thing: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
-        if operation == "call":
-            return thing(*values, **keywords)
-        if operation == "throw":
-            raise thing(*values, **keywords)
-        if operation == "method":
-            return getattr(thing(), values[0])(*values[1:], **keywords)
-        if operation == "setattr":
-            return setattr(thing, values[0], values[1])
-        if operation == "round":
-            return round(thing, *values)
-        if operation == "setitem":
-            return operator.setitem(thing, values[0], values[1])
         if operation == "exit":
             error = self.exception(Raised(*values), operation) if values else None
             return bool(thing.__exit__(error and type(error), error, None))
-        if operation in _UNARY:
-            return _UNARY[operation](thing)
-        if operation[:1] == "r" and operation[1:] in _BINARY:
-            return _BINARY[operation[1:]](values[0], thing)
-        return _BINARY[operation](thing, values[0])
+        return perform(operation, thing, values, keywords)
 
     def _lifted(self, value: Any) -> Any:
         """Return a received value with handles replaced by the objects they stand for."""

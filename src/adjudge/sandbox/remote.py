@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import itertools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -34,14 +34,12 @@ from adjudge.sandbox.raised import Raised
 
 T = TypeVar("T")
 
-_MAX_ITEMS = 1_000_000
-_MAX_UNTOLD = 10_000  # items of what does not say how many it has
 _PARAMETERS = tuple(getattr(inspect.Parameter, name) for name in (
     "POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD"
 ))  # fmt: skip
 _PROBES = ("_mock_name", "_pytestfixturefunction", "_fields")  # what pytest and the codec ask of whatever they meet
-_TOLD = ("__name__", "__qualname__", "__doc__", "__dict__", "__annotations__", "__signature__")
-_TOLD_TESTS = (*_TOLD[:-1], "__defaults__", "__kwdefaults__", "__match_args__", "__wrapped__")
+_TOLD = ("__name__", "__qualname__", "__doc__", "__dict__", "__annotations__", "__signature__", "__code__")
+_TOLD_TESTS = (*_TOLD[:-2], "__defaults__", "__kwdefaults__", "__match_args__", "__wrapped__")
 _UNKNOWN = ("unsupported operand", "not supported between")  # Python's words for what a class does not define
 _LIKE: dict[type, Any] = {int: 1, float: 1.5, complex: 1j, bool: True, str: "a", bytes: b"a", type(None): None}
 _LIKE |= {list: [], tuple: (), dict: {}, set: set()}
@@ -101,7 +99,7 @@ class Remote:
         if name == "__wrapped__" and not _peer(self).received:
             raise AttributeError(name)  # pytest asks for it when it reads a file
         if dunder and trusting:
-            return _signature(self) if name == "__signature__" else _told(self, name)
+            return _MADE_HERE.get(name, _told)(self, name)
         value = _ask(self, "getattr", name)
         notes = _peer(self).notes
         if notes.idle and is_remote(value) and type(self) is not RemoteClass:
@@ -333,7 +331,7 @@ def _told(remote: Any, name: str) -> Any:
     """Return what a function of the tests' is called and says of itself; `functools.wraps` takes what there is."""
     try:
         return _ask(remote, "getattr", name)
-    except TypeError:
+    except (TypeError, AttributeError):
         raise AttributeError(name) from None
 
 
@@ -382,47 +380,26 @@ def _fields(remote: Any) -> dict[str, Any]:
     return {one.name: one for one in dataclasses.fields(made)}
 
 
-def fields_of(value: Any) -> list[tuple[str, Any, bool, dict[str, Any]]] | None:
-    """Return the name, type, `init` and default, if it has one, of each field of a data class; None for all else."""
-    if not dataclasses.is_dataclass(value):
-        return None
-    return [
-        (one.name, one.type, one.init, {} if one.default is dataclasses.MISSING else {"default": one.default})
-        for one in dataclasses.fields(value)
-    ]
-
-
-def _signature(remote: Any) -> inspect.Signature:
+def _signature(remote: Any, name: str) -> inspect.Signature:
     """Return the signature of a function of the tests'."""
     try:
-        told = _ask(remote, "signature")
+        told, result = _ask(remote, "signature")
     except TypeError:
-        raise AttributeError("__signature__") from None
-    return inspect.Signature([inspect.Parameter(name, _PARAMETERS[kind], **more) for name, kind, more in told])
+        raise AttributeError(name) from None
+    return inspect.Signature(
+        [inspect.Parameter(word, _PARAMETERS[kind], **more) for word, kind, more in told], **result
+    )
 
 
-def signature_of(function: Any) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return the name and kind of each parameter, with its default and annotation where it has them."""
-    told = []
-    for one in inspect.signature(function).parameters.values():
-        more = {"default": one.default, "annotation": one.annotation}
-        told.append((one.name, int(one.kind), {key: value for key, value in more.items() if value is not one.empty}))
-    return told
+def _code(remote: Any, name: str) -> types.SimpleNamespace:
+    """Return what programs ask of the code of a function of the tests': how many parameters it has, and their names."""
+    parameters = _signature(remote, name).parameters.values()
+    names = tuple(one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD))
+    count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+    return types.SimpleNamespace(co_argcount=count, co_varnames=names, co_name=_told(remote, "__name__"))
 
 
-def items_of(value: Any) -> tuple[int, list[Any]] | None:
-    """Return how many items an object says it has, and its items; None for an iterator, and what has none."""
-    kind = type(value)
-    if not hasattr(kind, "__iter__") or not (hasattr(kind, "__len__") or hasattr(kind, "__getitem__")):
-        return None
-    over = iter(value)
-    if over is value:
-        return None
-    if not hasattr(kind, "__len__"):
-        items = list(itertools.islice(over, _MAX_UNTOLD + 1))
-        return None if len(items) > _MAX_UNTOLD else (len(items), items)
-    length = len(value)
-    return length, list(itertools.islice(over, min(length, _MAX_ITEMS) + 1))
+_MADE_HERE: dict[str, Callable[[Any, str], Any]] = {"__signature__": _signature, "__code__": _code}
 
 
 def _plain(value: Any, kind: type[T]) -> T:
@@ -455,12 +432,12 @@ def _binary(operation: str) -> Callable[[Remote, Any], Any]:
         if _together(self, other, operation):
             return _ask(self, operation, other)
         _peer(self).received += 1  # an object where a number is asked for is the other end's doing
-        if type(other) not in _LIKE:
+        if type(other) not in _LIKE or (operation in ("mul", "rmul") and isinstance(other, list | tuple | str | bytes)):
             return NotImplemented
         answer = _peer(self).exchange(operation, handle_of(self), (_LIKE[type(other)],), {})
         if isinstance(answer, Raised) and any(words in answer.text for words in _UNKNOWN):
             return NotImplemented
-        if isinstance(answer, Raised):
+        if isinstance(answer, Raised) and "TypeError" in answer.names:
             raise _peer(self).exception(answer, operation)
         raise RefusedError(f"an object of the program's own class is not the number that it is used like ({operation})")
 

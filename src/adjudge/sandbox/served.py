@@ -100,7 +100,7 @@ class Served:
         return _is_mock(kind) or self._defines(kind, f"__{operation}__") or operation in _listed(kind)
 
     def _tells(self, thing: Any) -> bool:
-        return isinstance(thing, type | types.FunctionType) and self.own(thing.__module__)
+        return isinstance(thing, type | types.FunctionType | types.MethodType) and self.own(thing.__module__)
 
     def own(self, module: object) -> bool:
         """Return whether a module of this name is one of the tests'."""

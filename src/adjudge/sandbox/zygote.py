@@ -43,8 +43,8 @@ from adjudge.sandbox.seccomp import syscall_filter
 
 _HERE = Path(__file__).parent
 _FILES = (
-    "aliases.py", "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "peer.py", "raised.py",
-    "remote.py", "served.py", "guest.py", "guest_tests.py", "zygote_guest.py",
+    "aliases.py", "codec.py", "fork_hooks.py", "frames.py", "library_values.py", "operations.py", "peer.py",
+    "raised.py", "remote.py", "served.py", "guest.py", "guest_tests.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/sandbox"
 _BOOT = (  # the hooks come first: what is imported afterwards may register some
