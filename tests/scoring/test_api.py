@@ -279,7 +279,7 @@ def test_auto_chooses_by_the_reference(reference: object, name: str) -> None:
         ([{"tests": []}], "cannot tell"),
         (object(), "cannot tell"),
         ({"rubric": []}, "'rubric' is judged by a language model, .* set ADJUDGE_ENGINE"),
-        ({"answr": "4"}, "has the keys .'answr'.; it knows choices, tests, sql"),
+        ({"answr": "4"}, "has the keys .'answr'.; it knows choices, options, tests, sql"),
         ({}, "has the keys"),
     ],
 )

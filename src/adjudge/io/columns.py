@@ -29,8 +29,10 @@ from adjudge.io.questions import ANSWER_KEYS, OPTIONS, points_to_option
 from adjudge.io.values import MISSING as MISSING
 from adjudge.io.values import (
     are_answered,
+    are_completions,
     each_message,
     is_chat,
+    is_no_response,
     list_of,
     looks_like_list,
     reference_of,
@@ -444,8 +446,8 @@ class Choice:
             return False  # of a task (APPS), which has none
         if role == "response" and name.endswith("choices"):
             # of an OpenAI-compatible server, or the options of a question
-            return all(_are_completions(list_of(value)) for value in values)
-        return role != "response" or not values or not all(map(_is_object, values))
+            return all(are_completions(list_of(value)) for value in values)
+        return role != "response" or not values or not all(map(is_no_response, values))
 
     def _guessed(self, role: str, name: str) -> Column:
         self._taken.update((name, *name.split("+")))
@@ -491,14 +493,3 @@ def _there_are(known: Sequence[str]) -> str:
         return "The input shows no columns at all."
     shown = ", ".join(known[:40])
     return f"The columns are: {shown}{f', and {len(known) - 40} more' if len(known) > 40 else ''}."
-
-
-def _is_object(value: Any) -> bool:
-    """Whether a value is an object that is not a response: no turn, and no completion."""
-    return isinstance(value, Mapping) and not is_chat([value]) and not {"message", "text"} & set(value)
-
-
-def _are_completions(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(item, Mapping) and {"message", "text"} & set(item) for item in value
-    )

@@ -437,3 +437,15 @@ def refuse_unread(name: str, cells: Iterable[Any]) -> None:
 
 def _may_be_said(item: Any) -> bool:
     return item is None or isinstance(said_in_choice(item), str) or is_chat([said_in_choice(item)])
+
+
+def is_no_response(value: Any) -> bool:
+    """Return whether a value is an object that is not a response: no turn, and no completion."""
+    return isinstance(value, Mapping) and not is_chat([value]) and not {"message", "text"} & set(value)
+
+
+def are_completions(value: Any) -> bool:
+    """Return whether a value is a list of completions, as servers return them: objects with a message or a text."""
+    return isinstance(value, list) and all(
+        isinstance(item, Mapping) and {"message", "text"} & set(item) for item in value
+    )
