@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from adjudge.verifiers.instructions.composed import COMPOSED, WRITTEN
 from adjudge.verifiers.instructions.ifbench_format import FORMATS
@@ -125,7 +125,7 @@ def read_constraints(data: Any) -> list[Constraint]:
     return constraints
 
 
-def _is_row(data: Any) -> bool:
+def _is_row(data: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(data, Mapping) and any(name in data for name in IDS)
 
 
