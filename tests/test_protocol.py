@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 import adjudge
 from adjudge import reasons, wire
+from adjudge.prompts.reading import concluded
 from adjudge.protocol import (
+    THINK_END,
+    THINK_START,
     Cost,
     Limits,
     Provenance,
@@ -374,3 +377,11 @@ def test_what_a_model_thought_is_not_graded() -> None:
 )
 def test_reasoning_is_split_at_its_last_end(response: str, expected: tuple[str, str, bool]) -> None:
     assert split_reasoning(response) == expected
+
+
+@pytest.mark.parametrize(("start", "end"), [*zip(THINK_START, THINK_END, strict=True)])
+def test_each_mark_of_thinking_opens_and_closes(start: str, end: str) -> None:
+    assert split_reasoning(f"{start}a{end}b") == (f"{start}a{end}", "b", False)
+    assert split_reasoning(f"{start}a") == (f"{start}a", "", True)
+    assert concluded(f"{start}a{end}b") == "b"
+    assert concluded(f"{start}a") == ""

@@ -417,8 +417,27 @@ class Verifier(ABC):
         return fingerprint_of(self)
 
 
-THINK_END: tuple[str, ...] = ("</think>", "</thinking>", "</thought>", "</reasoning>")
-THINK_START: tuple[str, ...] = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+THINK_END: tuple[str, ...] = (
+    "</think>",
+    "</thinking>",
+    "</thought>",
+    "</reasoning>",
+    "[/THINK]",  # Magistral
+    "</seed:think>",
+    "◁/think▷",  # Kimi
+    "<|channel|>final<|message|>",  # gpt-oss
+)
+THINK_START: tuple[str, ...] = (
+    "<think>",
+    "<thinking>",
+    "<thought>",
+    "<reasoning>",
+    "[THINK]",
+    "<seed:think>",
+    "◁think▷",
+    "<|channel|>analysis<|message|>",
+)
+_THINKS = ("think", "THINK", "thought", "reasoning>", "<|channel|>")  # a text without these has no such tag
 
 
 def content_text(content: Any) -> str:
@@ -472,15 +491,11 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
         The reasoning, the answer part, and whether the reasoning was left unfinished: a thinking block is open
         at the end of the text.  Without any tag the whole text is the answer part.
     """
-    if "<" not in text:
+    if not any(word in text for word in _THINKS):
         return "", text, False
-    cut = 0
-    if "</" in text:
-        end, width = max((text.rfind(tag), len(tag)) for tag in THINK_END)
-        cut = end + width if end >= 0 else 0
-    opened = -1
-    if "<th" in text or "<r" in text:  # one scan each instead of one for every tag
-        opened = min((at for at in (text.find(tag, cut) for tag in THINK_START) if at >= 0), default=-1)
+    end, width = max((text.rfind(tag), len(tag)) for tag in THINK_END)
+    cut = end + width if end >= 0 else 0
+    opened = min((at for at in (text.find(tag, cut) for tag in THINK_START) if at >= 0), default=-1)
     if opened < 0:
         return text[:cut], text[cut:], False
     return text[:cut] + text[opened:], text[cut:opened], True

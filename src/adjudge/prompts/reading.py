@@ -33,7 +33,7 @@ _LONGEST_ANSWER = 200  # characters between the two halves of a form
 _LONGEST_JSON = 65_536  # characters from the end that are searched for JSON; a verdict is shorter
 
 
-_OPENED = re.compile(rf"^[ \t]*(?:{'|'.join(THINK_START)})", re.MULTILINE)
+_OPENED = re.compile(rf"^[ \t]*(?:{'|'.join(map(re.escape, THINK_START))})", re.MULTILINE)
 
 
 def concluded(text: str) -> str:
