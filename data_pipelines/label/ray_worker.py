@@ -77,7 +77,7 @@ def _text_and_base(spec: str) -> tuple[str, Path]:
 
 
 def _packed(scorer: object) -> bytes:
-    from adjudge.runtime.packing import pack
+    from adjudge.runtime.pickling import pack
 
     try:
         return pack(scorer)

@@ -23,7 +23,7 @@ from adjudge.rl_integration.ray_serve.door import HEADER
 from adjudge.rl_integration.ray_serve.whole import Passing, RemoteBoard, Whole
 from adjudge.rl_integration.server.app import application
 from adjudge.rl_integration.server.base.config import ServerConfig
-from adjudge.rl_integration.server.gate import LOG, Tokens
+from adjudge.rl_integration.server.middleware import LOG, Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.runtime.confine import die_with_parent

@@ -23,7 +23,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.dashboard.board import Board, Lanes, running
-from adjudge.rl_integration.server.gate import LOG
+from adjudge.rl_integration.server.middleware import LOG
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats, Outcomes, together
 from adjudge.rl_integration.service.tickets import Traffic

@@ -1,4 +1,4 @@
-"""The application: the routes, what becomes of errors, and the door in front of them."""
+"""The application: the routes, what becomes of errors, and what stands in front of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from adjudge.rl_integration.server.dialects.open_rlhf import open_rlhf
 from adjudge.rl_integration.server.dialects.pooling import pooling
 from adjudge.rl_integration.server.dialects.programs import open_instruct, sandbox_fusion
 from adjudge.rl_integration.server.dialects.slime import slime
-from adjudge.rl_integration.server.gate import Gate, Tokens
+from adjudge.rl_integration.server.middleware import RequestMiddleware, Tokens
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import BINS, LOWEST, PER_OCTAVE, LaneStats
 from adjudge.rl_integration.watch.panel import WatchPanel
@@ -345,7 +345,7 @@ def application(
         app.include_router(router)
     for kind in (HttpError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _told)
-    app.add_middleware(Gate, config=config, tokens=tokens)
+    app.add_middleware(RequestMiddleware, config=config, tokens=tokens)
     return app
 
 

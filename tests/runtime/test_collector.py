@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from adjudge.runtime.packing import collector_paused
+from adjudge.runtime.pickling import collector_paused
 
 
 def test_it_goes_on_afterwards_whatever_happened() -> None:

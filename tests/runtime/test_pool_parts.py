@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from adjudge.runtime import confine
 from adjudge.runtime.board import IDLE, Board, new_page
 from adjudge.runtime.channel import Channel, read_frame, read_frame_with_fds, write_frame
-from adjudge.runtime.packing import pack
+from adjudge.runtime.pickling import pack
 
 Pair = tuple[Channel, socket.socket]
 

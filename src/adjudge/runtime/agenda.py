@@ -17,7 +17,7 @@ from typing import Any
 
 from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.job import Chunk, Job, Kind, Outcome
-from adjudge.runtime.packing import collector_paused, pack, pack_plainly
+from adjudge.runtime.pickling import collector_paused, pack, pack_plainly
 
 _CHUNK_SECONDS = 0.008
 _MIN_SECONDS = 0.0005  # below this, handing a chunk out costs more than an uneven end

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge.runtime.agenda import Agenda
 from adjudge.runtime.clients import WardenClient, WorkerClient
 from adjudge.runtime.job import Job, Kind, Outcome
-from adjudge.runtime.packing import pack
+from adjudge.runtime.pickling import pack
 from adjudge.runtime.worker import OUT_OF_MEMORY
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from adjudge.runtime.crew import TargetError
 from adjudge.runtime.deadline import seconds_left
 from adjudge.runtime.dispatcher import Dispatcher
 from adjudge.runtime.job import Job, Outcome, Results
-from adjudge.runtime.packing import pack
+from adjudge.runtime.pickling import pack
 from adjudge.runtime.role import NestedPoolError, in_worker
 
 __all__ = ["Outcome", "Pool", "Results", "TargetError", "as_default", "default_pool", "in_worker"]

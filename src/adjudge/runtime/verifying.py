@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from adjudge.frozen import unchecked
 from adjudge.protocol import NO_COST, NO_PROVENANCE, Cost, Provenance, Sample, Score, Verifier
 from adjudge.runtime.job import Outcome
-from adjudge.runtime.packing import collector_paused
+from adjudge.runtime.pickling import collector_paused
 from adjudge.runtime.pool import Pool, Results, default_pool
 
 Verdict: TypeAlias = tuple[Any, ...] | bytes | str

@@ -30,7 +30,7 @@ from typing import Any
 
 from adjudge.runtime import confine, role
 from adjudge.runtime.channel import read_frame_with_fds, write_frame
-from adjudge.runtime.packing import module_to_send
+from adjudge.runtime.pickling import module_to_send
 from adjudge.runtime.worker import run_worker
 
 _LAST_SECONDS = 10.0  # how long an ending warden tries to kill what does not die

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from adjudge.runtime import confine, role, waits
 from adjudge.runtime.board import HANDLING, IDLE, Board
 from adjudge.runtime.channel import read_frame, write_frame
-from adjudge.runtime.packing import module_to_send
+from adjudge.runtime.pickling import module_to_send
 
 FLUSH_SECONDS = 0.02  # results older than this are sent before the next item starts
 _CHECK_SECONDS = 2.0  # how long a worker works between two looks at its own size

@@ -283,7 +283,7 @@ class _Trial:
             raise _Skipped("only verifiers travel to worker processes")
         import pickle
 
-        from adjudge.runtime.packing import pack
+        from adjudge.runtime.pickling import pack
 
         copy = pickle.loads(pack(verifier))
         return "" if copy.fingerprint == verifier.fingerprint else "the fingerprint changes when it is pickled"

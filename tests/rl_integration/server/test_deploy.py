@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import adjudge
 from adjudge.cli.serve import ServeCommand
 from adjudge.rl_integration.server.base.config import ServerConfig
-from adjudge.rl_integration.server.gate import Tokens
+from adjudge.rl_integration.server.middleware import Tokens
 
 PORT = ServerConfig().port
 

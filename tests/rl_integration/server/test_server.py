@@ -20,7 +20,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base import json_bodies
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.json_bodies import read_json
-from adjudge.rl_integration.server.gate import Tokens
+from adjudge.rl_integration.server.middleware import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.scoring.compose import Part, Weighted
 

@@ -1,7 +1,4 @@
-"""The door of the server: request ids, tokens, bodies that are too large or too slow, and one log line a request.
-
-Everything here happens before a request is read as JSON.
-"""
+"""What happens before a request is read as JSON: ids, tokens, bodies too large or too slow, and a line in the log."""
 
 from __future__ import annotations
 
@@ -149,7 +146,7 @@ _BODIES = 16  # times the largest body: what is held of all requests together; m
 _GONE = 499  # in the log: the client went away, and its request was not answered
 
 
-class Gate:
+class RequestMiddleware:
     """Lets requests through to the application."""
 
     def __init__(self, app: App, config: ServerConfig, tokens: Tokens | None) -> None:
