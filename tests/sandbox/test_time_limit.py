@@ -104,3 +104,12 @@ def test_a_restart_forgets_what_was_charged(monkeypatch: pytest.MonkeyPatch) -> 
         assert machine.now - began == pytest.approx(4.0, abs=0.6)
         limit.restart(2.0)
     assert limit.total == pytest.approx(6.0, abs=0.8)
+
+
+def test_a_limit_is_extended_within_what_is_left_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    Machine(monkeypatch, computes=1.0, waits=0.0)
+    limit = TimeLimit(2.0, [1])
+    limit.restart(2.0, within=5.0)
+    for expected in (3.5, 5.0, 5.0):
+        limit.extend(1.5)
+        assert limit.seconds == expected

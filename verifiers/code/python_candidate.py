@@ -246,9 +246,9 @@ def _listen(tests: Run, candidate: Candidate, job: dict[str, Any], budget: float
     candidate.run.channel.close()  # from here on it is the tests'
     candidate.limit.roots.append(tests.pid)
     asked = not _harmless(candidate.names)
+    started = time.monotonic()
+    candidate.limit.restart(candidate.limits.seconds, budget)
     while True:
-        started = time.monotonic()
-        candidate.limit.restart(candidate.limits.seconds, budget)
         try:
             frame = frames.receive(tests.channel, candidate.limit.left)
         except frames.FrameTimeoutError:
@@ -270,6 +270,11 @@ def _listen(tests: Run, candidate: Candidate, job: dict[str, Any], budget: float
         if message[0] == "end":
             _finish(message[1], job, verdict)
             return False
+        if message[0] == "asked" and message[1]:
+            candidate.limit.extend(message[1])
+            continue
+        started = time.monotonic()
+        candidate.limit.restart(candidate.limits.seconds, budget)
         if message[0] == "asked":
             asked = True
             continue

@@ -4,8 +4,9 @@ The tests see the candidate's functions as stand-ins (`peer`) and everything els
 their setup defines, the built-ins.  Each test's outcome is reported as it is known, so that a test that never ends
 costs only itself.
 
-Reports on the channel: `("asked",)` before the candidate is asked for the first time, so that who listens knows
-whether it can have brought about what follows; `("collected", count)` once a pytest file is read; `("result", index,
+Reports on the channel: `("asked", seconds)` before the candidate is asked for the first time, so that who listens knows
+whether it can have brought about what follows, and now and then later, with the seconds that it takes to ask so often
+and so much, which are nobody's; `("collected", count)` once a pytest file is read; `("result", index,
 name, passed, blame, text, seconds)` with `blame` "wrong", "raised" (the candidate's code raised), "memory" (it raised
 MemoryError), "lost" (the candidate's process is gone) or "tests" (the tests failed before any answer of the candidate
 reached them); `("skipped", index)` for a test that is marked so and therefore says nothing; then `("end", count)`.
@@ -93,7 +94,7 @@ class Session:
         self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
         self._peer.notes.idle = None if job["idle"] is None else frozenset(job["idle"])
         library_values.Kept.remote = staticmethod(lambda handle: remote_of(self._peer, handle, Remote))
-        self._peer.before_first = lambda: self.tell("asked")
+        self._peer.crossing = lambda seconds: self.tell("asked", seconds)
         self._classes = {name: frozenset(uses) for name, uses in job["classes"].items() if name not in job["own"]}
         sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
         self._names = sys.modules[TESTS].__dict__

@@ -44,6 +44,8 @@ _MAX_OBJECTS = 1_000_000
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
 _MAX_HOMES = 1000  # of a program's own exceptions that were raised and can be asked; each keeps its frames alive
 _MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
+_PER_CALL, _PER_BYTE = 5e-4, 5e-7  # seconds to get across and back: twice what a quiet machine takes
+_MUCH = 0.25
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
 
@@ -104,7 +106,8 @@ class Peer:
         self.received = 0
         self.raised: list[BaseException] = []  # what the other end's code raised
         self.deadline: frames.Deadline = None
-        self.before_first: Callable[[], None] | None = None  # called before the first request
+        self.crossing: Callable[[float], None] | None = None  # told before the first request, then now and then
+        self._crossing = 0.0  # seconds that it may have taken since to get across, which are not the other end's doing
 
     def keep(self, value: object, told: bool = True) -> codec.Handle:
         """Return the handle of an object that is not data; the other end's objects go home under their own number."""
@@ -221,9 +224,11 @@ class Peer:
             return self._exchange(operation, target, arguments, keywords)
 
     def _exchange(self, operation: str, target: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        if not self._calls and self.before_first is not None:
-            self.before_first()
+        if self.crossing is not None and (not self._calls or self._crossing >= _MUCH):
+            self.crossing(self._crossing)
+            self._crossing = 0.0
         self._calls += 1
+        self._crossing += _PER_CALL
         call = self._calls
         notes = None
         if self._lifts:
@@ -413,8 +418,10 @@ class Peer:
         return names, text, values, number, more
 
     def _send(self, message: tuple[Any, ...]) -> None:
+        frame = codec.dumps(message, self.keep)
+        self._crossing += _PER_BYTE * len(frame)
         try:
-            frames.send(self._connection, codec.dumps(message, self.keep), self.deadline)
+            frames.send(self._connection, frame, self.deadline)
         except frames.FrameTimeoutError:
             raise
         except frames.FrameError as error:
@@ -428,6 +435,7 @@ class Peer:
     def _receive(self) -> tuple[Any, ...]:
         try:
             frame = frames.receive(self._connection, self.deadline)
+            self._crossing += _PER_BYTE * len(frame or b"")
             self.received += frame is not None  # before it is read: what comes of that is the other end's doing
             message = frame and codec.loads(frame, self._lifts, self.trusting, self.uses if self._lifts else None)
             if self._is_late():  # to read it takes time, too

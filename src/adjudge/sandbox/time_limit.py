@@ -59,9 +59,14 @@ class TimeLimit:
 
     def restart(self, seconds: float, within: float = math.inf) -> None:
         """Begin anew for the same run: what was charged until now counts for `total` and `within` alone."""
-        self.seconds = min(seconds, within - self.total)
+        self._within = within - self.total
+        self.seconds = min(seconds, self._within)
         self._began = time.monotonic()
         self._waited_before, self._cpu_before = self.waited, self._cpu
+
+    def extend(self, seconds: float) -> None:
+        """Allow more, within what `restart` was given."""
+        self.seconds = min(self.seconds + seconds, self._within)
 
     @property
     def total(self) -> float:
