@@ -23,7 +23,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -230,10 +230,14 @@ _NAMES = frozenset(
     "contextlib.redirect_stdout contextlib.redirect_stderr contextlib.chdir sys.stdin sys.stdout sys.stderr sys.argv "
     "sys.modules builtins open io.open tempfile pathlib shutil os.environ os.getenv os.putenv os.chdir os.listdir "
     "os.mkdir os.makedirs os.remove os.unlink os.rename os.walk os.scandir os.path.exists os.path.isfile os.path.isdir "
-    "os.path.getsize random.seed random.setstate numpy.random.seed numpy.random.set_state torch.manual_seed subprocess "
+    "os.path.getsize subprocess "
     "socket sqlite3 logging warnings pytest.warns pytest.deprecated_call gc weakref matplotlib "
     "unittest.IsolatedAsyncioTestCase".split()
 )
+SEEDS = frozenset(
+    {"random.seed", "random.setstate", "numpy.random.seed", "numpy.random.set_state", "torch.manual_seed"}
+)
+"""What `reaching` names only where a test uses nothing else that reaches into the candidate."""
 _METHODS = frozenset({"assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex"})
 _USUAL = {"np": "numpy", "plt": "matplotlib.pyplot", "patch": "unittest.mock.patch"}
 _JUDGES = re.compile(r"assert|raises|fail|warns|exit", re.IGNORECASE)
@@ -272,13 +276,23 @@ def reaching(tests: Iterable[ast.Module], context: list[ast.Module], module: str
         words["collection"] = common
         for node in tree.body:
             if isinstance(node, _FUNCTIONS):
-                words[node.name] = common or reader.word(node)
+                words[node.name] = _first([common, reader.word(node)])
             elif isinstance(node, ast.ClassDef):
                 methods = [part for part in node.body if isinstance(part, _FUNCTIONS) and part.name.startswith("test")]
                 shared = reader.words([part for part in ast.iter_child_nodes(node) if part not in methods])
                 for method in methods:
-                    words[f"{node.name}::{method.name}"] = common or shared or reader.word(method)
+                    words[f"{node.name}::{method.name}"] = _first([common, shared, reader.word(method)])
     return MappingProxyType({name: word for name, word in words.items() if word})
+
+
+def _first(words: Iterable[str]) -> str:
+    """Return the first that is no seed, else the first of all; "" for none."""
+    seed = ""
+    for word in filter(None, words):
+        if word not in SEEDS:
+            return word
+        seed = seed or word
+    return seed
 
 
 class _Reader:
@@ -311,20 +325,19 @@ class _Reader:
 
     def words(self, parts: Iterable[ast.AST]) -> str:
         """Return what one of several parts uses."""
-        return next(filter(None, map(self.word, parts)), "")
+        return _first(map(self.word, parts))
 
     def word(self, part: ast.AST, seen: frozenset[str] = frozenset()) -> str:
         """Return what a part uses, itself or by a definition of the file's; "" for nothing."""
+        return _first(self._words(part, seen))
+
+    def _words(self, part: ast.AST, seen: frozenset[str]) -> Iterator[str]:
         for node in nodes_of(part):
-            if reached := self._reach(node):
-                return reached
+            yield self._reach(node)
             name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
             definition = self._known.get(name)
-            if definition is None or definition is part or name in seen:
-                continue
-            if reached := self.word(definition, seen | {name}):
-                return reached
-        return ""
+            if definition is not None and definition is not part and name not in seen:
+                yield self.word(definition, seen | {name})
 
     def _reach(self, node: ast.AST) -> str:
         match node:
@@ -338,7 +351,7 @@ class _Reader:
                 dotted = self._dotted(node)
                 parts = dotted.split(".")
                 prefixes = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-                if name := next((prefix for prefix in prefixes if prefix in _NAMES), ""):
+                if name := next((prefix for prefix in prefixes if prefix in _NAMES or prefix in SEEDS), ""):
                     return name
                 if len(parts) == 2 and parts[0] == self._module and isinstance(node, ast.Attribute):
                     return dotted if not isinstance(node.ctx, ast.Load) or parts[1].isupper() else ""

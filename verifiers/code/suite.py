@@ -24,6 +24,7 @@ from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.names import (
     IMPLICIT,
     LIBRARY,
+    SEEDS,
     after_future,
     attributes,
     candidates_own,
@@ -49,6 +50,9 @@ Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 _MAX_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST = 1e9  # of any number
 _MAX_READ = 256  # references kept
+_CHANCE = re.compile(
+    r"random|shuffle|sample|secrets|torch|tensorflow|keras|jax|sklearn|scipy|networkx|faker", re.IGNORECASE
+)
 _LEETCODE = "Solution"  # the class whose methods LeetCode calls, after the imports that everybody leaves out
 
 
@@ -178,14 +182,17 @@ class Suite:
         lines += ["    def __getattr__(self, name): return lambda *_, **__: None"]
         return "\n".join([*lines, *(f"class {name}(_Nothing): pass" for name in self.named)])
 
-    def reached(self, number: int, outcome: Outcome) -> str:
-        """Return what a test that failed uses that needs the candidate's own process or objects; "" for nothing."""
+    def reached(self, number: int, outcome: Outcome, source: str) -> str:
+        """Return what a test that failed uses that needs the candidate's own process or objects; "" for nothing.
+
+        A seed is nothing where the candidate, whose program is given, leaves nothing to chance.
+        """
         if outcome.passed or outcome.reason not in ("wrong", "candidate_error"):
             return ""
-        if self.style != "pytest":
-            return self.reaching.get(str(number), "")
         path = str(outcome.detail.get("source", "")).partition("[")[0]
-        return self.reaching.get(path.partition("::")[2] or path, "")
+        name = str(number) if self.style != "pytest" else path.partition("::")[2] or path
+        word = self.reaching.get(name, "")
+        return "" if word in SEEDS and not _CHANCE.search(source) else word
 
 
 def read_suite(reference: Any, prompt: str = "") -> Suite:

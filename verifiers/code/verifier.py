@@ -212,7 +212,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         if verdict.value("all") != 1.0:
             if suite.solution:
                 self._solution_seconds(suite)  # tests that their own solution does not pass judge nobody
-            elif (word := self._reached(suite, verdict)) and not self.shared:
+            elif (word := self._reached(suite, verdict, source)) and not self.shared:
                 raise TestsBrokenError(
                     f"the tests use {word!r}, which needs the candidate's own process or objects, and they "
                     'run apart; give the reference a "solution" that shows that they work so, or trust the programs '
@@ -250,13 +250,13 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
                 return run_shared(warm, source, suite, dataclasses.replace(limits, seconds=self.total_seconds))
             return run_tests(warm, source, suite, limits, thorough, self.total_seconds)
 
-    def _reached(self, suite: Suite, verdict: Verdict) -> str:
+    def _reached(self, suite: Suite, verdict: Verdict, source: str) -> str:
         """Return what keeps tests that run apart from judging the failed ones; "" where they judge.
 
         A single failure that judges is enough where all tests must pass.
         """
         failed = [(number, outcome) for number, outcome in enumerate(verdict.outcomes) if not outcome.passed]
-        words = [suite.reached(number, outcome) for number, outcome in failed]
+        words = [suite.reached(number, outcome, source) for number, outcome in failed]
         return next(filter(None, words), "") if all(words) or self.credit != "all" else ""
 
     def _solution_seconds(self, suite: Suite) -> float:

@@ -24,6 +24,7 @@ import functools
 import importlib.machinery
 import io
 import os
+import re
 import socket
 import sys
 import time
@@ -51,6 +52,8 @@ _CLOSE_ASSERTS = (
     *("assert_array_equal", "assert_equal", "assert_array_less"),
 )
 _STRICT = (*_CLOSE, *_CLOSE_ASSERTS)
+_EXPECTED = re.compile(r"(?:[Rr]aises(?:Regex)?\(\s*|\bexcept\s+)(\([^()]*\)|[\w.]+)")
+_WORD = re.compile(r"\w+")
 _LATER, _SETTLE = "__adjudge_later__", "__adjudge_settle__"  # built in for the tests
 _WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
 _REFLECTED = (*ARITHMETIC, "divmod")
@@ -120,7 +123,9 @@ class Session:
         stand_ins = {name: stand_ins[name] for name in take}
         data = [name for name, kind, value in known if _is_data(kind, value)]
         setup = self._job["setup"]
-        if any(name in setup for name in data):
+        expected = {word for source in sources for place in _EXPECTED.findall(source) for word in _WORD.findall(place)}
+        wrong = any(name in expected for name, kind, _ in self._job["names"] if kind != "exception")
+        if wrong or any(name in setup for name in data):
             self.touch()
         self._names.update(stand_ins)  # for a setup that makes objects of the candidate's class
         if setup:

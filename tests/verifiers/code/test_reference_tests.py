@@ -237,8 +237,6 @@ def test_a_word_in_the_file_excuses_no_wrong_answer(reference: Any) -> None:
               "import io\nfrom contextlib import redirect_stdout"),
         _file("def test_a():\n    sys.stdin = io.StringIO('5')\n    assert add(1, 2) == 5\n", "import io, sys"),
         _file("def test_a(tmp_path):\n    assert add(str(tmp_path), 1) == 1\n"),
-        _file("def test_a():\n    random.seed(1)\n    assert add(1, 2) == 5\n", "import random"),
-        _file("def test_a():\n    np.random.seed(1)\n    assert add(1, 2) == 5\n", "import numpy as np"),
         _file("def test_a():\n    with pytest.warns(UserWarning):\n        add(1, 2)\n", "import pytest"),
         _file("def test_a():\n    os.environ['A'] = 'x'\n    assert add(1, 2) == 'x'\n", "import os"),
         _file("def setup(path): open(path, 'w').close()\n\n"
@@ -255,12 +253,47 @@ def test_a_word_in_the_file_excuses_no_wrong_answer(reference: Any) -> None:
               "        self.assertTrue(add(self.d, 2))\n", "import tempfile, unittest"),
         {"tests": "import solution\n\ndef test_a():\n    solution.RATE = 2\n    assert solution.add(3, 1) == 6\n",
          "style": "pytest"},
-        {"tests": ["import random\nrandom.seed(1)\nassert add(1, 2) == 5"]},
     ],
 )  # fmt: skip
 def test_what_needs_the_candidates_process_is_failed(reference: Any) -> None:
     score = judge(NOTHING, reference)
     assert (score.status, score.reason) == ("failed", "gold_unparsable"), score
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        _file("def test_a():\n    random.seed(1)\n    assert add(1, 2) == 5\n", "import random"),
+        _file("np.random.seed(1)\n\ndef test_a():\n    assert add(1, 2) == 5\n", "import numpy as np"),
+        {"tests": ["import random\nrandom.seed(1)\nassert add(1, 2) == 5"]},
+    ],
+)
+def test_a_seed_excuses_those_alone_who_leave_something_to_chance(reference: Any) -> None:
+    chance = "import random\ndef add(a, b): return random.randint(a, b)"
+    assert judge(chance, reference).status == "failed"
+    assert judge(NOTHING, reference).value == 0.0
+    with_file = {**reference, "tests": f"import random\nfrom solution import add\n\n{SEEDED}", "style": "pytest"}
+    assert judge(NOTHING, with_file).status == "failed"  # for what else it uses
+
+
+SEEDED = "def test_a(tmp_path):\n    random.seed(1)\n    assert add(str(tmp_path), 1) == 1\n"
+
+
+@pytest.mark.parametrize("other", ["class Err: pass", "def Err(text): return ValueError(text)"])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        _file("def test_a():\n    with pytest.raises(Err):\n        add(1, 2)\n",
+              "import pytest\nfrom solution import Err"),
+        _file("class T(unittest.TestCase):\n    def test_a(self):\n        self.assertRaises(Err, add, 1, 2)\n",
+              "import unittest\nfrom solution import Err"),
+        {"tests": ["try:\n    add(1, 2)\nexcept (Err, KeyError):\n    pass\nelse:\n    assert False"]},
+    ],
+)  # fmt: skip
+def test_what_is_no_exception_where_tests_expect_one_is_wrong(reference: Any, other: str) -> None:
+    body = "\ndef add(a, b): raise Err('no')"
+    assert judge(f"class Err(Exception): pass{body}", reference).value == 1.0
+    assert judge(f"{other}{body}", reference).value == 0.0
 
 
 def test_numpy_is_not_close_to_what_is_empty() -> None:
