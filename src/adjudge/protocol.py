@@ -418,24 +418,12 @@ class Verifier(ABC):
 
 
 THINK_END: tuple[str, ...] = (
-    "</think>",
-    "</thinking>",
-    "</thought>",
-    "</reasoning>",
-    "[/THINK]",  # Magistral
-    "</seed:think>",
-    "◁/think▷",  # Kimi
-    "<|channel|>final<|message|>",  # gpt-oss
+    *("</think>", "</thinking>", "</thought>", "</reasoning>", "</seed:think>"),
+    *("[/THINK]", "◁/think▷", "<|channel|>final<|message|>"),  # Magistral, Kimi, gpt-oss
 )
 THINK_START: tuple[str, ...] = (
-    "<think>",
-    "<thinking>",
-    "<thought>",
-    "<reasoning>",
-    "[THINK]",
-    "<seed:think>",
-    "◁think▷",
-    "<|channel|>analysis<|message|>",
+    *("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>"),
+    *("[THINK]", "◁think▷", "<|channel|>analysis<|message|>"),
 )
 _THINKS = ("think", "THINK", "thought", "reasoning>", "<|channel|>")  # a text without these has no such tag
 

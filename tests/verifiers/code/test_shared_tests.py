@@ -1,4 +1,4 @@
-"""References that judge nobody, tests that need the candidate's own process, and those that run in it."""
+"""References that judge nobody, tests that need the program's process or run in it, and those that call it often."""
 
 from __future__ import annotations
 
@@ -110,3 +110,14 @@ def test_modules_that_the_task_imports_are_there_for_its_tests() -> None:
     tests = "class TestIt:\n    def test_a(self):\n        assert plus(st.mean([1, 3]), 1) == 3"
     row = {"test": tests, "entry_point": "plus", "code_prompt": "import statistics as st\ndef plus(a, b):\n"}
     assert judge("def plus(a, b): return a + b", {**row, "canonical_solution": "    return a + b\n"}).value == 1.0
+
+
+MANY = "for n in range(10_000):\n    assert square([n, n + 1])[0] == n"
+
+
+@pytest.mark.parametrize(
+    ("body", "value"), [("return a", 1.0), ("import time; time.sleep(0.1); return a", 0.0)], ids=["right", "slow"]
+)
+def test_getting_across_to_the_program_is_not_its_time(body: str, value: float) -> None:
+    score = judge(f"def square(a):\n    {body}", {"tests": [MANY], "timeout": 1.0})
+    assert (score.value, score.reason) == (value, "" if value else "candidate_timeout")
