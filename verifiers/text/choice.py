@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.protocol import Score
+from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
 from adjudge.responses.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
-from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, read_choice_key
+from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, in_prompt, read_choice_key
 from adjudge.verifiers.text.choice_letter import (
     NOTHING,
     SURELY,
@@ -65,8 +65,8 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
 
     The reference is a label ("B"), or `{"choices": [text, ...], "answer": ...}` where the answer is a label, the text
     of exactly one option, or the 0-based position of an option as an int; rows of ARC, AQuA and MedQA are read, too.
-    With the choices given, an answer may also be the option's text, and a label with another option's text behind it is
-    not an answer.
+    With the choices given, or listed in the prompt, an answer may also be the option's text, and a label with another
+    option's text behind it is not an answer.
 
     Attributes:
         labels: the labels of the options in their order, one character each.
@@ -88,6 +88,10 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     def read_reference(self, reference: Any) -> ChoiceKey:
         """Return the labels, options and answer; see `adjudge.verifiers.text.choice_key.read_choice_key`."""
         return read_choice_key(reference, self.labels)
+
+    def gold_of(self, sample: Sample) -> ChoiceKey:
+        """Return the key, with what the sample's prompt says of the options."""
+        return in_prompt(super().gold_of(sample), sample.prompt)
 
     def judge(self, spans: Sequence[Span], gold: ChoiceKey) -> Score:
         """Return 1 when the one option named is the right one."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from adjudge.io.questions import as_question
+from adjudge.protocol import Message, turn_texts
 from adjudge.responses.answer_context import undecorated
 from adjudge.responses.answer_span import shorten
+from adjudge.responses.listed_options import listed_options
 from adjudge.responses.markup import invisible, unwrap, without_tex
-from adjudge.responses.number_text import NumberError, Quantity, read_quantity, shared_currency
+from adjudge.responses.number_text import NumberError, Quantity, raised, read_quantity, shared_currency
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown, wrong_form
 
@@ -25,16 +27,33 @@ LABELS = "ABCDEFGHIJ"
 _DISPLAYED = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _ARTICLE = re.compile(r"\A(?:[Tt]he|[Aa]n|a)\s+(?=\w)")  # "A" may be a label
 _WIDE_STOP = re.compile(r"(?<![A-Za-z])([A-Za-z])[：．、](?=\S)")  # behind a label; ASCII ones have a space behind them
+_PARTS = re.compile(r"(?<=[.?!。？！])\s*|\n")
+_ASKS = re.compile(r"[?？:：]\s*\Z|\b(?:which|what|following|except)\b|下列|以下|哪", re.IGNORECASE)
+_WRONG = re.compile(
+    r"\b(?:not|except|false|incorrect|wrong|untrue|invalid|contraindicated|avoid\w*|least|unlikely|inappropriate"
+    r"|unsuitable|eliminat\w*|exclud\w*|ruled? out|reject\w*|distractor|trap|worst|never|cannot)\b|n['’]t\b"
+    r"|[不非错錯除]",
+    re.IGNORECASE,
+)
+_POWER = re.compile(r"\^\{\s?(-?\w+)\s?\}")
 _NOISE = re.compile(r"\\[()\[\]]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceKey:
-    """A question's labels, one character each, its answer, and the options as `comparable` writes them, if known."""
+    """A question's labels, one character each, its answer, and the options as `comparable` writes them, if known.
+
+    `asks_wrong` is whether the question looks for an option that is wrong, or not to be taken.
+    """
 
     labels: str
     answer: str
     texts: tuple[str, ...] = ()
+    asks_wrong: bool = False
+
+    def text_of(self, label: str) -> str:
+        """Return the text of an option, or ""."""
+        return dict(zip(self.labels, self.texts, strict=False)).get(label, "")
 
     def by_text(self, text: str) -> str:
         """Return the label of the one option with this text, or "" when there is none or more than one."""
@@ -94,9 +113,11 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
 def plain(text: str) -> str:
     """Return a text in NFKC without markup: LaTeX text commands, dollars, asterisks, underscores, backticks."""
     if not text.isascii():
-        text = undecorated(unicodedata.normalize("NFKC", _WIDE_STOP.sub(r"\1: ", text))).replace("−", "-")
+        text = raised(_WIDE_STOP.sub(r"\1: ", text))
+        text = undecorated(unicodedata.normalize("NFKC", text)).replace("−", "-")
     if not text.isprintable():
         text = invisible(text)
+    text = _POWER.sub(r"^\1", text)
     return unwrap(_NOISE.sub(" ", without_tex(text)).replace("i.e.", "that is").strip())
 
 
@@ -109,6 +130,16 @@ def comparable(text: str) -> str:
 def without_article(text: str) -> str:
     """Return a text without the article that it begins with."""
     return _ARTICLE.sub("", text)
+
+
+def in_prompt(key: ChoiceKey, prompt: str | Sequence[Message]) -> ChoiceKey:
+    """Return a key with what the prompt says: the options, if the key has none, and whether it asks for a wrong one."""
+    options = [] if key.texts else listed_options(prompt, key.labels)
+    if len(options) > key.labels.index(key.answer):
+        key = replace(key, texts=tuple(map(comparable, options)))
+    said = "\n".join(turn_texts(prompt, "user"))
+    asking = [part for part in _PARTS.split(said) if _ASKS.search(part)] or [said]
+    return replace(key, asks_wrong=any(map(_WRONG.search, asking)))
 
 
 def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from adjudge.responses.hearsay import unasserted
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.verifiers.text.choice_key import ChoiceKey, comparable, plain, without_article
 
@@ -29,7 +30,7 @@ _LEAD = (
 )
 _STOP = re.compile(
     r"\s*(?:[.:,;!=|](?=\s|\Z)|[–—-]\s|-{1,2}>\s|[。、:.,;!](?=[^\x00-\x7f]|\Z)|\n|\Z|\s?\()"
-    r"|\s*(?:です|である|だ(?!\w)|입니다|이다|예요|이에요)"
+    r"|\s*(?:です|である|だ(?!\w)|입니다|이다|예요|이에요)|(?:选项|選項)(?=\W|\Z)"
 )
 _IS_THE = (
     r"is (?:clearly |therefore |thus |indeed |also |probably |most likely |likely )?(?:(?:the|my|an?) )?"
@@ -42,7 +43,7 @@ _REASON = re.compile(
     r"|makes (?:the most )?sense"
     rf"|{_IS_THE}(?:correct|right|best|true|answer|option|choice|one|statement|solution"
     r"|appropriate|accurate|likely|consistent|valid|supported|plausible|suitable|reasonable))\b"
-    r"|\s*(?:因为|是正确|正确|而不是|而非)",
+    r"|\s*(?:选项|選項)?(?:因为|是正确|正确|而不是|而非)",
     re.IGNORECASE,
 )
 _SAID = re.compile(
@@ -68,7 +69,7 @@ _DENIED_AFTER = re.compile(
     r"(?:\s+(?!because|since|as|and|while|so|correct|right|best|true)\w+){0,6}?\s+"
     r"(?:not|never|wrong|incorrect|false|out|eliminated|excluded|impossible)\b"
     r"|(?:contradicts|violates|fails|conflicts|misses|ignores|overstates|understates|confuses|lacks|omits)\b"
-    r"|(?:isn|wasn|can|doesn|wouldn|couldn|shouldn)['’]?t\b|cannot\b)|\s*(?:不|错|錯|是错|是錯|并非|並非)",
+    r"|(?:isn|wasn|can|doesn|wouldn|couldn|shouldn)['’]?t\b|cannot\b)|\s*(?:选项|選項)?(?:不|错|錯|是错|是錯|并非|並非)",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
@@ -79,8 +80,18 @@ _DENIED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _DISOWNED = re.compile(
-    r"\b(?:least|worst|second|closest|trap|distractor|error|mistake|popular|tempting)\b", re.IGNORECASE
+    r"\b(?:least|worst|second|closest|trap|distractor|error|mistake|popular|tempting|contraindicated)\b", re.IGNORECASE
 )
+_FIT = r"(?:(?:the|an?) )?(?:(?!only\b)\w+ )?(?:correct|right|best|answer|appropriate|suitable|indicated|option|choice)"
+_REFUSED = re.compile(  # behind a label or the text of its option, of which "is not cheap" says nothing wrong
+    r"[\s)\].,:–—-]*(?:(?:which|that|this|it) )?(?:(?:is|was|are|were|looks|seems|(?:can|must|would|should) be)"
+    r"(?: (?:also|clearly|therefore|thus|simply|just))* (?:wrong|incorrect|false|invalid|contraindicated|inappropriate"
+    r"|unsuitable|avoided|out|ruled out|eliminated|excluded|rejected|(?:an?|the) (?:\w+ )?(?:distractor|trap|decoy)"
+    rf"|not {_FIT})|(?:isn|wasn|aren|weren)['’]t {_FIT})"
+    r"(?=\W*\Z|[.,;!)]|\s(?:here|(?:in|for) this|because|since|so|but)\b)",
+    re.IGNORECASE,
+)
+_TURN = re.compile(r"\b(?:but|however|yet|so)\b[\s,:]*(?P<said>.*)", re.DOTALL)
 _REJECTED = re.compile(
     r"[\s:.,;(–—-]*(?:no|not|nope|false|incorrect|wrong|rejected|eliminated|excluded|impossible|ruled out|out|untrue)"
     r"(?=\W*\Z|[.;,)]\s)|[\s:.,(–—-]*[✗✘❌❎]|[\s(]*\?",
@@ -103,8 +114,9 @@ _APPOSED = re.compile(
     re.IGNORECASE,
 )
 _IS = re.compile(r"\b(?:is|are|was|were|it['’]s) (?:(?:the|an) )?\Z")
+_WHY = re.compile(r",?\s(?:because|since|due to)\s(?:(?!\b(?:but|however)\b)[^;])*\Z", re.IGNORECASE)
 _FOUND_RIGHT = (
-    rf"\s(?:remains|is left|fits|works|it is|{_IS_THE}(?:correct|right|best|answer|one|appropriate)"
+    rf"\s(?:remains|is left|fits|works|it is|{_IS_THE}(?:correct|right|best|better|answer|one|appropriate)"
     r"(?:\s(?:answer|option|choice|one))?)"
 )
 _CONCLUSION = re.compile(
@@ -151,7 +163,10 @@ def _patterns(labels: str) -> _Patterns:
     return _Patterns(
         start=re.compile(_LEAD + label),
         alone=re.compile(rf"[#>\s]*(?P<word>(?i:option|choice)\s)?{label}"),
-        closing=re.compile(rf"(?:[:：]|\b(?:is|be|was))[\s\W]{{1,6}}(?P<label>[{upper}])\W{{0,6}}\Z"),
+        closing=re.compile(
+            rf"(?:[:：]|\b(?:is|be|was|receive|given|recommend|prescribe|start))[\s\W]{{1,6}}(?P<label>[{upper}])"
+            r"(?P<rest>\W{0,6}\Z|\W*\s.*)"
+        ),
         mention=re.compile(mention),
         goes_on=re.compile(rf"{_GOES_ON}(?:{_GOES_ON})?[{both}](?![A-Za-z0-9])|\W{{0,6}}[{upper}]\W*\Z"),
         of_others=re.compile(  # "(D) Both A and B", "(D) A and C only"
@@ -263,10 +278,17 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
     line, _ = _read(line[-MAX_CHARACTERS:], key)
     if concluding := concluding_label(line, key):
         return concluding
+    return _closing(line, key)
+
+
+def _closing(line: str, key: ChoiceKey) -> str:
+    """Return the label that a line ends in, with its option's text or without ("The next step is C. Biopsy"), or ""."""
     closing = _patterns(key.labels).closing.search(line)
-    if not closing or _DENIED_BEFORE.search(line) or _labels(line, key) != {closing["label"]}:
+    if not closing or not (re.fullmatch(r"\W*", closing["rest"]) or _named(closing["rest"], key) == closing["label"]):
         return ""
-    return closing["label"]
+    before = line[: closing.start("label")]
+    denied = any(sign.search(before) for sign in (_DENIED_BEFORE, _DISOWNED, _CONDITION)) or unasserted(before)
+    return "" if denied or _labels(line[: closing.end("label")], key) != {closing["label"]} else closing["label"]
 
 
 def concluded_label(text: str, key: ChoiceKey) -> str:
@@ -274,17 +296,21 @@ def concluded_label(text: str, key: ChoiceKey) -> str:
     whole = plain(text[-MAX_CHARACTERS:]).rstrip(" .")
     if (concluding := concluding_label(whole, key)) is not None:
         return concluding
-    sentence = _SENTENCE_START.split(whole)[-1]
+    if label := _closing(_WHY.sub("", _BEHIND_LABEL.split(whole)[-1]), key):
+        return label
     words = f" {' '.join(re.findall(_WORDS, whole.casefold()))} "
     stated = {
         label: option
         for label, option in zip(key.labels, key.texts, strict=False)
         if (parts := " ".join(re.findall(_WORDS, option))) and f" {parts} " in words
     }
+    sentence = _WHY.sub("", _SENTENCE_START.split(whole)[-1])
     if len(stated) != 1 or _DENIED_BEFORE.search(sentence) or "?" in sentence:
         return ""
     ((label, option),) = stated.items()
     tail = comparable(sentence)
+    if re.fullmatch(rf"(?:(?:so|thus|hence|therefore),? )?(?:the )?{re.escape(option)}{_FOUND_RIGHT}", tail):
+        return label
     tail = tail if tail.endswith(option) or not option[-1:].isalpha() else tail.rstrip("!")
     before = tail.removesuffix(option)
     return label if before != tail and _IS.search(before) else ""
@@ -300,6 +326,8 @@ def concluding_label(text: str, key: ChoiceKey) -> str | None:
     before, named, chain = (conclusion[group] or "" for group in ("before", "named", "chain"))
     label = conclusion["label"] or conclusion["last"]
     another = _labels(chain + named, key) - {label} or (named and key.by_text(named) not in ("", label))
+    if named and key.by_text(named) != label and _TURN.search(named):
+        return ""
     if another or (chain and _is_of_another(whole[: -len(label)], label, key)):
         return ""
     if _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain) or _CONDITION.search(before) or _RIGHT.search(before):
@@ -357,6 +385,8 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
     if named == label:
         return label, ""
     rest = _patterns(key.labels).of_others.sub("", rest)
+    if fault := _refused(rest, label, key):
+        return "", fault
     rejected = _REJECTED.match(rest) and not (_TRUTH.match(rest) and _labels(rest, key) <= {label})
     if _DENIED_BEFORE.search(start[0]) or _DENIED_AFTER.match(rest) or rejected:
         return "", "unparsable_answer"
@@ -374,6 +404,19 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
     if others or named not in ("", label) or another:
         return "", "several_answers"
     return label, ""
+
+
+def _refused(rest: str, label: str, key: ChoiceKey) -> str:
+    """Return the reason for a zero when what stands behind a label and its option's text denies it, or ""."""
+    said, own = " ".join(_DELIMITED.sub("", rest).split()), key.text_of(label)
+    behind = said[len(own) :]
+    if not own or said[: len(own)].casefold() != own or re.match(r"\w|[.,]\d", behind):
+        return "unparsable_answer" if not key.asks_wrong and _REFUSED.match(rest) else ""
+    if not key.asks_wrong and (_REFUSED.match(behind) or _REJECTED.match(behind)):
+        return "unparsable_answer"
+    turn = _TURN.search(_SENTENCE_START.split(behind.lstrip(_DELIMITERS))[0])
+    better = behind and turn and (concluded_label(turn["said"], key) or leading_label(turn["said"], key)[0])
+    return "several_answers" if better and better != label else ""
 
 
 def _mentioned(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:

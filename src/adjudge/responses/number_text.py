@@ -117,10 +117,15 @@ def plain_notation(text: str, decimal: str = ".") -> str:
     return _SIGN_OF_FRACTION.sub(r"\1", text)
 
 
+def raised(text: str) -> str:
+    """Return a text with its raised digits behind a "^": "10⁻⁴" is "10^-4"."""
+    return _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
+
+
 def _ascii(text: str) -> str:
     for char in _VULGAR.keys() & set(text):
         text = text.replace(char, f" {_VULGAR[char]} ")
-    text = _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text).translate(_SIGNS)
+    text = raised(text).translate(_SIGNS)
     return "".join(char if (digit := unicodedata.decimal(char, None)) is None else str(digit) for char in text)
 
 

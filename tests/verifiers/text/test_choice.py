@@ -150,3 +150,110 @@ def test_labels_must_be_told_apart(labels: str) -> None:
 )
 def test_a_quarter_million_characters_score_at_once(unit: str) -> None:
     assert verdict(unit * (250_000 // len(unit)), "D") == 0.0
+
+
+DRUG = {"choices": ["Aspirin", "Clopidogrel", "Warfarin", "Rivaroxaban"], "answer": "C"}
+ENERGY = {"choices": ["10^-11 eV", "10^-8 eV", "10^-4 eV", "x² eV"], "answer": "C"}
+REFUSED = [
+    "C. Warfarin is contraindicated.",
+    "C. Warfarin should be avoided.",
+    "C. Warfarin (incorrect)",
+    "(C) is a trap",
+]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        *REFUSED,
+        "**C. Warfarin** is wrong.",
+        "The answer is C. Warfarin is wrong.",
+        "C. Warfarin isn't the right choice.",
+        "C. Warfarin can be ruled out.",
+        "(C) is contraindicated",
+        "C. Warfarin was my first thought, but D is better.",
+        "C. Warfarin looks right at first, but the correct drug is rivaroxaban.",
+        "C. Warfarin is tempting, but rivaroxaban is the right choice.",
+        "The patient should avoid **C. Warfarin**.",
+        "The next step is not **C**.",
+        "The patient should receive **C. Rivaroxaban**.",
+        "Warfarin is the second best choice.",
+        "Warfarin is the best choice or rivaroxaban.",
+        "If the valve were biological, warfarin is the best choice.",
+        "所以不选C选项",
+    ],
+)
+def test_an_option_that_is_denied_or_given_up_behind_its_text_is_no_answer(response: str) -> None:
+    assert verdict(response, DRUG) == 0.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "C. Warfarin does not need a new dose.",
+        "C. Warfarin is the only drug that is not contraindicated.",
+        "C. Warfarin is contraindicated in pregnancy, which does not matter here.",
+        "C. Warfarin is not the only option, but the best.",
+        "C. Warfarin, but not D.",
+        "C. Warfarin is preferred over D.",
+        "C. Warfarin is best, but rivaroxaban is an alternative in others.",
+        "The most appropriate drug is **C. Warfarin**.",
+        "The patient should receive **C. Warfarin**.",
+        "He has a mechanical valve.\n\nTherefore he should be given (C) Warfarin.",
+        "The diagnosis is **C. Warfarin** because D is too new.",
+        "The next step is **C**.",
+        "Warfarin is the best choice.",
+        "So warfarin is the right answer because of the valve.",
+        "所以选C选项",
+        "C选项正确",
+    ],
+)
+def test_what_else_is_said_of_the_option_denies_nothing(response: str) -> None:
+    assert verdict(response, DRUG) == 1.0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which drug is contraindicated?",
+        "All are platelet inhibitors EXCEPT:",
+        "He does not smoke. What is to be avoided?",
+    ],
+)
+def test_where_the_question_looks_for_a_wrong_option_calling_it_so_denies_nothing(question: str) -> None:
+    for response in REFUSED[:3]:
+        assert ChoiceVerifier().verify(Sample(prompt=question, response=response, reference=DRUG)).value == 1.0
+    given_up = "C. Warfarin was my first thought, but D is better."
+    assert ChoiceVerifier().verify(Sample(prompt=question, response=given_up, reference=DRUG)).value == 0.0
+
+
+@pytest.mark.parametrize("raised", ["10⁻{}", "$10^{{-{}}}$", "10^-{}", "10^{{-{}}}"])
+def test_raised_digits_are_powers(raised: str) -> None:
+    for form in ("**C) {} eV**", "**C** ({} eV)", "C. {} eV", "{} eV"):
+        assert verdict(form.format(raised.format("⁴" if "⁻" in raised else "4")), ENERGY) == 1.0
+    assert verdict(f"C) {raised.format('⁸' if '⁻' in raised else '8')} eV", ENERGY) == 0.0
+
+
+CITIES = [
+    "A. Paris\nB. London\nC. Rome",
+    "- A) Paris\n- B) London\n- C) Rome",
+    "**A.** Paris\n\n**B.** London\n\n**C.** Rome",
+]
+
+
+@pytest.mark.parametrize("listed", CITIES)
+def test_a_letter_alone_is_a_label_of_the_options_that_the_prompt_lists(listed: str) -> None:
+    for prompt in (
+        f"Which?\n{listed}\nAnswer:",
+        [{"role": "user", "content": f"Old?\nA. 1\nB. 2\n\nWhich?\n{listed}"}],
+    ):
+        for response in ("C", "C. Rome", "(C) Rome", "Rome", "The answer is Rome.", "C. Because of the Vatican."):
+            assert ChoiceVerifier().verify(Sample(prompt=prompt, response=response, reference="C")).value == 1.0
+        for response in ("C. London", "(C) Paris", r"\boxed{C. London}", "The answer is London.", "C. Rome is wrong."):
+            assert ChoiceVerifier().verify(Sample(prompt=prompt, response=response, reference="C")).value == 0.0
+
+
+@pytest.mark.parametrize("prompt", ["", "Which vitamin?", "A. Paris is old.", "A. Paris\nB. London", "B. x\nC. y"])
+def test_without_such_a_list_the_text_behind_a_letter_is_not_looked_at(prompt: str) -> None:
+    for response in ("C", "C. London"):
+        assert ChoiceVerifier().verify(Sample(prompt=prompt, response=response, reference="C")).value == 1.0
