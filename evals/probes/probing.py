@@ -257,7 +257,7 @@ def _scorer(spec: str, rows: Sequence[ProbeRow]) -> Scorer:
     kinds = {spec}
     if spec == "auto":
         with contextlib.suppress(ValueError):  # a reference that nothing goes with: its row is refused later
-            kinds = {auto_scorer(row.reference) for row in rows if row.reference is not None}
+            kinds = {auto_scorer(row.reference, row.prompt) for row in rows if row.reference is not None}
     return registry.load(kinds.pop() if len(kinds) == 1 else spec)
 
 

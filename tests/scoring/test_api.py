@@ -268,6 +268,15 @@ def test_auto_chooses_by_the_reference(reference: object, name: str) -> None:
     assert auto_scorer(reference) == name
 
 
+@pytest.mark.parametrize("reference", ["B", "(B)", {"answer": "B"}])
+def test_the_letter_of_an_option_that_the_prompt_lists_is_a_choice(reference: object) -> None:
+    listed = "Capital of Italy?\nA. Paris\nB. Rome"
+    assert auto_scorer(reference, listed) == "choice"
+    assert auto_scorer("C", listed) == auto_scorer("Rome", listed) == auto_scorer(reference, "Which one?") == "math"
+    said = {"b": 1.0, "Die richtige Antwort ist B.": 1.0, "I'd go with B": 1.0, "Rome": 1.0, "B. Paris": 0.0}
+    assert {text: api.score(listed, text, reference).value for text in said} == said
+
+
 @pytest.mark.parametrize(
     ("reference", "complaint"),
     [

@@ -171,7 +171,7 @@ class CheckCommand(PairOptions):
         for sample in rows.asked:
             try:
                 if sample.reference is not None:
-                    kinds.setdefault(auto_scorer(sample.reference), []).append(sample)
+                    kinds.setdefault(auto_scorer(sample.reference, sample.prompt), []).append(sample)
             except ValueError as error:
                 unknown.append(Finding(row=sample.id, how="the reference", sample=sample, problem=str(error)))
         if unknown and not kinds:

@@ -129,7 +129,7 @@ def _with_gold(sample: Sample, scorer: Scorer | None) -> Sample:
     if sample.reference is None or scorer is None:
         return sample
     try:
-        name = scorer_name(auto_scorer(sample.reference)) if scorer.name == "auto" else scorer.name
+        name = scorer_name(auto_scorer(sample.reference, sample.prompt)) if scorer.name == "auto" else scorer.name
     except ValueError:
         return sample
     answer = next((one.text for one in right_answers(name, sample.reference)), "")

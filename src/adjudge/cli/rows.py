@@ -95,7 +95,9 @@ def references_by_kind(samples: Iterable[Sample]) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for sample in samples:
         try:
-            counted["none" if sample.reference is None else scorer_name(auto_scorer(sample.reference))] += 1
+            counted[
+                "none" if sample.reference is None else scorer_name(auto_scorer(sample.reference, sample.prompt))
+            ] += 1
         except ValueError:
             counted["unknown"] += 1
     return dict(counted.most_common())

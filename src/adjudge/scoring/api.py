@@ -175,7 +175,7 @@ def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
     if error is None or (isinstance(reference, str) and reference.lstrip()[:1] in ("{", "[")):
         return False  # JSON text is read where rows are read, so what is still text cannot be read
     try:
-        validate_sample(registry.load(auto_scorer(reference)), sample)
+        validate_sample(registry.load(auto_scorer(reference, sample.prompt)), sample)
     except ValueError:
         return False
     return True

@@ -19,7 +19,8 @@ from fractions import Fraction
 from typing import Any, Final, Self
 
 from adjudge.fingerprints import signed
-from adjudge.protocol import MissingReferenceError, OutOfScopeError, Sample, Score, Scorer
+from adjudge.protocol import Message, MissingReferenceError, OutOfScopeError, Sample, Score, Scorer
+from adjudge.responses.listed_options import is_listed_label
 from adjudge.runtime.contract import is_groupwise, score_each, validate_sample
 from adjudge.scoring.compose.composite import Loader
 from adjudge.wire import json_hint, object_in
@@ -74,14 +75,14 @@ class Auto:
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if no scorer goes with the sample's reference, or that scorer refuses the sample."""
-        validate_sample(self._scorer(auto_scorer(sample.reference)), sample)
+        validate_sample(self._scorer(auto_scorer(sample.reference, sample.prompt)), sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""
         chosen: list[str | Score] = []
         for sample in samples:
             try:
-                chosen.append(auto_scorer(sample.reference))
+                chosen.append(auto_scorer(sample.reference, sample.prompt))
             except ValueError as error:
                 chosen.append(Score.failed("bad_sample", error=str(error)))
         named = {name: self._scorer(name) for name in chosen if isinstance(name, str)}
@@ -93,12 +94,12 @@ class Auto:
         return self._loaded[name]
 
 
-def auto_scorer(reference: Any) -> str:
+def auto_scorer(reference: Any, prompt: str | Sequence[Message] = "") -> str:
     """Return the scorer that `scorer="auto"` means for a reference, as a name or a spec.
 
     A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
-    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is recognised by its keys, and a
-    list of mappings or of asserts is a list of tests.
+    mathematics, so answers such as "Paris" or "B" are judged by it too; a label of the options that the prompt lists
+    means "choice".  A mapping is recognised by its keys, and a list of mappings or of asserts is a list of tests.
 
     Raises:
         MissingReferenceError: there is no reference.
@@ -109,6 +110,8 @@ def auto_scorer(reference: Any) -> str:
             'scorer="auto" chooses by the reference, and there is none; give a reference, or name a scorer that needs '
             'none, such as scorer="format"'
         )
+    if is_listed_label(reference, prompt):
+        return "choice"
     if isinstance(reference, Mapping):
         return _scorer_for_keys(reference)
     if (read := object_in(reference)) is not None and _is_known(read):
