@@ -117,7 +117,8 @@ def plain(text: str) -> str:
         text = undecorated(unicodedata.normalize("NFKC", text)).replace("−", "-")
     if not text.isprintable():
         text = invisible(text)
-    text = _POWER.sub(r"^\1", text)
+    if "^{" in text:
+        text = _POWER.sub(r"^\1", text)
     return unwrap(_NOISE.sub(" ", without_tex(text)).replace("i.e.", "that is").strip())
 
 
@@ -137,9 +138,13 @@ def in_prompt(key: ChoiceKey, prompt: str | Sequence[Message]) -> ChoiceKey:
     options = [] if key.texts else listed_options(prompt, key.labels)
     if len(options) > key.labels.index(key.answer):
         key = replace(key, texts=tuple(map(comparable, options)))
-    said = "\n".join(turn_texts(prompt, "user"))
-    asking = [part for part in _PARTS.split(said) if _ASKS.search(part)] or [said]
-    return replace(key, asks_wrong=any(map(_WRONG.search, asking)))
+    return replace(key, asks_wrong=_asks_wrong("\n".join(turn_texts(prompt, "user"))))
+
+
+@lru_cache(maxsize=64)
+def _asks_wrong(prompt: str) -> bool:
+    asking = [part for part in _PARTS.split(prompt) if _ASKS.search(part)] if _WRONG.search(prompt) else []
+    return any(map(_WRONG.search, asking or [prompt]))
 
 
 def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from numbers import Rational, Real
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Range
-from adjudge.protocol import Score
+from adjudge.protocol import Sample, Score, turn_texts
 from adjudge.responses.answer_context import SENTENCE_END, denies_next, taken_back
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.number_text import (
@@ -45,14 +45,16 @@ _WITHDRAWN = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?")
 _GLUED_BEFORE = re.compile(
     r"(?:\d[.,]?|-|[\d)}](?:[*+/^]|\s[-*+/^]\s)|[/^]\{?|\\(?:times|cdot|div|pm|mp|neg|sqrt|frac)\s?\{?"
+    r"|[≠≤≥]\s?|\\(?:ne|neq|lt|gt|[lg]eq?(?:slant)?)\s?|!=\s?|(?<![-=<>])(?:(?<=[\w)}\]])|(?<=[\w)}\]] ))[<>]\s?"
     r"|\b(?:twice|double|triple|minus|negative|(?:half|third|quarter|square|root)(?:\s(?:of|the))*)\s[\s$({<]*)\$?\Z",
     re.IGNORECASE,
 )
 _GLUED_BEHIND = re.compile(
     r"[$)\]}*\\]{0,4}(?:[.,]?\d|\^|[eE][+-]?\d|\s?(?:[*/×÷+]\s?\d|\\(?:times|cdot|div|pm)\b)|!(?!\s|\Z)|[kKM]\b)"
     r"|\W{0,4}(?:plus|minus|times)\s\W{0,3}(?:\d|one\b|two\b|three\b|the\b|an?\b|that\b)"
-    r"|\W{0,4}(?:hundred|thousand|million|billion|trillion|dozen|squared|cubed|ish)\b"
+    r"|[\s$)}\]*]{0,4}[?？]|\W{0,4}(?:hundred|thousand|million|billion|trillion|dozen|squared|cubed|ish)\b"
 )
+_TAG = re.compile(r"(?:</?[A-Za-z][^<>]*>\s*)+\Z")
 _PERCENT_BEHIND = re.compile(r"\$?\s?\\?%")
 _CONCLUSION = re.compile(
     r".*(?:[,;.]\s(?:so|thus|hence|therefore)\b|\b(?:sum|total|product|difference|quotient|average|mean|result|number|amount)\b"
@@ -65,8 +67,11 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 _STATED = re.compile(  # "a total of $64 for the 16 glasses"
-    r"\b(?:total of|comes to|amounts to|is|are|equals)\s(?P<rest>\W{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,2}?)"
-    r"(?=\s(?:for|in|from|over|after|with|on)\b)"
+    r"\b(?:total of|comes to|amounts to|is|are|equals|costs?)\s(?P<rest>\W{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,2}?)"
+    r"(?=\s(?:for|in|from|over|after|with|on)\b|(?P<ends>\W*\Z))"
+)
+_PERCENTAGE = re.compile(
+    r"\b(?:what|which|how (?:much|many)|find|determine|calculate)\b[^.?!]{0,300}\bpercent(?:age)?\b", re.IGNORECASE
 )
 _NEGATED = re.compile(r"\b(?:not|never|cannot)\b|n['’]t\b", re.IGNORECASE)
 _LAST_CLAUSE = re.compile(r"[,;:]\s|\b(?:so|then|that['’]s|that is)\s", re.IGNORECASE)
@@ -113,11 +118,18 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         """Return the accepted numbers."""
         return tuple(self._read_gold(value) for value in alternatives(reference, _KINDS))
 
+    def gold_of(self, sample: Sample) -> tuple[Quantity, ...]:
+        """Return the accepted numbers; where the prompt asks for a percentage, 40 is 40%."""
+        gold, asked = super().gold_of(sample), "\n".join(turn_texts(sample.prompt, "user"))
+        if self.percent == "ignore" or "percent" not in asked.lower() or not _PERCENTAGE.search(asked):
+            return gold
+        return tuple(replace(accepted, of_percent=not accepted.percent) for accepted in gold)
+
     def _read_gold(self, value: Any) -> Quantity:
         shown = shorten(repr(value), 60) if not isinstance(value, int) or value.bit_length() < 200 else "a long integer"
         if isinstance(value, str):
             try:
-                return read_quantity(value, decimal=self.decimal)
+                return read_quantity(value.rpartition("####")[2], decimal=self.decimal)  # GSM8K's solutions
             except NumberError as error:
                 raise BadReferenceError(f"the reference {shown} is not one number: {error}") from error
         if isinstance(value, bool) or not isinstance(value, Real | Decimal):
@@ -144,7 +156,8 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             return Score.scored(0.0, "several_answers", **evidence)
         if not any(self._equal(offered[-1], accepted) for accepted in gold):
             return Score.scored(0.0, "wrong", **evidence)
-        if span.where in ("boxed", "tag") and (_GLUED_BEFORE.search(span.before) or _GLUED_BEHIND.match(span.after)):
+        before = _TAG.sub("", span.before)
+        if span.where in ("boxed", "tag") and (_GLUED_BEFORE.search(before) or _GLUED_BEHIND.match(span.after)):
             return Score.scored(0.0, "unparsable_answer", **evidence, error="what stands beside it may change it")
         if fault := self._fault(span, span.texts[-1][len(clauses[-1]) :] + span.after, offered[-1]):
             return Score.scored(0.0, fault, **evidence, error="it is denied, or withdrawn behind")
@@ -229,6 +242,8 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         if self.units == "optional" and offered.unit and offered.unit[: len(accepted.unit)] != accepted.unit:
             return False
         value, wanted = self._value(offered), self._value(accepted)
+        if accepted.of_percent and offered.percent and accepted.number > 1:
+            value = offered.number
         if not (self.rel_tol or self.abs_tol):
             return value == wanted
         slack = max(Fraction(str(self.abs_tol)), Fraction(str(self.rel_tol)) * abs(wanted))
@@ -259,7 +274,12 @@ def _conclusions(text: str) -> Iterator[str]:
         yield reasoned
     stated = _STATED.search(sentence) if "=" not in sentence else None
     before = sentence[: stated.start("rest")] if stated else ""
-    if stated and not _NEGATED.search(before) and not denies_next(before):
+    if (
+        stated
+        and (stated["ends"] is None or _CONCLUDES.search(before))
+        and not _NEGATED.search(before)
+        and not denies_next(before)
+    ):
         yield stated["rest"]
 
 

@@ -12,7 +12,7 @@ import unicodedata
 from typing import Final
 
 from adjudge.responses.answer_marks import in_known_marks
-from adjudge.responses.rendering import HIDING, without_hidden
+from adjudge.responses.rendering import HIDING, LINK, link_text, without_hidden
 
 _PAIRS: tuple[tuple[str, str], ...] = (
     ("$$", "$$"),
@@ -156,6 +156,14 @@ _STRUCK: Final = re.compile(
     r"|(?:.\u0336)+",
     re.DOTALL | re.IGNORECASE,
 )
+_ANSWER: Final = re.compile(r"\\(?:boxed|fbox)|####|answer|答案", re.IGNORECASE)
+_ATTRIBUTES: Final = re.compile(
+    r"(<(?!answer|think)[a-z][\w-]{0,20})\s(?:[^<>\"']|\"[^\"]*+\"|'[^']*+'){1,2000}+>", re.IGNORECASE
+)
+_LAST_TOKEN: Final = re.compile(
+    r"\s*(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return)\|>|</s>|<end_of_turn>|<eos>"
+    r"|<｜end▁of▁sentence｜>)\s*"
+)
 _REMARK: Final = re.compile(
     r"(?:^|(?<=[.!?,:;])|(?<=[.!?,:;] ))[ \t]*%(?!\d| of\b)[^\n]*|(?<=\s)%[ \t]*\\boxed[^\n]*"
     r"|\[(?://|comment)\]:[ \t]*#[^\n]*",
@@ -168,8 +176,12 @@ def visible_answer(text: str) -> str:
 
     Out are comments of HTML and TeX, link definitions of Markdown, elements and commands that hide what they hold
     (white, phantom, folded), and `~~struck~~`, `<s>`, `<del>` and `\sout` text.  A percent sign begins a comment of
-    TeX only where it cannot stand behind a number.  Marks are those of `answer_marks`.
+    TeX only where it cannot stand behind a number.  So are attributes and targets of links that hold an answer, and
+    the token at the end of a turn.  Marks are those of `answer_marks`.
     """
+    last = text.rfind("<")
+    if last >= 0 and _LAST_TOKEN.fullmatch(text, last) and "<s>" not in text:
+        text = text[:last].rstrip()
     return in_known_marks(_unhidden(text))
 
 
@@ -178,10 +190,14 @@ def _unhidden(text: str) -> str:
         text = _REMARK.sub("", text)
     marked = "<" in text and _TAG.search(text)
     signed = ("~" in text and "~~" in text) or "\x1b" in text or "]:" in text or "\u0336" in text
-    if not (marked or signed or _COMMAND_SIGNS.search(text)):
+    hides_answer = ("](" in text or (marked and "=" in text)) and _ANSWER.search(text)
+    if not (marked or signed or hides_answer or _COMMAND_SIGNS.search(text)):
         return text
     if marked and (whole := _SEQUENCE.match(text)):
         text = whole[1]  # the first and last token of a sequence, not an element that strikes out
+    if hides_answer:
+        text = _ATTRIBUTES.sub(lambda tag: f"{tag[1]}>" if _ANSWER.search(tag[0]) else tag[0], text)
+        text = LINK.sub(lambda link: link_text(link) if _ANSWER.search(link[0]) else link[0], text)
     hidden = without_hidden("\n" + text)[1:]  # a line in front: `---` on the first is a rule, no front matter
     return _STRUCK.sub("", hidden)
 

@@ -45,6 +45,7 @@ class Quantity:
         currency: code of the currency named, both for the sign ¥ ("cny/jpy"), or "".
         unit: the words right after the number, in lower case and without a plural s.
         direction: 1 where the words say that it is gained ("a profit of 5"), -1 where it is lost, else 0.
+        of_percent: whether a percentage is asked for, of which 5 and 5% are the same.
     """
 
     number: Fraction
@@ -52,6 +53,7 @@ class Quantity:
     currency: str = ""
     unit: tuple[str, ...] = ()
     direction: int = 0
+    of_percent: bool = False
 
     @property
     def value(self) -> Fraction:
@@ -83,9 +85,9 @@ _SUPERSCRIPT_RUN = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 _THOUSANDS_SPACE = re.compile(r"(?<=\d)(?:[\u00a0\u2009\u202f]|\\[,!;: ])(?=\d{3})")
 _PLAIN_SPACE = re.compile(r"(?<!\d )(?<![\w.,/^])[1-9]\d{0,2}(?: \d{3})+(?![\w/^]| \d|,\d)")
 _MATH_DOLLARS = re.compile(r"(?<![\\\S])\$((?:[^$\\]|\\.)*)\$(?=$|[\s.,;:?)])", re.DOTALL)
-_EMPHASIS = re.compile(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`")
+_EMPHASIS = re.compile(r"\*{2,3}([^*\n]+)\*{2,3}|`([^`\n]+)`")
 _EXPONENT = re.compile(r"\^\s?(?:\{\s?([+-]?\d+)\s?\}|\(\s?([+-]?\d+)\s?\))")
-_UNIT_POWER = re.compile(r"(\d ?[A-Za-z]{1,4})\^([23])(?!\d)")
+_UNIT_POWER = re.compile(r"(\d ?[A-Za-z]{1,4}) ?\^([23])(?!\d)")
 _SIGN_OF_FRACTION = re.compile(r"([+-]) (?=[\d.]+/)")
 
 _SPACING = re.compile(r"\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|\\[,;:! ()\[\]]")
@@ -380,6 +382,7 @@ _TOKEN = re.compile(
     rf"(?:[eE](?P<e>[+-]?\d+)|\ ?(?:\*|[xX](?=\ ?10\^))\ ?10\^(?P<ten>[+-]?\d+))?"
     rf")"
 )
+_SUM_OF_LETTERS = re.compile(r"\A\W{0,3}[a-z](?: ?\+ ?[a-z])+\Z")  # m+n = 73
 _PERCENT = re.compile(r" ?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 _ARITHMETIC = r"[-+*/÷x] ?\$?\d"
 _WORKED_OUT = re.compile(
@@ -417,7 +420,7 @@ def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
     quantities, sums = [], []
     for side in sides:
         if not _has_digit(side):
-            require_harmless(side)
+            require_harmless(_SUM_OF_LETTERS.sub("", side))
             if _FRACTION_OF.search(side):
                 raise NumberError("unparsable_answer", "an equation that is still to be solved")
             continue

@@ -48,7 +48,7 @@ _ARGUMENTS: Final = {
     for count, names in {
         1: "phantom hphantom vphantom label ref eqref pageref autoref cref Cref cite citep citet nocite index glossary "
         "usepackage documentclass input include includegraphics bibliography bibliographystyle hypersetup pdfinfo "
-        "hspace vspace special typeout message href hypertarget hyperlink cssId class htmlId htmlClass htmlData",
+        "hspace vspace hide special typeout message href hypertarget hyperlink cssId class htmlId htmlClass htmlData",
         2: "newcommand renewcommand providecommand DeclareMathOperator newtheorem setlength addtolength setcounter",
         3: "newenvironment renewenvironment",
     }.items()
@@ -92,7 +92,7 @@ _DEFINITION: Final = re.compile(
 )
 """A line that names a link of Markdown: nobody sees it, whatever stands in the title."""
 
-_LINK: Final = re.compile(
+LINK: Final = re.compile(
     r"(!?)\[((?:[^\[\]\n]|\n(?!\s*\n)){0,500})\]\([ \t]{0,9}"
     r"(?:<[^<>\n]{0,2000}>|(?:[^\s()<>]|\([^\s()]{0,500}\)){0,2000}+)"
     + r"""(?:\s{1,9}(?:"[^"]{0,500}"|'[^']{0,500}'|\([^()]{0,500}\)))?[ \t]{0,9}\)"""
@@ -133,14 +133,15 @@ def as_read(text: str) -> str:
 def _read(text: str) -> str:
     if "](" in text or "][" in text:
         for _ in range(2):  # a picture inside a link
-            text = _LINK.sub(_link_text, text)
-        text = _REFERENCE.sub(_link_text, text)
+            text = LINK.sub(link_text, text)
+        text = _REFERENCE.sub(link_text, text)
     if "\\" in text or "$$" in text:
         text = _FORMULA.sub(lambda match: _COMMAND.sub(" ", match[0]), text)
     return html.unescape(text) if "&" in text else text
 
 
-def _link_text(match: re.Match[str]) -> str:
+def link_text(match: re.Match[str]) -> str:
+    """Return what a link shows; of a picture, nothing."""
     return "" if match[1] else match[2]
 
 

@@ -157,3 +157,62 @@ def test_long_integers_are_compared_exactly() -> None:
 def test_a_quarter_million_characters_score_at_once(unit: str) -> None:
     for response in (unit * (250_000 // len(unit)), "\\boxed{" + unit * (1_900 // len(unit)) + "}"):
         assert verdict(response, "123456") == 0.0
+
+
+@pytest.mark.parametrize("percent", [r"\boxed{40\%}", "40%", "The answer is 40%.", "40 percent", "40", r"\boxed{40}\%"])
+def test_where_a_percentage_is_asked_for_the_sign_may_be_there(percent: str) -> None:
+    asked = Sample(prompt="What percentage of them passed?", response=percent, reference="40")
+    assert NumericVerifier().verify(asked).value == 1.0
+    assert verdict(percent, "40") == float(percent == "40")
+    for wrong in ("0.4", r"\boxed{0.4\%}", "4000%", "41%"):
+        asked = Sample(prompt="What percentage of them passed?", response=wrong, reference=40)
+        assert NumericVerifier().verify(asked).value == 0.0
+    for gold in ("0.4", "40%"):
+        asked = Sample(prompt="What percentage of them passed?", response="40%", reference=gold)
+        assert NumericVerifier().verify(asked).value == 1.0
+
+
+SOLUTION = "Natalia sold 48/2 = <<48/2=24>>24 clips in May.\nShe sold 48+24 = <<48+24=72>>72 clips.\n#### 72"
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "value"),
+    [
+        ("So, 12 pens with a 25% discount would cost $27.", "27", 1.0),
+        ("So, 12 pens with a 25% discount would not cost $27.", "27", 0.0),
+        ("He has 3 cats and the dogs are 4.", "4", 0.0),
+        ("***42***", "42", 1.0),
+        ("2***3***7", "3", 0.0),
+        ("42<|im_end|>", "42", 1.0),
+        ("#### 42</s>", "42", 1.0),
+        ("<s>42</s>\nNo, 43<end_of_turn>", "42", 0.0),
+        (r"\boxed{m+n=73}", "73", 1.0),
+        (r"\boxed{m+73}", "73", 0.0),
+        (r"\boxed{2m+n=73}", "73", 0.0),
+        (r"\boxed{12\text{ m}^2}", "12", 1.0),
+        (r"\boxed{12^2}", "12", 0.0),
+        ("72", SOLUTION, 1.0),
+        ("24", SOLUTION, 0.0),
+    ],
+)
+def test_answers_as_models_and_data_sets_write_them(response: str, reference: str, value: float) -> None:
+    assert verdict(response, reference) == value
+
+
+@pytest.mark.parametrize("sign", [">", "<", r"\ne", r"\geq", r"\le", "≠", "≥", r"\gt", "!="])
+def test_a_box_behind_a_relation_is_no_value(sign: str) -> None:
+    for space in ("", " "):
+        assert verdict(rf"$x{space}{sign} \boxed{{7}}$", "7") == 0.0
+
+
+def test_a_box_in_a_question_is_no_answer() -> None:
+    assert verdict(r"Is it \boxed{7}?", "7") == 0.0
+    assert verdict(r"Is it $\boxed{7}$?", "7") == 0.0
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["x =", r"x \approx", "What is 3+4?", r"\Rightarrow", "->", "=>", ">", "Work:\n>", "<b>", "</p><div>", "As x > 3,"],
+)
+def test_what_looks_like_a_relation_before_a_box(before: str) -> None:
+    assert verdict(rf"{before} \boxed{{7}}", "7") == 1.0
