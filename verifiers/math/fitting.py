@@ -29,6 +29,7 @@ from adjudge.verifiers.math.nodes import (
     ONE,
     ZERO,
     Collection,
+    Matrix,
     Node,
     NotMathError,
     Number,
@@ -81,6 +82,7 @@ _FUNCTION_WORDS: Final = re.compile(
     r"remainder)",
     re.IGNORECASE,
 )
+_OF_MATRIX: Final = re.compile(r"\b(?:inverse|transpose)\b", re.IGNORECASE)
 _LAYOUT: Final = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:| )|[\s$\\{}()]")
 _FIGURE: Final = re.compile(
     r"(?:equation|formula|inequality|condition)s?\s+(?:of|for|that|which|whose)\b|\b(?:lines?|planes?|asymptotes?|axis"
@@ -88,9 +90,16 @@ _FIGURE: Final = re.compile(
     re.IGNORECASE,
 )
 _TRANSFORM: Final = re.compile(
-    r"\b(?:simplify|reduce|convert|express|(?:re)?write|expand|factor(?:i[sz]e)?|rationali[sz]e|transform)\b",
+    r"\b(?:simplify|reduce|convert|express|(?:re)?write|expand|factor(?:i[sz](?:e|ation))?|rationali[sz]e|transform)\b"
+    r"|\b(?:decimal|fraction|percent(?:age)?)\b[^.?!;\n]{0,30}?\b(?:equivalent|equals?|form|representation|expansion)\b",
     re.IGNORECASE,
 )
+_AS: Final = re.compile(  # right behind what is to be written so
+    r"[\s$)\]\\]*(?:be\s+)?(?:(?:written|expressed)\s+)?(?:as|in|into|to)\s+(?:an?\s+|the\s+)?(?:\w+\s+){0,2}?"
+    r"(?:decimals?|fraction|percent(?:age)?|mixed\s+number|scientific|standard|radians?|degrees?)\b",
+    re.IGNORECASE,
+)
+_COMBINED: Final = re.compile(r"\b(?:product|sum|quotient)\s+of\b|\b(?:multiply|add|divide)\b", re.IGNORECASE)
 _TO_CHANGE: Final = re.compile(rf"{_TRANSFORM.pattern}(?:(?!\.\s)[^?!;\n]){{0,160}}\Z", re.IGNORECASE)
 _TEXT: Final = re.compile(r"\\(?:text\w*|mathrm|mathbf|mbox)(?![A-Za-z])|[\s${}]")
 _PRODUCT: Final = re.compile(
@@ -100,11 +109,23 @@ _PRODUCT: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"[2-9]")
 _Shape: TypeAlias = frozenset[tuple[Hashable, int]]
-_FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _PIECE: Final = re.compile(
     r"\\(?:text|mathrm|mbox|left|right|operatorname)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~]+|(\d+|[^\W\d_]+|.)"
 )
 _BETWEEN: Final = r"(?:\\(?:text|mathrm|left|right)(?![A-Za-z])|\\(?=[A-Za-z])|\\[,;:!{}$ ]|[\s${}~])*"
+_SPELLINGS: Final = (  # of which a prompt has one and an answer another
+    (
+        re.compile(r"°|\\degree(?![A-Za-z])|\^\s*\{\s*\\circ\s*\}|(?<=\d)\s*(?:\\text\s*\{\s*)?degrees?\b(?:\s*\})?"),
+        r"^\\circ",
+    ),
+    (re.compile(r"\s*(?:×|·|⋅|\\times(?![A-Za-z])|\\cdot(?![A-Za-z]))\s*"), " * "),
+    (re.compile(r"÷|\\div(?![A-Za-z])"), "/"),
+    (re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3}(?!\d))"), ""),
+    (re.compile(r"(?<![\d(\[{,])(\d{1,3}),(\d{3})(?:,(\d{3}))?(?![\d)\]}]|,\d)"), r"\1\2\3"),
+    (re.compile(r"\\[dt]?frac(\d)(\d)"), r"\1/\2"),
+    (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
+)
+_MATRIX: Final = re.compile(r"\\begin\{([a-zA-Z]*matrix|array)\}(.*?)\\end\{\1\}", re.DOTALL)
 _MOST_FORMULAS: Final = 40  # of a prompt
 _LONGEST: Final = 100  # pieces of an answer that is looked for word by word
 
@@ -194,7 +215,7 @@ def _solved(equation: Relation, text: str, prompt: str, marker: Marker) -> bool:
     if exact(right) is None and free_names(right):
         return True
     named, asks = (_LAYOUT.sub("", plain(one)) for one in (text.partition("=")[0], prompt))
-    if named in asks or _FUNCTION_WORDS.search(prompt):
+    if named in asks or _FUNCTION_WORDS.search(prompt) or (isinstance(right, Matrix) and _OF_MATRIX.search(prompt)):
         return True
     if raised:
         return False  # `r^2 = 4` gives no radius, unless the prompt has the square
@@ -217,15 +238,27 @@ def _is_given(gold: Reading, answer: Reading, prompt: str) -> bool:
     r"""Whether an answer only repeats a formula of the question that was to be worked on, as the gold does not.
 
     A value that nothing more can be done with may be given and be the answer all the same (`30^\circ`, `x>1`), unless
-    the question asks for another form of it.
+    the question asks for another form of it.  Of a chain of equations the last side counts, too.
     """
-    if not set(_DIGITS.findall(answer.text)) <= set(_DIGITS.findall(prompt)):
-        return False
     given, wanted = _written(answer), _written(gold)
-    if given is None or wanted is None or _shape(given) == _shape(wanted):
+    if given is None or wanted is None:
         return False
+    texts = [(answer.option[1] if answer.option and answer.option[1] else answer.text, given)]
+    if isinstance(given, Relation) and set(given.operators) == {"="} and not isinstance(wanted, Relation | Collection):
+        texts.append((answer.text.rpartition("=")[2], given.sides[-1]))
+    return any(
+        set(_DIGITS.findall(text)) <= set(_DIGITS.findall(prompt))
+        and _shape(node) != _shape(wanted)
+        and _repeated(text, node, gold, wanted, prompt)
+        for text, node in texts
+    )
+
+
+def _repeated(text: str, given: Node, gold: Reading, wanted: Node, prompt: str) -> bool:
+    """Whether a formula that is not the gold's stands in the question, or is what the question joins by a word."""
+    asked = _alike(prompt)
     final = _is_final(given)
-    if final and (_numbers(given) == _numbers(wanted) or not _TRANSFORM.search(prompt)):
+    if final and (_numbers(given) == _numbers(wanted) or not (_TRANSFORM.search(asked) or " as " in asked)):
         return False
     shape = _shape(given)
     sides = given.sides if isinstance(given, Relation) else (given,)
@@ -235,8 +268,26 @@ def _is_given(gold: Reading, answer: Reading, prompt: str) -> bool:
         parts = (part for part in walk(side) if children(part) and not _is_final(part) and _shape(part) in others)
         return any(same.equal(wanted, part) for part in parts)
 
-    places = [at for at, others in _formulas(prompt) if shape in others or all(holds(side, others) for side in sides)]
-    return any(not final or _TO_CHANGE.search(prompt, 0, at) for at in (*places, *_repeats(answer.text, prompt)))
+    formulas = _formulas(asked)
+    places = [span for span, others in formulas if shape in others or all(holds(side, others) for side in sides)]
+    if any(
+        not final or _TO_CHANGE.search(asked, 0, start) or _AS.match(asked, end)
+        for start, end in (*places, *_repeats(text, asked))
+    ):
+        return True
+    matrix = None if isinstance(given, Relation) or _MATRIX.search(gold.text) else _MATRIX.search(text)
+    if matrix and any(other[2].split() == matrix[2].split() for other in _MATRIX.finditer(prompt)):
+        return True  # a determinant that is only written down
+    parts = children(given) if is_op(given, "mul", "add", "div") and _COMBINED.search(asked) else ()
+    known = frozenset[_Shape]().union(*(others for _, others in formulas))
+    return any(map(children, parts)) and _is_exact(gold) and all(_shape(part) in known for part in parts)
+
+
+def _alike(text: str) -> str:
+    """Return a text with one spelling of degrees, of signs between numbers, of long numbers, and of fractions."""
+    for written, known_as in _SPELLINGS:
+        text = written.sub(known_as, text)
+    return text
 
 
 def _written(reading: Reading) -> Node | None:
@@ -248,17 +299,17 @@ def _written(reading: Reading) -> Node | None:
         return reading.tree
 
 
-def _repeats(text: str, prompt: str) -> list[int]:
-    """Return where a text stands in a prompt, layout aside, and not as a part of a longer formula."""
-    pieces = [re.escape(piece[1]) for piece in _PIECE.finditer(_FRACTION.sub(r"\1/\2", text)) if piece[1]]
+def _repeats(text: str, prompt: str) -> list[tuple[int, int]]:
+    """Return where a text stands in a prompt that is spelled alike, and not as a part of a longer formula."""
+    pieces = [re.escape(piece[1]) for piece in _PIECE.finditer(_alike(text)) if piece[1]]
     if not 1 <= len(pieces) <= _LONGEST:
         return []
     pattern = rf"(?<![\w.^/*+\-\\])\\?{_BETWEEN.join(pieces)}(?![\w^/*+-]|\.\d)"
-    return [match.start() for match in re.finditer(pattern, _FRACTION.sub(r"\1/\2", prompt))]
+    return [match.span() for match in re.finditer(pattern, prompt)]
 
 
 @lru_cache(maxsize=256)  # a prompt has many answers
-def _formulas(prompt: str) -> tuple[tuple[int, frozenset[_Shape]], ...]:
+def _formulas(prompt: str) -> tuple[tuple[tuple[int, int], frozenset[_Shape]], ...]:
     """Return where the formulas of a prompt stand, with the shapes of each, of its sides and of its members."""
     found = []
     for formula in islice(FORMULA.finditer(prompt), _MOST_FORMULAS):
@@ -268,7 +319,7 @@ def _formulas(prompt: str) -> tuple[tuple[int, frozenset[_Shape]], ...]:
             continue
         parts = [tree, *(tree.items if isinstance(tree, Collection) else ())]
         parts += [side for part in parts if isinstance(part, Relation) for side in part.sides]
-        found.append((formula.start(), frozenset(map(_shape, parts))))
+        found.append((formula.span(), frozenset(map(_shape, parts))))
     return tuple(found)
 
 

@@ -55,8 +55,8 @@ def is_label(node: Node, value: Node) -> bool:
     r"""Whether the left side of an equation only names the value on its right.
 
     Names are: a variable, `f(x)`, a tuple of variables before a tuple, a set made of others (`A \cap B`); and, before
-    a value without variables, quantities in capitals (`AB`, `|AB|`, `V_1:V_2`, `NO/BO`), an angle, and an expression
-    that is only text here.
+    a value without variables, quantities in capitals (`AB`, `|AB|`, `V_1:V_2`, `NO/BO`), an angle, an expression
+    that is only text here, and, before a matrix, a power of one in capitals (`A^{-1}`, `A^T`).
     """
     if _combines(node, value):
         return True
@@ -72,6 +72,8 @@ def is_label(node: Node, value: Node) -> bool:
         )
     if not isinstance(node, Operation) or free_names(value):
         return False
+    if isinstance(value, Matrix) and node.name == "pow":
+        return isinstance(node.args[0], Symbol) and node.args[0].name[:1].isupper()
     return all(
         (isinstance(item, Symbol) and item.name[:1].isupper()) or (isinstance(item, Operation) and item.name in _NAMING)
         for item in walk(node)
@@ -243,6 +245,8 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
                 return False
             elif relation is answer and _states(relation, equal):
                 values = list(relation.sides[1:])
+            elif relation is answer and _consistent(list(relation.sides), relation.operators, equal):
+                values = list(relation.sides)  # an identity such as `x^2-9 = (x-3)(x+3)`
             else:
                 return False if not is_label(relation.sides[0], relation.sides[-1]) else None
         else:
