@@ -61,6 +61,7 @@ _LEFT_BORDER = re.compile(
 )
 _RIGHT_BORDER = re.compile(rf"{_BORDER}|[.;!?:]\Z|{_WORDS}|{_TEXT}\{{(?!\s*(?:or|and)\s*\}})|[^\x00-\u03ff]")
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
+_ONE = re.compile(r"(?<![\d.])1\Z")
 _BRACKET = re.compile(r"\\?[{}]|[()\[\]]")
 _BINARY = frozenset("^_*/<>=!&~")
 _PAIRS = {")": "(", "]": "[", "}": "{", "\\}": "\\{"}
@@ -80,8 +81,8 @@ def opened(text: str, boxes: Sequence[Box]) -> str | None:
     cuts = [border.end() for border in _LEFT_BORDER.finditer(left) if not _is_math(border[0])]
     left = left[cuts[-1] if cuts else 0 :].lstrip()
     right = right[: next((at.start() for at in _RIGHT_BORDER.finditer(right) if not _is_math(at[0])), _SIDE)].rstrip()
-    if right[:1].isdigit():
-        return None
+    if right[:1].isdigit() or (_ONE.search(left) and boxes[0].text[:1].isdigit()):
+        return None  # nobody multiplies by one: the digits run on
     factor = left[-1:].isdigit()
     inner = ", ".join(box.text if _PLAIN.fullmatch(box.text) and not factor else f"({box.text})" for box in boxes)
     formula = f"{left}{inner}{right}".rstrip(" ,;=.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal
@@ -24,7 +25,7 @@ from adjudge.verifiers.math.nodes import (
 )
 from adjudge.verifiers.math.numerals import rational
 from adjudge.verifiers.math.parser import parse
-from adjudge.verifiers.math.sentences import ROUGHLY, without_remark
+from adjudge.verifiers.math.sentences import FORMULA, ROUGHLY, without_remark
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.vocabulary import PHRASES, meaning, words
 
@@ -155,11 +156,23 @@ _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 class Reading:
     """A text with the forms that the tiers of the verifier compare, each made when first asked for."""
 
-    __slots__ = ("_literal", "_number", "_tree", "about", "misleading", "parameter", "problem", "text", "whole")
+    __slots__ = (
+        "_literal",
+        "_number",
+        "_tree",
+        "about",
+        "misleading",
+        "parameter",
+        "problem",
+        "text",
+        "typeset",
+        "whole",
+    )
 
     def __init__(self, text: str) -> None:
         """Strip what surrounds the answer; the text is kept otherwise as written."""
         text = text.strip()
+        self.typeset = text[:1] in "$\\"  # as a formula, in which blanks mean nothing
         if text[:1] in "$\\" or text[-1:] in "$])\\":
             text = _unwrap(text)
         self.about = False
@@ -242,6 +255,9 @@ class Reading:
             self._tree = parse(text)
         except NotMathError as error:
             self.misleading = isinstance(error, MisleadingMathError)
+            if (ion := _ion(self.text)) is not None:
+                self._tree, self.misleading = ion, False
+                return
             if not self.misleading and (said := without_remark(self.text)) != self.text:
                 inner = Reading(said)
                 self._tree, self.problem, self.parameter = inner.tree, inner.problem, inner.parameter
@@ -254,6 +270,38 @@ class Reading:
                 self.problem = str(error)
             else:
                 self._tree = meaning(phrase)
+
+
+_MONTHS: Final = "january february march april may june july august september october november december".split()
+_MONTH: Final = rf"(?P<month>{'|'.join(f'{month[:3]}(?:t|{month[3:]})?' for month in _MONTHS)})\.?"
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DATED: Final = tuple(
+    re.compile(rf"(?:the\s+)?{written}(?:[\s,]+(?P<year>\d{{4}}))?\.?", re.IGNORECASE)
+    for written in (rf"{_MONTH}\s+(?:the\s+)?{_DAY}", rf"{_DAY}\s+(?:of\s+)?{_MONTH}")
+)
+_SET_UPRIGHT: Final = re.compile(r"\\(?:text|mathrm|ce|rm|mathsf)(?![A-Za-z])|\\[,;! ]|[{}~]")
+_ION: Final = re.compile(
+    r"(?P<formula>(?:[A-Z][a-z]?\d*|\((?:[A-Z][a-z]?\d*)+\)\d*)+)(?:\^(?P<charge>\d*))?(?P<sign>[+-])"
+)
+
+
+def _date(text: str) -> Words | None:
+    """Return a date with the name of its month, in one spelling; None for anything else."""
+    plain = " ".join(_SET_UPRIGHT.sub(" ", text).split())
+    date = next(filter(None, (pattern.fullmatch(plain) for pattern in _DATED)), None)
+    return date and Words(" ".join(filter(None, (date["day"].lstrip("0"), date["month"][:3].lower(), date["year"]))))
+
+
+def _ion(text: str) -> Words | None:
+    r"""Return the formula of an ion (`SO_4^{2-}`) in one spelling; None for anything else."""
+    plain = unicodedata.normalize("NFKC", re.sub("[⁰¹²³⁴-⁹]*[⁺⁻]", r"^\g<0>", text[:MAX_KEPT])).replace("−", "-")
+    ion = _ION.fullmatch(re.sub(r"[\s_]", "", _SET_UPRIGHT.sub(" ", plain)))
+    if ion is None or ion["formula"] in "CNQRZ":
+        return None  # `R^+` is a set
+    formula, charge = ion["formula"], ion["charge"]
+    if charge is None and (simple := re.fullmatch(r"([A-Z][a-z]?)(\d)", formula)):
+        formula, charge = simple[1], simple[2]  # Fe3+
+    return Words(f"{formula}^{(charge or '').removeprefix('1')}{ion['sign']}")
 
 
 def _stated(text: str) -> Node | None:
@@ -288,9 +336,37 @@ def _named_form(text: str) -> Node | None:
     clock = _TIME.fullmatch(" ".join(_CLOCK_MARKUP.sub(" ", text).replace(" : ", ":").split()))
     if clock:
         return Words(f"{clock[1].lstrip('0')} {clock[2].lower()}m")
-    return Words(text) if _DATE.fullmatch(text) else None
+    return Words(text) if _DATE.fullmatch(text) else _date(text)
 
 
+_PLAIN_UNITS: Final = re.compile(
+    r"(-?\d[\d.,/]*(?:\s?(?:\\times|\\cdot|×|\*)\s?10\^\{?-?\d+\}?)?)\s+([A-Za-z][A-Za-z\d\s/^{}·*-]*)"
+)
+_UNIT_BEHIND: Final = (
+    r"(?<=\d)(?:\s|~|\\[,;: ])+[A-Za-z]+(?:/[A-Za-z]+)?(?:\^\{?-?\d\}?)?(?=\s*(?:[,.;=]|\\[)\]]|\$|\Z))"
+)
+_UPRIGHT: Final = re.compile(rf"\\(?:text|mathrm|mbox|operatorname)\s*\{{[^{{}}]*\}}|{_UNIT_BEHIND}")
+
+
+def in_units(gold: Reading, prompt: str) -> Reading | None:
+    """Return a gold such as `20 m/s` as a quantity; None where it is none, or a formula in letters of the prompt."""
+    match = None if gold.typeset or gold.text[:1] not in _NUMBER_STARTS else _PLAIN_UNITS.fullmatch(gold.text)
+    names = re.findall(r"[A-Za-z]+", match[2]) if match else []
+    letters = [name for name in names if len(name) == 1]
+    if not match or not letters or not all(is_unit(name, upright=True) for name in names):
+        return None
+    asked = _UPRIGHT.sub(" ", prompt)
+    formulas = " ".join(formula[0] for formula in FORMULA.finditer(asked))
+    if all(
+        re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", formulas)
+        or re.search(rf"\b(?:terms\s+of|let|for)\s+{name}\b|(?<![A-Za-z]){name}\s?[-+=^*]|[-+=^*]\s?\d*{name}\b", asked)
+        for name in letters
+    ):
+        return None
+    return read_gold(f"{match[1]}\\text{{ {re.sub('[{}]', '', match[2])}}}")
+
+
+_NUMBER_STARTS: Final = frozenset("-0123456789")
 _PAIRS: Final = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 
 

@@ -35,7 +35,7 @@ from adjudge.verifiers.math.fitting import says
 from adjudge.verifiers.math.letters import in_gold_letters
 from adjudge.verifiers.math.nodes import Collection, Relation
 from adjudge.verifiers.math.numerals import MAX_DIGITS, decimal_comma, grouped_number
-from adjudge.verifiers.math.reading import Reading, read_answer, read_gold
+from adjudge.verifiers.math.reading import Reading, in_units, read_answer, read_gold
 from adjudge.verifiers.math.scalars import Rules, Verdict, numbers_equal
 from adjudge.verifiers.math.sentences import MAX_SENTENCE, clean, sentence_end
 from adjudge.verifiers.math.symbolic import load, symbolic_verdict
@@ -162,6 +162,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         shown = [text.rstrip(" }.").endswith(("%", "percent")) for text in (extraction.text, golds[0].text)]
         if any(shown) and not all(shown) and _PERCENTAGE.search(question(prompt)):
             golds = tuple(map(_percent, golds)) if shown[0] else (*golds, *map(_share, golds))
+        golds += tuple(meant for gold in golds if (meant := in_units(gold, question(prompt))))
         score = self.beside(golds[0], answer, extraction, prompt)
         for gold in golds[1:]:
             if score.value == 1.0:

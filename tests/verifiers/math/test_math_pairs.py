@@ -31,7 +31,7 @@ KNOWN_REJECTS: dict[str, str] = {
 
 
 STATEMENTS = ("golds_with_words", "words_with_formulas", "unreadable_tails")
-UNREAD_GOLDS = (r"{}^5C_2", "(1)(3)(4)", r"\text{January 5}", r"\overline{3+4i}", r"(f\circ g)(x)=x+1", r"C.\ 1-i")
+UNREAD_GOLDS = (r"{}^5C_2", "(1)(3)(4)", r"\overline{3+4i}", r"(f\circ g)(x)=x+1", r"C.\ 1-i")
 """Golds that are not read, so that another answer than the same text cannot be judged; with those of `STATEMENTS`."""
 
 
