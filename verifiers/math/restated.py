@@ -45,7 +45,7 @@ _VALUE = (
     rf"|(?:{NUMBER_WORD})\b(?!\s+(?:of|for|by)\b))"
 )
 _NO_TERM = (
-    r"(?!\s*(?:times\b|plus\b|minus\b|over\b|of\b|by\b|more\b|less\b|[-−+/×·^=]"
+    r"(?!\.?\d)(?!\s*(?:(?:[a-z]+\s+){1,4}(?:times|plus|minus|multiplied|divided)\b|times\b|plus\b|minus\b|over\b|of\b|by\b|more\b|less\b|[-−+/×·^=]"
     r"|\*(?!\*)\s*[\d(\\$]|\*\*\d|\\(?:times|cdot)))"
 )
 _END = r"(?=[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
@@ -57,6 +57,10 @@ _NEAR = r"[^.!?\n\d$\\]"
 _STATED: Final = re.compile(
     rf"(?:\b(?:answers?|results?|total|solutions?|"
     rf"(?:final|right|true|correct|actual|real)\s+\w+|in\s+total)\b{_NEAR}{{0,40}}?{_ASSERTS}\s*{_FILL}{_VALUE}{_NO_TERM}"
+    r"|(?:答案|答え|\b(?:Antwort|Lösung|Ergebnis|respuesta|réponse|risposta|resposta|ответ))\s*(?:ist\b|es\b|est\b|[èé]\s|[是为は:：=])"
+    rf"{_VALUE.replace('value', 'abroad')}{_NO_TERM}"
+    rf"|(?<=\s){_VALUE.replace('value', 'summed')}(?:\s+[a-z]+){{0,3}}\s+(?:in\s+(?:total|all)|altogether)\b"
+    rf"|(?:\A|\n|[.!?]\s)[\s$)\]}}.]*\*\*{_VALUE.replace('value', 'bold')}(?:\s+[a-z]+)?\*\*{_END}"
     rf"|\b(?:it|this|that|which)\s*(?:{_ASSERTS})\s*{_FILL}{_VALUE.replace('value', 'pronoun')}{_END}"
     rf"|\b(?:should|must|ought\s+to)\s+(?:\w+\s+){{1,2}}?{_FILL}{_VALUE.replace('value', 'ought')}{_END}"
     rf"|\b(?:giving|leaving|yielding|\b(?:yields?|gives?|makes?|for)\s+a\s+total\s+of|i\.\s?e\.,?|(?:but|in\s+total"
@@ -91,7 +95,7 @@ _NEXT_WORD: Final = re.compile(r"\s*(\\?%|[A-Za-z]+)")
 _TAKES_BACK: Final = re.compile(
     r"(?:\A|[.!?;:,\n)\]$}—–-])[\s*_]*(?:(?:oh|oops|hm+|ah|uh|but|ok|okay|well|and|so|then)\b\W*)*"
     r"(?:no\b|nope\b|wait\b|hold\s+on\b|actually\b|correct(?:ion|ed)\b|revis(?:ed|ion)\b|sorry\b|apolog\w+|oops\b"
-    r"|(?:scratch|strike|forget)\s+that\b|(?:up)?on\s+(?:second\s+thoughts?|review|reflection|checking)\b|or\s+rather\b"
+    r"|(?:scratch|strike|forget|ignore|disregard)\s+(?:that|this|(?:the|my)\s+(?:box|answer|above|previous))\b|(?:up)?on\s+(?:second\s+thoughts?|review|reflection|checking)\b|or\s+rather\b"
     r"|i\s+(?:made|mis\w+|meant|mean|was\s+wrong|take\s+(?:that|it)\s+back|forgot|disagree|object|doubt|reject"
     r"|(?:do\s+not|don't|cannot|can't)\s+(?:agree|accept|believe))\b"
     r"|(?:my|a)\s+(?:mistake|bad|error)\b|let\s+me\s+(?:correct|fix|redo|revise|reconsider)\b|update\b|edit\b|不对|等等"
@@ -99,7 +103,7 @@ _TAKES_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 _DISSENT: Final = re.compile(
-    r"i\s+(?:disagree|object|doubt|reject|take|do|can)|(?:scratch|strike|forget)", re.IGNORECASE
+    r"i\s+(?:disagree|object|doubt|reject|take|do|can)|scratch|strike|forget|ignore|disregard", re.IGNORECASE
 )
 _CHECKING: Final = re.compile(
     r"\W*(?:let\s+me|let's|i'll|i\s+will)\s+(?:just\s+)?(?:double[-\s]?|sanity[-\s]?|re-?)?(?:check|verify|confirm)",
@@ -193,7 +197,7 @@ def _statement(match: re.Match[str]) -> Statement | None:
         or (kind in ("result", "bare", "pronoun", "named") and _CHECKS.match(before))
     ):
         return None
-    if kind == "named" and _ELSEWHERE.search(before):
+    if kind in ("named", "summed") and _ELSEWHERE.search(before):
         return None
     if kind == "bare" and text[: match.start()].rstrip("\n *_").endswith((":", ",")):
         return None  # a part of the sentence above it
@@ -214,9 +218,10 @@ _REACH: Final = 200  # characters before an answer that may name it
 _MOST_WORDS: Final = 12  # of a name
 _ASKS: Final = re.compile(
     r"\b(?:(?:what(?:'s|\s+(?:is|are|was|were|will\s+be|would\s+be))|find|determine|compute|calculate|evaluate|give|state)\s+(?:the|its|their)"
-    r"|how\s+(?P<many>many)|how\s+(?P<much>much))\s+(?P<name>[^?!;\n]{1,200})",
+    r"|how\s+(?P<many>many)|how\s+(?P<much>much)|how\s+(?P<as>far|old|tall|fast|heavy))\s+(?P<name>[^?!;\n]{1,200})",
     re.IGNORECASE,
 )
+_NOUNS: Final = {"far": "distance", "old": "age", "tall": "height", "fast": "speed", "heavy": "weight"}
 _NAME_WORD: Final = re.compile(r"\s*(\$[^$\n]{1,60}\$|\\\([^\n]{1,60}?\\\)|[A-Za-z][\w'()+-]*)")
 _NAME_ENDS: Final = frozenset(
     "given if when where such so and or is are do does did will can would has have had".split()
@@ -241,6 +246,8 @@ def asked(question: str) -> str:
     if not every:
         return ""
     asks = every[-1]  # the text before leads to it
+    if asks["as"]:
+        return _NOUNS[asks["as"].lower()]
     words: list[str] = []
     at = asks.start("name")
     while (word := _NAME_WORD.match(asks.string, at)) and len(words) < _MOST_WORDS and word[1] not in _NAME_ENDS:
@@ -264,7 +271,7 @@ def _named(name: str) -> re.Pattern[str]:
         one = r"(?:the|these|those|its|his|her|their|all)" if word == "the" else re.escape(word)
         tail = rf"(?:\s+{one}{tail})" + ("" if noun in _GENERAL and not leading else "?")
     return re.compile(
-        rf"\b(?:the|its|their|our|this|my)\s+(?:{_VAGUE}\s+)*{subject}{tail}\s*"
+        rf"\b(?:the|its|their|our|this|my)\s+(?:{_VAGUE}\s+)*{subject}{tail}\s*(?:travell?ed\s+|covered\s+)?"
         r"(?:\b(?:is|are|was|becomes|equals|comes?\s+(?:out\s+)?to|(?:should|must|has\s+to|have\s+to)\s+be)\b|=|[:：])"
         rf"\s*{_FILL}{_VALUE.replace('value', 'named')}{_NO_TERM}",
         re.IGNORECASE,
