@@ -234,6 +234,12 @@ _BOLD = re.compile(
     r"(?:\b(?:is|are|be|equals|was|gives|gets?)|[=:：])\s*\*\*([^*\n]{0,60}\d[^*\n]{0,60}|true|false|yes|no)\*\*",
     re.IGNORECASE,
 )
+_SEVERAL = re.compile(
+    r"(?:\A|(?<=\n)|(?<=[.!?]\s))\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the\s+|its\s+)?(?:(?:two|three|real|complex|only|"
+    r"distinct|possible)\s+)*(?:solutions|roots|zeros|answers)\b(?:\s+(?:of|to)\b[^.\n=\d]{0,40})?\s+are\s*:?\s+"
+    r"([^\n:;]{1,100}\band\b[^\n:;]{1,100}?)[.\s]*\Z",
+    re.IGNORECASE,
+)
 _BOLD_VALUE = re.compile(r"(?<=[A-Za-z,] )\*\*([^*\n]{0,60}\d[^*\n]{0,60})\*\*")  # the only one of its line
 _BULLET = re.compile(r"\A(?:[-*+>]\s++)++(?!.*\n[-*+>]\s)", re.DOTALL)
 _LEAD = re.compile(
@@ -351,6 +357,9 @@ def _unmarked(text: str) -> Extraction | None:
     if whole and "\n" not in whole and len(whole) <= 200 and not (wordy(whole) or foreign(whole)):
         return Extraction(whole, "whole", line=text)
     line = max(text.rstrip().rfind("\n"), 0)
+    several = _SEVERAL.search(text, line)
+    if several and not wordy(several[1]) and standing(text, *several.span(1), marked=True) == "alone":
+        return Extraction(clean(several[1].replace("**", "")), "formula", line=text)
     bold = next(reversed(list(_BOLD.finditer(text, line))), None)
     if bold is None and len(values := list(_BOLD_VALUE.finditer(text, line))) == 1:
         bold = values[0]

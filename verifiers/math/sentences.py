@@ -34,6 +34,10 @@ _VERB = re.compile(
 _MATH_WORDS = frozenset(known.FUNCTIONS) | known.GREEK | known.PERCENT | known.SEPARATORS | set(known.CONSTANTS)
 
 
+_OFFER = re.compile(
+    r"(?:(?<=[.!*$)])|\n)\s+(?:please\s+)?(?:let\s+me\s+know|feel\s+free|is\s+there\s+anything\s+else)\b[^\n\d$\\]*\Z",
+    re.I,
+)
 _EXPLAINS = (
     r"(?:i\.\s*e\.|e\.\s*g\.|(?:since|because|as|that\s+is|namely|by|from|using|where|which|obtained|attained|achieved|occurring|with"
     r"|for\s+(?:some|any|all|every|each)|note|recall|see|here|in\s+other\s+words)\b)"
@@ -327,7 +331,9 @@ def sentence_end(text: str, at: int = 0) -> int:
 
 
 def without_hope(text: str) -> str:
-    """Return the text without a closing "I hope it is correct"."""
+    """Return the text without a closing "I hope it is correct" or "Let me know if you need anything else"."""
+    offer = _OFFER.search(text, max(0, len(text) - MAX_SENTENCE))
+    text = text[: offer.start()] if offer else text
     at = text.find("I hope")
     return text[:at].rstrip().removesuffix(".") if at >= 0 else text
 

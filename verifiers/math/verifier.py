@@ -80,6 +80,13 @@ HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]
 _PERCENTAGE = re.compile(
     r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]*\bpercent(?:age)?\b", re.IGNORECASE
 )
+_WEAK = ("whole", "formula", "number")
+_TURNS = r".*\b(?:yes|no|true|false|wait|but|however|actually|although|unless|or)\b"
+_YES_OR_NO = re.compile(
+    rf"\W*(?:(?P<yes>yes|true)[*_]*[,.:;](?!{_TURNS}|.*(?:\bnot\b|n['’]t\b))|(?P<no>no|false)[*_]*[,.:;](?!{_TURNS}))"
+    r"[^\n?]{1,200}",
+    re.IGNORECASE,
+)
 _RATE = re.compile(r"(.*\\text\{ [a-z ]+) per [a-z]+\}")
 _PERCENT_SIGN = re.compile(r"\s*(?:\\?%|\\text\{\s*percent\s*\}|percent)\s*\Z")
 SHOWN = 200  # characters of an answer kept as evidence
@@ -146,9 +153,14 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         """Return the answer that the response commits to, and the prompt; or the zero that it earns without one."""
         extraction = self.answer(sample)
         text = response_text(sample).strip()
+        graded = split_reasoning(text)[1].strip() if self.reasoning == "strip" else text
+        plain = extraction.reason == "no_answer" if isinstance(extraction, Score) else extraction.marker in _WEAK
+        first = _YES_OR_NO.fullmatch(graded) if plain else None
+        word = first[first.lastgroup or 0] if first else ""
+        if word and any(gold.literal.casefold() == word.casefold() for gold in golds):
+            return Extraction(word, "whole"), sample.prompt  # "No, 91 is not prime."
         if not isinstance(extraction, Score):
-            text = split_reasoning(text)[1].strip() if self.reasoning == "strip" else text
-            return in_gold_words(in_gold_letters(extraction, golds, text), golds, text), sample.prompt
+            return in_gold_words(in_gold_letters(extraction, golds, graded), golds, graded), sample.prompt
         if extraction.reason == "no_answer" and any(text == gold.text for gold in golds):
             return Extraction(text, "whole"), sample.prompt  # the very reference, in signs that are not looked for
         if all(gold.tree is None for gold in golds):

@@ -8,7 +8,8 @@ from typing import Final
 
 from adjudge.responses.number_words import NUMBER_WORD as NUMBER_WORD
 from adjudge.responses.number_words import NUMBER_WORDS
-from adjudge.verifiers.math.nodes import Constant, Node, Number, Words
+from adjudge.verifiers.math.nodes import Constant, Node, Number, Operation, Unit, Words
+from adjudge.verifiers.math.units import DEGREES, is_unit
 
 FUNCTIONS: Final[dict[str, str]] = {
     name: name
@@ -90,7 +91,7 @@ _ARTICLES: Final = frozenset({"the", "a", "an"})
 
 _SAME: Final[dict[str, str]] = {
     "no solutions": "no solution", "no real solution": "no solution", "no real solutions": "no solution",
-    "dne": "does not exist",
+    "dne": "does not exist", "limit does not exist": "does not exist", "it does not exist": "does not exist",
     "infinitely many": "infinitely many solutions", "divergent": "diverges", "convergent": "converges",
     "it diverges": "diverges", "it converges": "converges", "series diverges": "diverges",
     "series converges": "converges", "none exist": "none", "all reals": "all real numbers", "correct": "true",
@@ -134,4 +135,7 @@ def meaning(text: Words) -> Node:
     """Return the mathematical object that a phrase names, or the words themselves."""
     if text.text in NUMBER_WORDS:
         return Number(Fraction(NUMBER_WORDS[text.text]))
+    number, _, unit = text.text.partition(" ")
+    if number in NUMBER_WORDS and unit not in DEGREES and is_unit(unit, upright=True):
+        return Operation("mul", (Number(Fraction(NUMBER_WORDS[number])), Unit(unit)))
     return _MEANING.get(text.text, text)
