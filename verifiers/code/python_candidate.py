@@ -219,7 +219,8 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, budget: float, ver
     if absent:
         raise NotLoadedError("run", "no_answer", f"it does not define {absent[0]!r}")
     sources = (*filter(None, [suite.setup]), *suite.sources)
-    classes = task_classes(sources, suite.module)
+    entry = [f"check({suite.entry_point})"] if suite.style == "humaneval" and suite.entry_point in suite.stated else []
+    classes = task_classes((*sources, *entry), suite.module, suite.stated)
     job = {
         "style": suite.style,
         "setup": suite.setup,

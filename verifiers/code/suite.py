@@ -44,6 +44,7 @@ from adjudge.verifiers.code.names import (
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
+from adjudge.verifiers.code.task_classes import stated_classes
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
@@ -90,6 +91,7 @@ class Suite:
             LeetCode has, where the candidate is its class.
         named: classes that the tests name and the candidate may define.
         own: names that the tests define or import from elsewhere.
+        stated: classes that the task's own program or prompt defines.
         reaching: by the test's name or number, what it uses that needs the candidate's own process or objects.
         silent: whether no test looks as if it could fail other than by an error of the candidate.
         checker: source of a Python program that judges printed output; "" for none.
@@ -111,6 +113,7 @@ class Suite:
     offered: tuple[str, ...] | None = None
     named: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
     reaching: Mapping[str, str] = field(default_factory=dict)
     silent: bool = False
     timeout: float | None = None
@@ -410,6 +413,7 @@ def _read_sources(
         "take": tuple(sorted(own)),
         "needs": needs,
         "named": tuple(sorted(own | told)),
+        "stated": stated_classes(solution, prompt),
         "own": tuple(sorted((bound | (starred(setup_tree).keys() - own)) - asked)),
     }
     if style != "pytest" and not setup:

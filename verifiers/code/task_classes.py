@@ -1,8 +1,9 @@
 """Which classes of the candidate's the tests of a task are about, and what they do with their instances.
 
-Read from the tests' text alone, so that no program can choose it.  A name is a class where the tests ask for
-instances of it, take an attribute of it or of what it makes, or compare and combine what it makes; a capital letter
-alone is none, because functions have such names, too.
+Read from the task's text alone, so that no program can choose it.  A name is a class where the solution defines it so,
+or a prompt that is Python; where the tests ask for instances of it, take an attribute of it or of what it makes, or
+compare and combine what it makes; or where they add to what it makes and do not compare that with data, as they would a
+list that a function returned.  A capital letter alone is none, because functions have such names, too.
 
 Not covered: instances that reach an expression through a container in a container or a method of the tests' own.
 """
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from adjudge.sandbox.codec import BETWEEN
-from adjudge.verifiers.code.names import nodes_of
+from adjudge.verifiers.code.names import nodes_of, syntax_tree
 
 _TWO = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -30,17 +31,29 @@ _PLAIN = frozenset(
     name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
  if not name.startswith("_")
 ) | {"shape", "dtype", "columns", "values", "iloc", "loc", "equals", "tolist", "size", "T"}  # fmt: skip
+_ADDING = frozenset({"add", "append", "appendleft", "extend", "insert", "update"})
+_JUDGING = frozenset(
+    "__eq__ __lt__ __le__ __gt__ __ge__ issubset issuperset isdisjoint startswith endswith equals".split()
+)
+
+
+def stated_classes(*texts: str) -> tuple[str, ...]:
+    """Return the classes that a task's own texts define, as far as they are Python; prose may quote a candidate."""
+    nodes = [node for text in texts if text and (tree := syntax_tree(text)) for node in tree.body]
+    return tuple(sorted({node.name for node in nodes if isinstance(node, ast.ClassDef)}))
 
 
 @functools.lru_cache(maxsize=256)
-def task_classes(sources: tuple[str, ...], module: str) -> Mapping[str, tuple[str, ...]]:
+def task_classes(sources: tuple[str, ...], module: str, stated: tuple[str, ...] = ()) -> Mapping[str, tuple[str, ...]]:
     """Return the classes by name, each with the attributes and operators that tests use on its instances.
 
-    Sources are the tests and their setup; the module is the name under which they import the candidate.
+    Sources are the tests and their setup; the module is the name under which they import the candidate; `stated` are
+    classes if the tests name them.
     """
-    reading = _Reading(module)
+    reading = _Reading(module, stated)
     for source in sources:
         reading.read(ast.parse(source))
+    reading.classes.update(name for name in reading.grown if _JUDGING.isdisjoint(reading.used.get(name, ())))
     return MappingProxyType({name: tuple(sorted(reading.used.get(name, ()))) for name in sorted(reading.classes)})
 
 
@@ -71,12 +84,14 @@ def idle_methods(sources: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 class _Reading:
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, stated: tuple[str, ...]) -> None:
         self._modules = {module}
+        self._stated = frozenset(stated)
         self._held: dict[str, set[str]] = {}  # of "x[]", the items of x; of "x()", what a call of x makes
         self._parameters: dict[str, list[ast.Name]] = {}
         self._about = {"type", "vars", "dataclasses"}
         self.classes: set[str] = set()
+        self.grown: set[str] = set()  # to what they make, the tests add
         self.used: dict[str, set[str]] = {}
 
     def read(self, tree: ast.Module) -> None:
@@ -128,7 +143,7 @@ class _Reading:
         """Note what a variable holds, as itself, as items, or as a class."""
         key = _key(target)
         self._held.setdefault(key, set()).update(self._made(value))
-        if _capital(name := self._named(value)):
+        if self._capital(name := self._named(value)):
             self._held.setdefault(f"{key}()", set()).add(name)
         items = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", (_item(value),))
         for item in items:
@@ -143,12 +158,15 @@ class _Reading:
                 return name
         return ""
 
+    def _capital(self, name: str) -> bool:
+        return name in self._stated or (name[:1].isupper() and "_" not in name)
+
     def _made(self, node: ast.expr) -> set[str]:
         """Return the names, with a capital letter, of which an expression may be an instance."""
         match node:
             case ast.Call(func=func):
-                return {name} if _capital(name := self._named(func)) else self._held.get(f"{_key(func)}()", set())
-            case ast.Attribute(value=value) if (name := self._named(value)) and _capital(name):
+                return {name} if self._capital(name := self._named(func)) else self._held.get(f"{_key(func)}()", set())
+            case ast.Attribute(value=value) if (name := self._named(value)) and self._capital(name):
                 return {name}  # a member of an enumeration
             case ast.BinOp(left=left, right=right):
                 return self._made(left) | self._made(right)
@@ -162,9 +180,11 @@ class _Reading:
         return self._made(node).union(*(self._made(part) for part in nodes_of(node) if isinstance(part, ast.Call)))
 
     def _see(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Name | ast.Attribute):
+            self.classes |= self._stated & {self._named(node)}
         match node:
             case ast.Attribute(value=value, attr=attr):
-                if (name := self._named(value)) and _capital(name):
+                if (name := self._named(value)) and self._capital(name):
                     self.classes.add(name)
                 for name in self._made(value):
                     self._use(name, attr)
@@ -174,14 +194,18 @@ class _Reading:
                 self.classes.update(filter(None, map(self._named, bases)))
             case ast.withitem(context_expr=value):
                 self.classes |= self._made(value)
-            case ast.Subscript(value=value):
+            case ast.Subscript(value=value, ctx=context):
                 self._use_all(value, "__getitem__")
+                if isinstance(context, ast.Store):
+                    self.grown |= self._made(value)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, f"__{_TWO[type(op)]}__", f"__r{_TWO[type(op)]}__")
             case ast.AugAssign(target=target, op=op, value=value):
                 self._pair(target, value, f"__{_TWO[type(op)]}__", f"__r{_TWO[type(op)]}__")
             case ast.Compare():
                 self._compare(node)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value, attr=attr))) if attr in _ADDING:
+                self.grown |= self._made(value)
             case ast.Expr(value=ast.BinOp() as value):  # for what it raises
                 self.classes |= self._made(value)
             case ast.Call(args=[], keywords=[]):  # no function under test takes nothing
@@ -281,7 +305,3 @@ def _parameter(item: ast.expr) -> ast.expr:
 
 def _is_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type"
-
-
-def _capital(name: str) -> bool:
-    return name[:1].isupper() and "_" not in name

@@ -24,7 +24,7 @@ def test_an_honest_pattern_passes(case: dict[str, Any]) -> None:
             pytest.importorskip(package)
     defined = [node.name for node in ast.parse(case["source"]).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     tests = f"from solution import {', '.join(defined)}\ndef test_it():\n{textwrap.indent(case['test'], '    ')}\n"
-    reference = {"tests": tests, "style": "pytest"}
+    reference = {"tests": tests, "style": "pytest", **({"solution": case["source"]} if case.get("stated") else {})}
     response = f"```python\n{case['source']}\n```"
     score = CodeVerifier(seconds=20.0).verify(Sample(prompt="", response=response, reference=reference))
     assert (score.status, score.value) == ("scored", 1.0), score

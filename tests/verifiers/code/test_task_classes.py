@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.code.task_classes import idle_methods, task_classes
+from adjudge.verifiers.code.task_classes import idle_methods, stated_classes, task_classes
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ from adjudge.verifiers.code.task_classes import idle_methods, task_classes
         ),
         ("from dataclasses import asdict\nassert asdict(Point(1)) == {'x': 1}", {"Point": ()}),
         ("match f():\n    case Point(a): pass", {"Point": ()}),
+        ("b = Bloom(9)\nb.add('x')\nassert 'x' in b", {"Bloom": ("__contains__", "add")}),
+        ("c = Cache(2)\nc['a'] = 1\nassert 'b' not in c", {"Cache": ("__contains__", "__getitem__")}),
     ],
 )
 def test_a_class_is_shown(source: str, found: dict[str, tuple[str, ...]]) -> None:
@@ -63,10 +65,33 @@ def test_a_class_is_shown(source: str, found: dict[str, tuple[str, ...]]) -> Non
         "r = Diff([1], [2])\nr.sort()\nassert r == [1]",
         "assert Split('ab') == ['a', 'b']",
         "assert Split('ab').replace(Join('a'), '') == 'b'",
+        "r = Copy([1])\nr.append(2)\nassert r == [1, 2]",
+        "r = Copy([1])\nr[0] = 2\nassertEqual([2], r)",
+        "s = Unique([1])\ns.add(2)\nassert s.issuperset({1, 2})",
+        "r = copy([1])\nr.append(2)\nassert 2 in r",
     ],
 )
 def test_a_capital_letter_alone_is_no_class(source: str) -> None:
     assert not task_classes((source,), "solution")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("assert 5 in Interval(1, 5)", {"Interval": ("__contains__",)}),
+        ("import solution\nassert solution.ring_list([1])[4] == 1", {"ring_list": ("__getitem__",)}),
+        ("def check(candidate):\n    assert 5 in candidate(1, 5)\ncheck(Interval)", {"Interval": ("__contains__",)}),
+        ("assert f(5).count(1) == 1", {}),
+    ],
+)
+def test_a_class_of_the_solution_that_the_tests_name_is_one(source: str, found: dict[str, tuple[str, ...]]) -> None:
+    stated = stated_classes("", "class Interval: pass\nclass ring_list(list): pass\ndef f(n): return [n]")
+    assert stated == ("Interval", "ring_list")
+    assert dict(task_classes((source,), "solution", stated)) == found
+
+
+def test_a_prompt_in_prose_states_no_class() -> None:
+    assert stated_classes("Your program failed:\nclass Average(Liar):\n    pass\nTry again.") == ()
 
 
 @pytest.mark.parametrize(
