@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -22,6 +23,9 @@ class Run(Options, what="run option"):
     quiet: bool = False
     title: str = ""
     free: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
+    worth: Mapping[str, float] = field(default_factory=dict)
+    extra: Mapping[str, Any] | None = None
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,10 @@ class Run(Options, what="run option"):
         {"quiet": True},
         {"title": "x"},
         {"free": "anything"},
+        {"words": ("a", "b")},
+        {"worth": {"a": 1, "b": 0.5}},
+        {"extra": None},
+        {"extra": {"a": [1]}},
     ],
 )
 def test_what_is_declared_is_taken(given: dict[str, Any]) -> None:
@@ -57,6 +65,11 @@ def test_what_is_declared_is_taken(given: dict[str, Any]) -> None:
             "run option seconds='1e-3'; it must be a finite number of seconds above 0 and at most 60 "
             "(YAML reads 1e-3 as text: write 0.001 or 1.0e-3)",
         ),
+        ({"words": 5}, "run option words=5; it must be a text or a list of texts"),
+        ({"words": {"a": 1}}, "run option words={'a': 1}; it must be a text or a list of texts"),
+        ({"worth": ["a"]}, "run option worth=['a']; it must be a mapping, {NAME: a finite number, ...}"),
+        ({"worth": {"a": "x"}}, "run option worth={'a': 'x'}; it must be a mapping, {NAME: a finite number, ...}"),
+        ({"extra": "a"}, "run option extra='a'; it must be a mapping, {NAME: VALUE, ...}, or None"),
         ({"seconds": None}, "run option seconds=None; it must be a finite number of seconds above 0 and at most 60"),
         ({"tries": 0}, "run option tries=0; it must be a whole number, at least 1"),
         ({"tries": 1.0}, "run option tries=1.0; it must be a whole number, at least 1"),
@@ -72,6 +85,11 @@ def test_what_is_declared_is_taken(given: dict[str, Any]) -> None:
 def test_anything_else_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         Run(**given)
+
+
+@pytest.mark.parametrize(("given", "words"), [("honest", ("honest",)), (["a", "b"], ("a", "b")), ("", ("",))])
+def test_a_text_stands_for_a_tuple_of_one_and_a_list_for_a_tuple(given: Any, words: tuple[str, ...]) -> None:
+    assert Run(words=given).words == words
 
 
 def test_a_subclass_keeps_the_checks_and_adds_its_own() -> None:

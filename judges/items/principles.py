@@ -72,7 +72,6 @@ class PrincipleScorer(ModelScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "principles", tuple(self.principles))
         if self.principles:
             read_principles(self.principles)
 

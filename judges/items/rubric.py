@@ -50,6 +50,8 @@ class Checks:
     def __init__(self, scorers: Mapping[str, Scorer | Verifier] | None = None) -> None:
         """Wrap verifiers, and reject what is not a scorer or needs its group."""
         ready: dict[str, Scorer] = {}
+        if not isinstance(scorers, Mapping | None):
+            raise ValueError(f"rubric option checks={scorers!r}; it must be a mapping, {{NAME: SCORER, ...}}")
         for name, thing in (scorers or {}).items():
             scorer = VerifierScorer(thing) if isinstance(thing, Verifier) else thing
             if not isinstance(scorer, Scorer) or is_groupwise(scorer):

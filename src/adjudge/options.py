@@ -9,7 +9,8 @@ A field's annotation says what its value may be::
         seed: int | None = None
 
 `RunConfig(seconds=0)` raises "run option seconds=0; it must be a number of seconds above 0 and at most 3600".
-Checked are `bool`, `int`, `float`, `str`, `Literal`, and any of these or None; the class checks the rest itself.
+Checked are `bool`, `int`, `float`, `str`, `Literal`, `Mapping` with its values, `tuple[str, ...]`, and any of these or
+None; the class checks the rest itself.  One text stands for a tuple of one text, and a list for a tuple.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
@@ -44,6 +45,7 @@ _EARLIER: Final[Mapping[str, str]] = {
 }
 
 _NOUNS: Final[Mapping[Any, str]] = {int: "a whole number", float: "a finite number"}
+_WORDS: Final[Mapping[Any, str]] = {bool: "true or false", str: "text", tuple: "a text or a list of texts"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +95,18 @@ class Declared:
     """What the annotation of a field says of its value.
 
     Attributes:
-        kind: `bool`, `int`, `float` or `str`; None for one of several choices.
+        kind: `bool`, `int`, `float`, `str`, `Mapping`, or `tuple` for texts; None for one of several choices.
         choices: the values of a `Literal`.
         range: the bounds of a number.
         optional: whether it may be None.
+        each: what the values of a mapping are; None where nothing is checked of them.
     """
 
     kind: type | None
     choices: tuple[Any, ...] = ()
     range: Range = Range()
     optional: bool = False
+    each: Declared | None = None
 
     @classmethod
     def of(cls, hint: Any, within: Range = Range(), optional: bool = False) -> Declared | None:
@@ -117,6 +121,10 @@ class Declared:
             if all(get_origin(part) is Literal for part in parts):
                 parts = [Literal[tuple(value for part in parts for value in get_args(part))]]
             return cls.of(parts[0], within, len(parts) < len(inner)) if len(parts) == 1 else None
+        if origin is Mapping:
+            return cls(kind=Mapping, optional=optional, each=cls.of(inner[1]))
+        if hint == tuple[str, ...]:
+            return cls(kind=tuple, optional=optional)
         return cls(kind=hint, range=within, optional=optional) if hint in (bool, int, float, str) else None
 
     def allows(self, value: Any) -> bool:
@@ -125,7 +133,9 @@ class Declared:
             return self.optional
         if self.kind is None:
             return any(value == one and type(value) is type(one) for one in self.choices)
-        if self.kind in (bool, str):
+        if self.kind is Mapping:
+            return isinstance(value, Mapping) and (self.each is None or all(map(self.each.allows, value.values())))
+        if self.kind in (bool, str, tuple):
             return isinstance(value, self.kind)
         number = isinstance(value, int) or (self.kind is float and isinstance(value, float))
         finite = self.kind is int or (number and abs(value) <= sys.float_info.max)  # which no NaN is
@@ -137,8 +147,10 @@ class Declared:
             text = f"one of {', '.join(map(str, self.choices))}"
         elif self.kind in _NOUNS:
             text = f"{_NOUNS[self.kind]}{self.range}"
+        elif self.kind is Mapping:
+            text = f"a mapping, {{NAME: {self.each or 'VALUE'}, ...}}"
         else:
-            text = "true or false" if self.kind is bool else "text"
+            text = _WORDS[self.kind]
         return f"{text}, or None" if self.optional else text
 
 
@@ -151,7 +163,7 @@ def declared(kind: type) -> Mapping[str, Declared]:
 
 
 def check_options(config: Any, what: str) -> None:
-    """Check a dataclass's values against the annotations of its fields.
+    """Check a dataclass's values against the annotations of its fields, and make tuples of what stands for them.
 
     Args:
         config: the dataclass, with its values.
@@ -162,6 +174,9 @@ def check_options(config: Any, what: str) -> None:
     """
     for name, one in declared(cast("Any", type(config))).items():
         value = getattr(config, name)
+        if one.kind is tuple and isinstance(value, str | list | Set):
+            value = (value,) if isinstance(value, str) else tuple(sorted(value) if isinstance(value, Set) else value)
+            object.__setattr__(config, name, value)
         if not one.allows(value):
             text = one.kind in _NOUNS and isinstance(value, str)
             hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if text else ""

@@ -231,6 +231,8 @@ def test_defaults_are_no_options_in_a_fingerprint_of_its_own_name() -> None:
     [
         ({"mt_bench": {"engine": "openai:m", "outptu": "unit"}}, r"no option 'outptu'.*did you mean 'output'"),
         ("mt_bench", r"'mt_bench' needs the option 'engine'"),
+        ({"arena_hard": {"engine": "openai:m", "labels": ["A"]}}, r"labels=\('A',\); it must be a mapping"),
+        ({"g_eval": {"engine": "openai:m", "samples": 0}}, r"samples=0; it must be a whole number, at least 1"),
         ("mt_bnech", r"unknown scorer 'mt_bnech'.*did you mean 'mt_bench'"),
         ({"healthbench": {"engine": "openai:m", "combin": "mean"}}, r"rubric has no option 'combin'"),
         ({"healthbench": ["a"]}, r"'healthbench' takes a mapping of options"),

@@ -61,7 +61,7 @@ class ReadsTrajectories:
     name: ClassVar[str]
     result_tag: ClassVar[str] = TrajectoryForm().result
 
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: TrajectoryForm | Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def more_tags(self) -> tuple[str, ...]:

@@ -159,7 +159,6 @@ class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "axioms", tuple(self.axioms))
         try:
             read_theorem({"statement": "Theorem t : True.", "axioms": self.axioms})
         except BadReferenceError as error:

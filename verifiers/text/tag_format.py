@@ -45,9 +45,6 @@ class FormatVerifier(Verifier):
 
     def __post_init__(self) -> None:
         check_options(self, "format option")
-        if isinstance(self.tags, str):
-            raise ValueError(f"format: tags is the text {self.tags!r}; give a list of names, such as [think, answer]")
-        object.__setattr__(self, "tags", tuple(self.tags))
         for tag in self.tags:
             if not isinstance(tag, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", tag):
                 raise ValueError(f"format: {tag!r} is not a tag name; use letters, digits, '_' and '-'")

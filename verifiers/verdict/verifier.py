@@ -244,9 +244,6 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         super().__post_init__()
         if self.style not in STYLES:
             raise ValueError(f"{self.name} option style={self.style!r}; it must be one of {', '.join(STYLES)}")
-        if isinstance(self.labels, str):
-            raise ValueError(f"{self.name}: labels is the text {self.labels!r}; give a list, such as [A, B]")
-        object.__setattr__(self, "labels", tuple(self.labels))
         style = STYLES[self.style]
         if style.scores and (self.form or self.labels):
             raise ValueError(f"{self.name}: style {self.style!r} fixes its form and labels; leave out form and labels")

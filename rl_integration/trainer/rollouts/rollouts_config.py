@@ -40,7 +40,7 @@ class SamplingConfig(Options, what="sampling option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.stop, str) or not all(self.stop) or UNREADABLE in "".join(self.stop):
+        if not all(self.stop) or UNREADABLE in "".join(self.stop):
             raise ValueError(
                 f"rollouts.sampling.stop is {self.stop!r}; give a list of texts, none empty or with U+FFFD"
             )

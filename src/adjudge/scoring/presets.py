@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -69,7 +70,8 @@ def preset(name: str) -> type[Any]:
             f"the preset {name!r} has a version, and {scorer} is made of parts, which sign for themselves; leave it out"
         )
     if "version" in data:
-        fields = [(key, Any, _default(value)) for key, value in given.items()]
+        hints = typing.get_type_hints(base, include_extras=True)
+        fields = [(key, hints[key], _default(value)) for key, value in given.items()]
         said |= {"name": name, "version": data["version"]}
         return dataclasses.make_dataclass(name, fields, bases=(base,), namespace=said, frozen=True, kw_only=True)
     return type(name, (base,), {**said, **_reading(name, scorer, given, base)})

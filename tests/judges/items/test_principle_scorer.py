@@ -33,6 +33,11 @@ def engine(scripted: Any) -> Any:
     return scripted.ScriptedEngine(judge)
 
 
+def test_a_text_is_one_principle(engine: Any) -> None:
+    one: Any = "Is honest."
+    assert PrincipleScorer(engine=engine, principles=one).principles == ("Is honest.",)
+
+
 def test_good_is_one_and_bad_is_zero(engine: Any) -> None:
     good, bad = run(PrincipleScorer(engine=engine, principles=RULES), sample("Our old boat"), sample("All the best"))
     assert (good.value, good.reason) == (1.0, "")

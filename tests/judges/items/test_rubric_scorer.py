@@ -265,6 +265,8 @@ def test_a_rubric_that_cannot_be_scored_says_so_before_any_work(
         {"samples": 2},
         {"unsure": "zero"},
         {"checks": {"x": len}},
+        {"checks": ["math"]},
+        {"checks": "math"},
         {"isolation": ""},
     ],
 )

@@ -67,7 +67,7 @@ def test_partial_credit_counts_checks() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tags": "think"}, "give a list of names"),
+        ({"tags": 5}, "a text or a list of texts"),
         ({"tags": ()}, "at least one"),
         ({"tags": ("a", "A")}, "each tag once"),
         ({"tags": ("a b",)}, "is not a tag name"),

@@ -75,7 +75,7 @@ def test_a_reference_of_another_type_is_refused_before_any_work(reference: Any) 
     ("options", "message"),
     [
         ({"style": "j2"}, "style='j2'; it must be one of j1, rm_r1"),
-        ({"labels": "AB"}, "labels is the text 'AB'"),
+        ({"labels": "AB"}, "give two or more"),
         ({"labels": ["A"]}, "give two or more"),
         ({"labels": ["A", "a"]}, "differ by more than case"),
         ({"labels": ["A", ""]}, "differ by more than case"),

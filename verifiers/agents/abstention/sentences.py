@@ -106,9 +106,6 @@ class Sentences:
 
 def sentences_of(languages: Any, own: Any, *, inside: str) -> Sentences:
     """Return the sentences that two options of the scorer `inside` name: built-in languages, or texts of one's own."""
-    for option, given in (("languages", languages), ("sentences", () if own is None else own)):
-        if isinstance(given, str) or not isinstance(given, list | tuple):
-            raise ValueError(f"{inside}: {option} is {given!r}; give a list of texts")
     if own is not None:
         if not own:
             raise ValueError(f"{inside}: sentences is empty, so nothing would abstain; give at least one")

@@ -103,10 +103,9 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tools, list | tuple) or not all(isinstance(one, str) and one for one in self.tools):
-            raise ValueError(f"{self.name} option tools={self.tools!r}; give a list of names")
-        object.__setattr__(self, "tools", tuple(self.tools))
         super().__post_init__()
+        if not all(isinstance(one, str) and one for one in self.tools):
+            raise ValueError(f"{self.name} option tools={self.tools!r}; give a list of names")
         object.__setattr__(self, "values", case_values(self.name, self.values, TABLES[self.policy]))
 
     @property

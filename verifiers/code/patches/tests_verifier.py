@@ -187,7 +187,7 @@ class PatchTestsVerifier(SandboxedVerifier, EditsVerifier[_Gold, _Change]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.protected, str) or not all(isinstance(pattern, str) for pattern in self.protected):
+        if not all(isinstance(pattern, str) for pattern in self.protected):
             raise ValueError(f"{self.name} option protected={self.protected!r}; it must be a list of patterns")
 
     @property

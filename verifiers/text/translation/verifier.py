@@ -180,10 +180,6 @@ class TranslationOptions:
 
     def __post_init__(self) -> None:
         check_options(self, "translation option")
-        tags: Any = self.tags
-        if not isinstance(tags, list | tuple):
-            raise ValueError(f"translation option tags={tags!r}; give a list of names, such as [think, translate]")
-        object.__setattr__(self, "tags", tuple(tags))
         self._format()
         language_code(self.language)
         if self.form == "text" and self.scale == "published":

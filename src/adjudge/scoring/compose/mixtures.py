@@ -191,8 +191,6 @@ class Cascade(Composite):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.reject_groupwise(self.stages[1:], sees="the samples left over by earlier stages")
-        if isinstance(self.pass_on, str):
-            raise ValueError(f"Cascade.pass_on is the text {self.pass_on!r}; it must be a list of reasons")
         object.__setattr__(self, "pass_on", tuple(sorted(set(self.pass_on))))
         for reason in self.pass_on:
             if reason not in reasons.CANDIDATE or not reason:

@@ -189,7 +189,6 @@ def test_a_missing_sacrebleu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     [
         {"form": "x"},
         {"tags": ()},
-        {"tags": "think"},
         {"tags": 5},
         {"tags": ("a", "a")},
         {"outside": "some"},
