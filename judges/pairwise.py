@@ -137,7 +137,11 @@ class PairwiseJudge(PairScorer[list[Game] | Fault], LanguageJudge):
             raise ValueError(f"{self.name} option labels={self.labels!r}; one must stand for a win and one for a loss")
         for template in self.prompts():
             if template.labels and set(template.labels) != set(worth):
-                raise ValueError(f"{self.name}: its prompt asks for {template.labels}, so labels must be these")
+                asked = ", ".join(f"{label}: .." for label in template.labels)
+                raise ValueError(
+                    f"{self.name}: its prompt asks for {template.labels}; give each the advantage of the response that "
+                    f"is shown first, as in labels: {{{asked}}}"
+                )
         self.read("", "0")
 
     @property
@@ -233,6 +237,8 @@ class PairwiseJudge(PairScorer[list[Game] | Fault], LanguageJudge):
         evidence = _evidence(played)
         if self.groupwise:
             evidence |= {"opponents": known, "forfeits": forfeits, "missing": len(faults)}
+        if lost:
+            evidence["fault"] = lost[0].detail
         signed = self.output == "signed"
         reason = "too_complex" if lost else ""
         return Score(value=2 * value - 1 if signed else value, reason=reason, evidence=evidence, cost=cost)

@@ -88,7 +88,7 @@ class YesNoJudge(LanguageJudge):
     show_prompt: bool = True
 
     def __post_init__(self) -> None:
-        given = (self.questions,) if isinstance(self.questions, str | Mapping) else tuple(self.questions)
+        given = self.questions if isinstance(self.questions, list | tuple) else (self.questions,)
         object.__setattr__(self, "questions", tuple(question_of(entry) for entry in given))
         super().__post_init__()
         if not self.questions:
@@ -133,10 +133,12 @@ class YesNoJudge(LanguageJudge):
             return replace(first, parts=parts, cost=cost)
         total = math.fsum(weight for _, weight in known)
         mean = math.fsum(value * weight for value, weight in known) / total
-        if len(parts) > 1:
-            return Score(value=mean, parts=parts, cost=cost)
-        (only,) = parts.values()
-        return Score(value=mean, evidence=only.evidence, cost=cost)
+        first, *more = parts.values()
+        told = next((part for part in parts.values() if part.reason), first)  # the one that was too long to be asked
+        if not more:
+            return Score(value=mean, reason=told.reason, evidence=told.evidence, cost=cost)
+        evidence = told.evidence if told.reason else {}
+        return Score(value=mean, reason=told.reason, parts=parts, evidence=evidence, cost=cost)
 
     def _part(self, question: Question, opinion: Opinion | Fault) -> Score:
         if isinstance(opinion, Fault):

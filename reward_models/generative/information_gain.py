@@ -124,8 +124,9 @@ class InformationGain(ForcedScorer):
             texts = [content_text(turn.get("content")) for turn in given]
         except ValueError as error:
             return Score.scored(0.0, "no_answer", error=str(error))
-        if sum(map(len, texts)) > self.max_characters:
-            return Score.scored(0.0, "too_complex")
+        if (size := sum(map(len, texts))) > self.max_characters:
+            lack = f"the response has {size} characters, and max_characters={self.max_characters}"
+            return Score.scored(0.0, "too_complex", error=lack)
         if any(turn.get("role") not in _ROLES for turn in given):
             return Score.scored(0.0, "bad_format", error=f"a turn's role is none of {', '.join(_ROLES)}")
         blocks: list[list[Message]] = []
@@ -139,9 +140,10 @@ class InformationGain(ForcedScorer):
             elif blocks:
                 blocks[-1].append({**turn, "content": text})
         if not any(text.strip() for turn, text in zip(given, texts, strict=True) if turn.get("role") == "assistant"):
-            return Score.scored(0.0, "no_answer")
+            return Score.scored(0.0, "no_answer", error="no assistant turn holds text")
         if len(blocks) > self.max_turns:
-            return Score.scored(0.0, "too_complex")
+            lack = f"the response has {len(blocks)} assistant turns, and max_turns={self.max_turns}"
+            return Score.scored(0.0, "too_complex", error=lack)
         return _Turns(
             prompt=turns_of(sample.prompt),
             blocks=tuple(map(tuple, blocks)),

@@ -35,7 +35,7 @@ from adjudge import wire
 from adjudge.engines.interface import Fault, TextLogprobs
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Count
-from adjudge.prompts.scorer import Case, EngineScorer
+from adjudge.prompts.scorer import Case, EngineScorer, lack_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, response_text, split_reasoning
 from adjudge.responses.aggregate import Pooling, pooled
 from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN, policy_turn
@@ -198,7 +198,7 @@ def references_of(reference: Any) -> list[str]:
     """
     several = reference if isinstance(reference, list | tuple) else [reference]
     known = [one for one in several if isinstance(one, str | int | float) and not isinstance(one, bool)]
-    texts = [str(one).strip() for one in known]
+    texts = [str(one).strip() for one in known if not isinstance(one, float) or math.isfinite(one)]
     if not texts or len(texts) < len(several) or not all(texts):
         raise ValueError(
             f"the reference is {reference!r}; it must be the right answer as a text or a number, or a list of them"
@@ -284,10 +284,11 @@ class ReferenceProbability(ForcedScorer):
         except ValueError as error:
             return Score.scored(0.0, "no_answer", error=str(error))
         if len(response) > self.max_characters:
-            return Score.scored(0.0, "too_complex")
+            lack = lack_of(response, "too_complex", min_words=1, max_characters=self.max_characters)
+            return Score.scored(0.0, "too_complex", error=lack)
         begun, reason = before_answer(response, self.place)
         if reason:
-            return Score.scored(0.0, reason)
+            return Score.scored(0.0, reason, place=self.place)
         prompt, texts = turns_of(sample.prompt), references_of(sample.reference)
 
         def forced(begun: str, text: str) -> Forced:

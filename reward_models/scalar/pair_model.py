@@ -101,6 +101,8 @@ class PairModel(PairScorer["_Game | Fault"]):
             return Score.failed("group_too_small", error="the group has no other response to compare with")
         value = (math.fsum(sum(game.orders) / 2 for game in played) + forfeits) / known
         evidence: dict[str, Any] = {"chance": value, "games": len(played), "lost": len(lost), "forfeits": forfeits}
+        if lost:
+            evidence["fault"] = lost[0].detail
         if len(played) == 1:
             evidence |= {"orders": list(played[0].orders), "mass": list(played[0].masses)}
         return Score(value=self._value(value), reason="too_complex" if lost else "", evidence=evidence, cost=cost)

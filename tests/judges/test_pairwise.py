@@ -226,8 +226,9 @@ def test_a_text_that_leaves_the_judge_speechless_takes_only_itself_out() -> None
         ({"output": "scale"}, "output='scale'"),
         ({"tie": 2}, "tie=2"),
         ({"labels": {"A": 1, "B": 1}}, "one for a loss"),
+        ({"labels": ["A", "B"]}, "it must be a mapping"),
         ({"labels": {"A": 1, "a": -1}}, "differ by more than case"),
-        ({"template": "judges/mt_bench_pair"}, "its prompt asks for"),
+        ({"template": "judges/mt_bench_pair"}, "as in labels: {A: .., B: .., C: ..}"),
         ({"window": -1}, "the whole text"),
     ],
 )
@@ -273,6 +274,7 @@ def test_in_a_group_long_responses_lose_and_short_ones_play_on_without_them() ->
         (0.0, "too_complex"),
         (0.0, "too_complex"),
     ]
+    assert [one.evidence.get("fault") for one in scores] == [None, None, "too long", "too long"]
 
 
 def test_a_fault_of_the_second_order_does_not_hide_what_the_first_cost() -> None:

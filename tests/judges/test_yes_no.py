@@ -87,6 +87,24 @@ def test_read_from_text() -> None:
     assert one.evidence["missing"] == 1
 
 
+def too_long(prompt: Any) -> Any:
+    long = "good person" in text_of(prompt) and "rude" not in text_of(prompt)
+    return fault("engine_error", "too many tokens", too_long=True) if long else {"Yes": 1.0}
+
+
+@pytest.mark.parametrize(("questions", "value"), [(("Is it kind?",), 0.0), (("Is it rude?", "Is it kind?"), 0.5)])
+def test_a_response_that_is_too_long_has_the_reason(questions: tuple[str, ...], value: float) -> None:
+    judge = YesNoJudge(engine=ScriptedEngine(labels=too_long), questions=questions)
+    (one,) = asyncio.run(judge.score([SAMPLE]))
+    assert (one.value, one.reason, one.evidence) == (value, "too_complex", {"fault": "too many tokens"})
+
+
+@pytest.mark.parametrize("questions", [5, ["Is it kind?", 5]])
+def test_what_is_no_question_is_named(questions: Any) -> None:
+    with pytest.raises(ValueError, match="5 is not a question"):
+        YesNoJudge(engine=ScriptedEngine(), questions=questions)
+
+
 def test_the_prompt_can_be_kept_from_the_model() -> None:
     engine = ScriptedEngine(labels=labels)
     for shown in (True, False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,12 @@ from tests.reward_models.generative.forced_engine import ForcedEngine, turn_of
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.generative.assistant_turn import policy_turn
-from adjudge.reward_models.generative.reference_probability import Place, ReferenceProbability, before_answer
+from adjudge.reward_models.generative.reference_probability import (
+    Place,
+    ReferenceProbability,
+    before_answer,
+    references_of,
+)
 
 THOUGHT = "<think>\nTwo and two is four.\n</think>\n\n"
 RESPONSE = f"{THOUGHT}<answer>5</answer>"
@@ -138,6 +144,18 @@ def test_without_reasoning_there_is_nothing_to_gain(place: Place, response: str)
 def test_the_baseline_is_the_same_whatever_the_response() -> None:
     baselines = {turn_of(score(response)[1].forced[-1][0]) for response in (RESPONSE, "x four <answer>1</answer>")}
     assert baselines == {"<answer>"}
+
+
+@pytest.mark.parametrize("place", ["answer_tag", "boxed"])
+def test_a_response_without_the_place_is_told_which_it_is(place: Place) -> None:
+    one, _ = score("It is 5, I think.", place=place)
+    assert (one.value, one.reason, one.evidence) == (0.0, "no_answer", {"place": place})
+
+
+@pytest.mark.parametrize("reference", [math.nan, math.inf, ["5", math.nan], True, []])
+def test_references_that_are_no_answer(reference: Any) -> None:
+    with pytest.raises(ValueError, match="must be the right answer"):
+        references_of(reference)
 
 
 def test_an_answer_that_was_cut_off_scores_0() -> None:

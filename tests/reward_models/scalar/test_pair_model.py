@@ -137,7 +137,7 @@ def test_a_response_that_is_too_long_loses_its_games_alone() -> None:
     assert [one.reason for one in scores] == ["too_complex", "", "", "no_answer"]
     assert [one.value for one in scores] == pytest.approx([1 / 3, (better + 1) / 2, (1 - better + 1) / 2, 0.0])
     alone = score(sample("good " * 100), labels=too_long)
-    assert (alone.value, alone.reason) == (0.0, "too_complex")
+    assert (alone.value, alone.reason, alone.evidence["fault"]) == (0.0, "too_complex", "too long")
     short = score(sample("good", "good " * 100), labels=too_long)
     assert (short.value, short.reason) == (None, "engine_error")
 
