@@ -149,7 +149,7 @@ class LanguageJudge(ModelScorer):
     low_mass: Literal["abstain", "sample"] = "abstain"
     samples: Count = 1
     combine: Combine = "mean"
-    quorum: Share = 0.5
+    quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
     top_p: float = 1.0
     extend: Annotated[int, Range(ge=0)] = 0
     template: str = ""

@@ -10,6 +10,7 @@ breaks the ties that whole numbers leave.  With labels each label has a worth.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from adjudge.prompts.reading import LabelReader, NumberReader
 from adjudge.prompts.scorer import Case, require_text, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import NO_COST, Sample, Score
+from adjudge.reasons import CANDIDATE
 
 _WIDEST = 101  # numbers of a scale; each is a text to read the probability of
 _CRITIQUE = "judges/critique"
@@ -60,7 +62,7 @@ class Judge(LanguageJudge):
         if self.scale is not None and self.labels is not None:
             raise ValueError(f"{self.name}: it has a scale and labels; give one of them")
         if self.scale is not None:
-            ends = tuple(self.scale)
+            ends = tuple(self.scale) if isinstance(self.scale, list | tuple) else ()
             if len(ends) != 2 or not all(type(end) is int for end in ends) or not 0 < ends[1] - ends[0] < _WIDEST:
                 raise ValueError(
                     f"{self.name} option scale={self.scale!r}; it must be two whole numbers, the lowest first, at most "
@@ -73,10 +75,16 @@ class Judge(LanguageJudge):
             if (template.labels and set(template.labels) != set(self.worth)) or (
                 template.scale and template.scale != self.range
             ):
-                asked = template.labels or template.scale
-                raise ValueError(f"{self.name}: its prompt asks for {asked}, so labels or scale must be these")
+                asked, last = template.labels or template.scale, len(template.labels) - 1
+                worths = ", ".join(f"{label}: {last - at}" for at, label in enumerate(template.labels))
+                remedy = f"give each its worth, as in labels: {{{worths}}}" if worths else "leave out scale and labels"
+                raise ValueError(f"{self.name}: its prompt asks for {asked}; {remedy}")
             if self.critique and "critique" not in template.untrusted:
                 raise ValueError(f"{self.name}: the prompt {template.name!r} has no place for a critique")
+        for label, code in self.reasons.items():
+            if code not in CANDIDATE:
+                known = ", ".join(filter(None, CANDIDATE))
+                raise ValueError(f"{self.name} option reasons: {label!r} has the reason {code!r}; there are {known}")
         self.read("", "0")
 
     @property
@@ -285,10 +293,11 @@ def accepted_answers(reference: Any) -> list[str]:
     """Return the accepted answers as texts.
 
     Raises:
-        ValueError: the reference is neither a text or a number nor a list of them, or one of them is empty.
+        ValueError: the reference is neither a text or a finite number nor a list of them, or one of them is empty.
     """
     several = reference if isinstance(reference, list | tuple) else [reference]
-    answers = [str(answer).strip() for answer in several if isinstance(answer, str | int | float)]
+    known = [one for one in several if isinstance(one, str | int) or (isinstance(one, float) and math.isfinite(one))]
+    answers = [str(answer).strip() for answer in known]
     if not several or len(answers) < len(several) or not all(answers):
         raise ValueError(
             f"the reference is {reference!r}; it must be the accepted answer as a text or a number, or a list of them"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_all_accepted_answers_are_shown() -> None:
     assert field_of(engine.asked[0], "reference") == "4\n4.0\nfour"
 
 
-@pytest.mark.parametrize("reference", ["", " ", [], ["4", ""], {"answer": 4}, [["4"]]])
+@pytest.mark.parametrize("reference", ["", " ", [], ["4", ""], {"answer": 4}, [["4"]], math.nan, ["4", math.inf]])
 def test_references_without_an_answer(reference: Any) -> None:
     with pytest.raises(ValueError, match=re.escape("must be the accepted answer")):
         accepted_answers(reference)

@@ -118,7 +118,7 @@ def test_several_texts(combine: Any, value: float) -> None:
     assert one.evidence["votes"] == ["3", "5", "4", "5"]
 
 
-@pytest.mark.parametrize(("quorum", "status"), [(0.5, "scored"), (0.75, "failed"), (0.0, "scored")])
+@pytest.mark.parametrize(("quorum", "status"), [(0.5, "scored"), (0.75, "failed"), (0.25, "scored")])
 def test_a_quorum_of_texts_must_be_readable(quorum: float, status: str) -> None:
     engine = says("8", "8", "x", "y")
     one = score(engine, samples=4, temperature=1.0, attempts=1, quorum=quorum, output="scale")
@@ -161,7 +161,7 @@ def test_a_prompt_of_ones_own(tmp_path: Any) -> None:
     one = score(engine, template=str(path))
     assert one.value == pytest.approx(0.2, abs=1e-12)
     assert one.provenance.revision == "script own@3"
-    with pytest.raises(ValueError, match=re.escape("its prompt asks for (1, 6)")):
+    with pytest.raises(ValueError, match=re.escape("its prompt asks for (1, 6); leave out scale and labels")):
         Judge(engine=engine, template=str(path), scale=(1, 10))
     with pytest.raises(ValueError, match="no place for criteria"):
         Judge(engine=engine, template=str(path), criteria="care")
@@ -189,6 +189,14 @@ def test_a_prompt_of_ones_own(tmp_path: Any) -> None:
         ({"samples": 0}, "samples=0"),
         ({"min_mass": 1.5}, "min_mass=1.5"),
         ({"quorum": -0.1}, "quorum=-0.1"),
+        ({"quorum": 0}, "quorum=0; it must be a finite number above 0 and at most 1"),
+        ({"scale": 5}, "scale=5; it must be two whole numbers"),
+        ({"labels": ["good", "bad"]}, "labels=['good', 'bad']; it must be a mapping, {NAME: a finite number, ...}"),
+        ({"labels": "good"}, "labels='good'; it must be a mapping"),
+        ({"labels": {"good": "x", "bad": 0}}, "it must be a mapping, {NAME: a finite number, ...}"),
+        ({"reasons": ["wrong"]}, "reasons=['wrong']; it must be a mapping, {NAME: text, ...}"),
+        ({"reasons": "x"}, "reasons='x'; it must be a mapping"),
+        ({"reasons": {"1": "worst"}}, "'1' has the reason 'worst'; there are wrong"),
         ({"extend": -1}, "extend=-1"),
         ({"engine": "nobody:knows"}, "unknown kind of engine"),
         ({"template": "judges/absent"}, "cannot be read"),
