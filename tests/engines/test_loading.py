@@ -67,6 +67,9 @@ def test_other_options_are_another_engine() -> None:
     ("spec", "words"),
     [
         pytest.param("transformer:m", "did you mean 'transformers'", id="misspelt-kind"),
+        pytest.param("smolm2", "did you mean 'smollm2'.*; there are .*smollm2, policy", id="misspelt-smollm2"),
+        pytest.param("SmolLM2", "did you mean 'smollm2'", id="capitals"),
+        pytest.param({"smollm2": {"dtype": "float32"}}, "'smollm2' is given as this one word", id="smollm2-options"),
         pytest.param("some/model", "unknown kind of engine 'some/model'", id="no-kind"),
         pytest.param("transformers:", "needs a model", id="no-model"),
         pytest.param("openai", "needs a model", id="kind-alone"),

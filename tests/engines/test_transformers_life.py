@@ -62,9 +62,21 @@ def test_options_that_cannot_be_meant(options: dict[str, Any], words: str) -> No
 @pytest.mark.parametrize(
     ("model", "call", "words"),
     [
-        pytest.param("classifier", "label_logprobs", "lacks a language model's head", id="labels-of-a-classifier"),
-        pytest.param("classifier", "classify_tokens", "lacks a token classifier's head", id="tokens-of-a-classifier"),
-        pytest.param("causal_model", "classify", "lacks a sequence classifier's head", id="classes-of-a-generator"),
+        pytest.param(
+            "classifier",
+            "label_logprobs",
+            "lacks a language model's head.*readout: classes",
+            id="labels-of-a-classifier",
+        ),
+        pytest.param(
+            "classifier",
+            "classify_tokens",
+            "lacks a token classifier's head.*give a process model",
+            id="tokens-of-a-classifier",
+        ),
+        pytest.param(
+            "causal_model", "classify", "lacks a sequence classifier's head.*readout: text", id="classes-of-a-generator"
+        ),
     ],
 )
 def test_a_head_that_is_not_there_is_never_made_up(

@@ -61,6 +61,7 @@ def test_every_key_is_explained(kind: str) -> None:
         ("run", "guard", {"gold": {"most_failed": 0.1}}, ["guard.gold.max_failed"]),
         ("run", "critic", {"optim": {"lr": 1e-5}}, ["learning.critic_learning_rate"]),
         ("rm", "schedule.epoch", 2, ["schedule.epochs"]),
+        ("rm", "schedule.steps", 2, ["schedule.epochs"]),
         ("run", "stepps", 2, ["steps"]),
         ("rm", "xyzzy", 2, []),
     ],

@@ -38,6 +38,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 _EXAMPLE = "such as transformers:MODEL, or {openai: {model: NAME, base_url: URL}}"
 
 POLICY: Final = "policy"
+_ALONE: Final = (smollm2.NAME, POLICY)  # which are no kinds, and take no options
 
 # Not `isinstance(spec, Engine)`: before Python 3.12 that evaluates properties, and a fingerprint looks at the weights.
 _CALLS = ("generate", "label_logprobs", "reference_logprobs", "classify", "classify_tokens", "close")
@@ -153,7 +154,9 @@ def _answers(kind: Hashable) -> bool:
 
 
 def _configured(kind: Any, options: Any) -> Any:
-    home, _ = named(_KINDS, kind, "kind of engine")
+    if kind in _ALONE:
+        raise ValueError(f"the engine {kind!r} is given as this one word; options go with a kind of engine, {_EXAMPLE}")
+    home, _ = named({**_KINDS, **dict.fromkeys(_ALONE, ("", ""))}, kind, "kind of engine")
     if isinstance(options, str):
         options = {"model": options} if options else {}
     make = _imported(home)

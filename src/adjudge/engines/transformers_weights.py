@@ -39,9 +39,15 @@ _CLASSES: Mapping[Task, str] = {
     "classify_tokens": "AutoModelForTokenClassification",
 }
 _HEADS: Mapping[Task, str] = {
-    "generate": "a language model's head, which generate, label_logprobs and reference_logprobs need",
-    "classify": "a sequence classifier's head, which classify needs",
-    "classify_tokens": "a token classifier's head, which classify_tokens needs",
+    "generate": (
+        "a language model's head, which generate, label_logprobs and reference_logprobs need: give a model that writes "
+        "(a classifier is for reward_model, or a judge with readout: classes)"
+    ),
+    "classify": (
+        "a sequence classifier's head, which classify needs: give a classifier or a reward model, or a judge another "
+        "readout: text or probabilities"
+    ),
+    "classify_tokens": "a token classifier's head, which classify_tokens needs: give a process model that has one",
 }
 HEAD_TENSORS = ("score.weight", "classifier.weight", "classifier.out_proj.weight")
 """What the last layer of a classifier is called in a checkpoint."""
@@ -296,7 +302,7 @@ def _check_head(config: TransformersConfig, own: Any, kind: Any, task: Task) -> 
     if absent:
         raise ValueError(
             f"the checkpoint {config.model!r} has no weights for {', '.join(sorted(absent)[:5])}; it lacks "
-            f"{_HEADS[task]}: beside the body it has {files.seen}"
+            f"{_HEADS[task]}; beside the body it has {files.seen}"
         )
 
 

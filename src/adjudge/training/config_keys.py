@@ -104,7 +104,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ),
     ("schedule.dropout",): "disable_dropout",
     # the run
-    ("steps", "schedule.epochs"): "max_steps total_training_steps num_train_epochs total_epochs max_epochs",
+    ("steps", "schedule.epochs"): "steps max_steps total_training_steps num_train_epochs total_epochs max_epochs",
     ("output",): "output_dir default_local_dir save_path",
     ("save_steps", "schedule.save_steps"): "save_freq",
     ("eval_steps", "schedule.eval_steps"): "test_freq eval_strategy",
