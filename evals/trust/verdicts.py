@@ -336,13 +336,6 @@ class AgreementConfig(VerdictConfig):
     threshold: float | None = None
     """Numbers from this one on are 1, and others 0; gold of 0 and 1 stays what it is."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("column", "file"):
-            given = getattr(self, name)
-            if isinstance(given, str):
-                raise ValueError(f"{name} is the text {given!r}; give a tuple of names")
-
 
 Map = Literal["auto", "none", "isotonic", "platt", "temperature"]
 

@@ -158,7 +158,7 @@ def test_mistakes_are_named(tmp_path: Path, rows: list[dict[str, Any]], options:
         run_agreement(AgreementConfig(input=written(tmp_path, rows), **options))
 
 
-@pytest.mark.parametrize("options", [{"scale": "odd"}, {"threshold": float("inf")}, {"column": "ab"}])
+@pytest.mark.parametrize("options", [{"scale": "odd"}, {"threshold": float("inf")}, {"column": 5}])
 def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         AgreementConfig(input="x.jsonl", **options)

@@ -222,7 +222,7 @@ def test_answers_end_at_the_stop_texts_of_the_options(policy: Policy) -> None:
         assert one.finish_reason == ("stop" if hit else before.finish_reason)
 
 
-@pytest.mark.parametrize("stop", ["=", ("",), ("a", "\ufffd")])
+@pytest.mark.parametrize("stop", ["", ("",), ("a", "\ufffd")])
 def test_stop_texts_that_cannot_be_looked_for_are_refused(stop: Any) -> None:
     with pytest.raises(ValueError, match=r"rollouts\.sampling\.stop is .*give a list of texts"):
         SamplingConfig(stop=stop)

@@ -356,7 +356,7 @@ def test_a_reference_that_cannot_be_used_is_unparsable(change: Mapping[str, Any]
     "options",
     [
         {"credit": "staged"}, {"touched": "maybe"}, {"isolation": "docker"}, {"seconds": 0}, {"memory_mb": 1},
-        {"processes": True}, {"check_gold": 1}, {"protected": "tests/*"}, {"thought": "no"},
+        {"processes": True}, {"check_gold": 1}, {"protected": 5}, {"thought": "no"},
     ],
 )  # fmt: skip
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
