@@ -171,7 +171,7 @@ def test_each_data_source_has_its_scorer() -> None:
         ({}, "no scorer is named: set `scorer`"),
         ({"scorer": "maths"}, "maths"),
         ({"scorers": {"gsm8k": "math", "talk": "maths"}}, "maths"),
-        ({"scorers": "math"}, "must map each data source"),
+        ({"scorers": "math"}, "scorers='math'; it must be a mapping"),
         ({"scorer": "math", "fallback": math.nan}, "fallback=nan"),
         ({"scorer": "math", "fallback": "0"}, "fallback='0'"),
         ({"scorer": "math", "max_failed": 2}, "max_failed=2"),
