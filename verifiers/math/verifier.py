@@ -25,6 +25,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from adjudge.options import Range
 from adjudge.protocol import Limits, Message, Sample, Score, response_text, split_reasoning, turn_texts
 from adjudge.responses.markup import visible_answer
+from adjudge.responses.phrases import ASKS_PERCENTAGE
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.reference_fields import accepted_texts
 from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier
@@ -77,9 +78,6 @@ def question(prompt: Prompt) -> str:
 
 
 HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]\s*[).:]|\([A-J]\)", re.IGNORECASE)
-_PERCENTAGE = re.compile(
-    r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]*\bpercent(?:age)?\b", re.IGNORECASE
-)
 _WEAK = ("whole", "formula", "number")
 _TURNS = r".*\b(?:yes|no|true|false|wait|but|however|actually|although|unless|or)\b"
 _YES_OR_NO = re.compile(
@@ -172,7 +170,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         extraction, prompt = answered
         answer = read_answer(extraction.text)
         shown = [text.rstrip(" }.").endswith(("%", "percent")) for text in (extraction.text, golds[0].text)]
-        if any(shown) and not all(shown) and _PERCENTAGE.search(question(prompt)):
+        if any(shown) and not all(shown) and ASKS_PERCENTAGE.search(question(prompt)):
             golds = tuple(map(_percent, golds)) if shown[0] else (*golds, *map(_share, golds))
         golds += tuple(meant for gold in golds if (meant := in_units(gold, question(prompt))))
         score = self.beside(golds[0], answer, extraction, prompt)

@@ -31,6 +31,7 @@ from adjudge.responses.number_text import (
     shared_currency,
 )
 from adjudge.responses.number_words import in_digits
+from adjudge.responses.phrases import ASKS_PERCENTAGE
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
@@ -69,9 +70,6 @@ _CONCLUDES = re.compile(
 _STATED = re.compile(  # "a total of $64 for the 16 glasses"
     r"\b(?:total of|comes to|amounts to|is|are|equals|costs?)\s(?P<rest>\W{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,2}?)"
     r"(?=\s(?:for|in|from|over|after|with|on)\b|(?P<ends>\W*\Z))"
-)
-_PERCENTAGE = re.compile(
-    r"\b(?:what|which|how (?:much|many)|find|determine|calculate)\b[^.?!]{0,300}\bpercent(?:age)?\b", re.IGNORECASE
 )
 _NEGATED = re.compile(r"\b(?:not|never|cannot)\b|n['’]t\b", re.IGNORECASE)
 _LAST_CLAUSE = re.compile(r"[,;:]\s|\b(?:so|then|that['’]s|that is)\s", re.IGNORECASE)
@@ -121,7 +119,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     def gold_of(self, sample: Sample) -> tuple[Quantity, ...]:
         """Return the accepted numbers; where the prompt asks for a percentage, 40 is 40%."""
         gold, asked = super().gold_of(sample), "\n".join(turn_texts(sample.prompt, "user"))
-        if self.percent == "ignore" or "percent" not in asked.lower() or not _PERCENTAGE.search(asked):
+        if self.percent == "ignore" or "percent" not in asked.lower() or not ASKS_PERCENTAGE.search(asked):
             return gold
         return tuple(replace(accepted, of_percent=not accepted.percent) for accepted in gold)
 

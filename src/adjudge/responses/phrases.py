@@ -16,6 +16,10 @@ _DENIAL = re.compile(
     r"(?:\b(?:not(?!\W+(?:only|just))|never|nor|neither|no(?!\W+doubt)|without)\b|n['’]t\b|不是|不叫|并非|没有)"
     r"\W{0,3}(?:\w+\W+){0,2}$"
 )
+ASKS_PERCENTAGE = re.compile(
+    r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]{0,300}\bpercent(?:age)?\b", re.IGNORECASE
+)
+"""Found in a question that asks for a percentage."""
 _CLAUSE = re.compile(r"[.!?;,。！？；，\n]")
 _REACH = 48  # characters before a phrase in which a denial is looked for
 _UNSEEN = ("Mn", "Cf", "Cc", "Cs")
