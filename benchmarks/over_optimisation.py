@@ -39,7 +39,7 @@ from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo import instructed, subjects
 from adjudge.rl_integration.trainer.demo.lesson import Lesson, teach
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.logbook import ALARMS, STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import ALARMS, STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.training.config_file import config_of
 

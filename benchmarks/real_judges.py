@@ -1,4 +1,4 @@
-"""What scorers that ask a model for a verdict make of a small one that was really trained, SmolLM2-135M-Instruct.
+r"""What scorers that ask a model for a verdict make of a small one that was really trained, SmolLM2-135M-Instruct.
 
 Each scorer gets the shortest rows of a public corpus with labels, half of each label: solutions of GSM8K problems that
 are right or wrong, and PandaLM's pairs on which three people agree.  Every verdict is taken, however unlikely
@@ -17,34 +17,34 @@ Scores are kept in a file, so that pieces of a few minutes make one table.
 Not covered: scorers that read no verdict (`reward_model`, `process_reward`, `implicit_reward`, `reference_probability`,
 `information_gain`), and those of trajectories, for which there is no public corpus with labels.
 
-    ADJUDGE_DATA=... python -m benchmarks.real_judges --scorers judge yes_no --output scores.jsonl
+    ADJUDGE_DATA=... python -m benchmarks.real_judges --scorers judge yes_no --output scores.jsonl \
+        --engine '{"vllm": {"model": "smollm2", "dtype": "float32"}}'
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import statistics
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tyro
+from benchmarks.judge_rows import Rows, lines, samples_of, shown
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Score, Scorer
 from adjudge.scoring import registry
 from adjudge.statistics.bootstrap import weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.ranks import auroc_of
 
-DATA = Path(os.environ.get("ADJUDGE_DATA", ""))
-RIGHT = "The final answer of the response is correct."
+RIGHT = "The final answer of the response is correct"
 FREE: Mapping[str, Any] = {"forced_mass": 0.0}
 READ: Mapping[str, Any] = {"forced_mass": 0.0, "min_mass": 0.0}
 PROBABILITIES: Mapping[str, Any] = {**READ, "readout": "probabilities"}
@@ -55,155 +55,144 @@ class Asked:
     """A scorer, its options, and which rows it gets with which reference.
 
     Attributes:
-        spec: the scorer's name.
+        spec: the scorer's name; that of its place in `ASKED` if "".
         options: its options but for the engine.
-        pairs: whether it compares; then a row is two samples, or one with the other response as its reference.
-        reference: what a row's reference is: "answer", "rubric", "other", "group" or "".
+        rows: which rows, as `benchmarks.judge_rows` has them.
+        reference: what a row's reference is.
+        told: the form of a solution's answer.
+        shown: whose examples fit; "" for none.
+        inner: the option that holds a judge with the engine, and that judge's name.
     """
 
-    spec: str
-    options: Mapping[str, Any]
-    pairs: bool = False
-    reference: str = ""
+    spec: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rows: Rows = "solutions"
+    reference: str = "answer"
+    told: str = ""
+    shown: str = ""
+    inner: tuple[str, str] | None = None
+
+    @property
+    def by_mass(self) -> bool:
+        """Whether it has a verdict's probability read, and no text."""
+        return self.options.get("readout") == "probabilities" or self.shown in ("yes_no", "zyn", "rlbff", "genrm")
 
 
+def _judge(shown: str, *, reference: str = "answer", **options: Any) -> Asked:
+    return Asked(options={**READ, **options}, reference=reference, shown=shown)
+
+
+def _pair(shown: str, *, spec: str = "", **options: Any) -> Asked:
+    return Asked(spec=spec, options={**READ, **options}, rows="pairs", reference="", shown=shown)
+
+
+def _items(shown: str, reference: str, **options: Any) -> Asked:
+    return Asked(options={**FREE, **options}, reference=reference, shown=shown)
+
+
+CRITERIA = "Correctness: whether the final answer is right."
+STEPS = "1. Work the problem out. 2. Compare the final answer with the reference."
+RUBRIC = "Is the final answer right?"
 ASKED = {
-    "judge": Asked(spec="judge", options=READ, reference="answer"),
-    "judge, probabilities": Asked(spec="judge", options=PROBABILITIES, reference="answer"),
-    "yes_no": Asked(spec="yes_no", options={**READ, "questions": [RIGHT[:-1] + ", is it?"]}),
-    "answer_judge": Asked(spec="answer_judge", options=READ, reference="answer"),
-    "answer_judge, probabilities": Asked(spec="answer_judge", options=PROBABILITIES, reference="answer"),
-    "general_reasoner": Asked(spec="general_reasoner", options=READ, reference="answer"),
-    "rubric": Asked(spec="rubric", options=FREE, reference="rubric"),
-    "nuggets": Asked(spec="nuggets", options=FREE, reference="rubric"),
-    "principles": Asked(spec="principles", options=FREE, reference="rubric"),
-    "rlbff": Asked(spec="rlbff", options=READ, reference="rubric"),
-    "critic": Asked(spec="critic", options=FREE, reference="answer"),
-    "think_prm": Asked(spec="think_prm", options=READ, reference="answer"),
-    "gen_prm": Asked(spec="gen_prm", options=READ, reference="answer"),
-    "genrm": Asked(spec="genrm", options=READ, reference="answer"),
-    "pairwise_judge": Asked(spec="pairwise_judge", options=READ, pairs=True, reference="other"),
-    "pairwise_judge, probabilities": Asked(spec="pairwise_judge", options=PROBABILITIES, pairs=True, reference="other"),
-    "pair_model": Asked(spec="pair_model", options=READ, pairs=True, reference="other"),
-    "listwise_judge": Asked(spec="listwise_judge", options=FREE, pairs=True, reference="group"),
-    "deepseek_grm": Asked(spec="deepseek_grm", options={**FREE, "samples": 2}, pairs=True, reference="group"),
+    "judge": _judge("judge"),
+    "judge, probabilities": Asked(spec="judge", options=PROBABILITIES, shown="judge, probabilities"),
+    "mt_bench": _judge("mt_bench"),
+    "g_eval": Asked(options={**PROBABILITIES, "criteria": CRITERIA, "steps": STEPS}, shown="g_eval"),
+    "prometheus": _judge("prometheus", rubric=RUBRIC, attempts=3),
+    "j1_score": _judge("j1_score", reference=""),
+    "self_rewarding": _judge("self_rewarding", reference="", samples=2),
+    "answer_judge": _judge("answer_judge"),
+    "answer_judge, probabilities": Asked(
+        spec="answer_judge", options=PROBABILITIES, shown="answer_judge, probabilities"
+    ),
+    "compass_verifier": _judge("compass_verifier"),
+    "huatuo_gpt_o1": Asked(told="headings"),
+    "general_reasoner": Asked(options=READ, told="sentence", shown="general_reasoner"),
+    "yes_no": _judge("yes_no", reference="", questions=[f"{RIGHT}, is it?"]),
+    "zyn": _judge("zyn", reference="", questions=[f"{RIGHT}, is it?"]),
+    "zyn_reward": Asked(options={"questions": [f"{RIGHT}, is it?"]}, reference=""),
+    "rlbff": _judge("rlbff", reference="principle"),
+    "rlsp": Asked(told="boxed"),
+    "cos_mos": Asked(options={"center": 2.0, "width": 1.0, "judge": "$engine"}, reference=""),
+    "rubric": _items("rubric", "rubric"),
+    "healthbench": _items("rubric", "points"),
+    "rlcf": _items("rating", "rating", samples=2),
+    "rubrics_as_rewards": _items("rubric", "important"),
+    "rubrics_as_rewards_implicit": _items("implicit", "important"),
+    "verif": _items("rubric", "rubric"),
+    "nuggets": _items("nuggets", "rubric"),
+    "nuggetizer": _items("nuggets", "nuggets"),
+    "principles": _items("principles", "rubric"),
+    "creative_writing": _items("principles", ""),
+    "citations": Asked(options=FREE, reference="statements", told="cited", shown="citations"),
+    "carr": Asked(options=FREE, reference="statements", told="cited", shown="citations"),
+    "c_grpo": Asked(options=FREE, reference="statements", told="cited", shown="citations"),
+    "critic": _items("critic", "answer"),
+    "capo": _items("critic", "answer", critiques=2),
+    "processbench": _items("critic", "answer", critiques=2),
+    "agent_debug": Asked(options=FREE, rows="searches", shown="critic"),
+    "think_prm": _judge("think_prm"),
+    "gen_prm": _judge("gen_prm"),
+    "genrm": _judge("genrm"),
+    "genrm_cot": Asked(options={**READ, "chains": 2}, shown="genrm_cot"),
+    "pairwise_judge": _pair("pairwise_judge"),
+    "pairwise_judge, probabilities": Asked(
+        spec="pairwise_judge",
+        options=PROBABILITIES,
+        rows="pairs",
+        reference="",
+        shown="pairwise_judge, probabilities",
+    ),
+    "mt_bench_pair": _pair("mt_bench_pair"),
+    "prometheus_pair": _pair("prometheus_pair", rubric="Which response is better?", attempts=3),
+    "arena_hard": _pair("arena_hard"),
+    "j1_pair": _pair("j1_pair"),
+    "j1_budget": _pair("j1_pair"),
+    "rm_r1": _pair("rm_r1"),
+    "pair_model": Asked(options=READ, rows="pairs", reference=""),
+    "listwise_judge": Asked(options=FREE, rows="groups", reference="", shown="listwise_judge"),
+    "deepseek_grm": Asked(options={**FREE, "samples": 2}, rows="groups", reference="", shown="deepseek_grm"),
+    "tournament": Asked(
+        options=FREE, rows="groups", reference="", shown="pairwise_judge", inner=("judge", "pairwise_judge")
+    ),
+    "turn_critic": Asked(options=FREE, rows="searches", shown="turn_critic"),
+    "critic_search": Asked(options=FREE, rows="searches", shown="turn_critic"),
+    "search_evidence": Asked(options=FREE, rows="searches", shown="search_evidence"),
+    "r_search": Asked(options=FREE, rows="searches", shown="search_evidence"),
+    "atomic_thoughts": Asked(options={"progress": 0.0}, rows="searches"),
+    "atom_searcher": Asked(options={"progress": 0.0}, rows="searches"),
+    "simulated_user": Asked(options=FREE, rows="dialogues", shown="simulated_user"),
+    "rlver": Asked(options=FREE, rows="dialogues", shown="simulated_user"),
+    "reference_probability": Asked(told="tags"),
+    "rlpr": Asked(told="tags"),
+    "likelihood": Asked(options={"floor": -1000.0}, reference=""),
+    "optima": Asked(rows="groups", reference=""),
+    "information_gain": Asked(rows="searches"),
+    "igpo": Asked(rows="searches"),
+    "fact_gain": Asked(rows="searches", reference="facts"),
+    "promed": Asked(rows="searches", reference="facts"),
 }
-
-
-def shown(name: str) -> list[dict[str, Any]]:
-    """Return four few-shot examples for one of `ASKED`: right and wrong answers to sums."""
-    sums = (("2 + 3", "5", "6"), ("3 + 4", "7", "7"), ("6 + 2", "8", "8"), ("5 + 4", "9", "7"))
-    return [_example(name, sum_=one, right=right, said=said) for one, right, said in sums]
-
-
-def _example(name: str, *, sum_: str, right: str, said: str) -> dict[str, Any]:
-    holds = said == right
-    question, response = f"What is {sum_}?", f"{sum_} = {said}, so the answer is {said}."
-    criteria, step = f"1. The final answer is {right}.", {"role": "step_1", "content": response}
-    given = {"question": question, "reference": right, "response": response}
-    by_item = {"question": question, "response": response, "criteria": criteria}
-    wrong = f"{sum_} = {int(right) + 2}."
-    two = [f"{sum_} = {right}.", wrong] if holds else [wrong, f"{sum_} = {right}."]
-    best, order, scores = ("A", "1 > 2", "9, 1") if holds else ("B", "2 > 1", "1, 9")
-    yes, same, support, good = (
-        pair[not holds] for pair in (("Yes", "No"), ("same", "different"), ("support", "not_support"), ("good", "bad"))
-    )
-    rated, first_wrong, correct = ("10", "none", "correct") if holds else ("1", "1", "incorrect")
-    answers: dict[str, tuple[dict[str, Any], str]] = {
-        "judge": (given, f"This is worth {rated}.\nVerdict {{nonce}}: {rated}"),
-        "answer_judge": (given, f"The answers are {same}.\nVerdict {{nonce}}: {same}"),
-        "yes_no": ({"prompt": question, "response": response}, yes),
-        "rlbff": ({"question": question, "response": response, "principle": criteria[3:]}, yes),
-        "genrm": ({"prompt": question, "reference": right, "response": response}, yes),
-        "general_reasoner": (given, f"Are they the same? {yes}.\nFinal Decision: {yes}"),
-        "rubric": (by_item, f"Is it met? {yes}.\n{{nonce}} 1: {yes.lower()}"),
-        "nuggets": (by_item, f"It is {support}.\n{{nonce}} 1: {support}"),
-        "principles": (
-            {"principles": criteria, "question": question, "response": response},
-            f"The writing is {good}.\nVerdict {{nonce}}: {good}",
-        ),
-        "critic": (
-            {"question": question, "reference": right, "steps": f"1: {response}"},
-            f"The first wrong step is {first_wrong}.\nWrong {{nonce}}: {first_wrong}",
-        ),
-        "think_prm": (
-            {"prompt": question, "reference": right, "steps": [step]},
-            f"Step 1: It is {correct}. \\boxed{{{correct}}}\nIs the solution correct? {yes}",
-        ),
-        "gen_prm": (
-            {"prompt": question, "reference": right, "step": [step]},
-            f"The step is {correct}.\n\\boxed{{{yes}}}",
-        ),
-        "pairwise_judge": (
-            {"question": question, "response_a": two[0], "response_b": two[1]},
-            f"The better one is {best}.\nVerdict {{nonce}}: {best}",
-        ),
-        "listwise_judge": (
-            {"question": question, "response_1": two[0], "response_2": two[1]},
-            f"The best one comes first.\nRanking {{nonce}}: {order}",
-        ),
-        "deepseek_grm": (
-            {"question": question, "responses": [{"role": f"response_{at}", "content": two[at - 1]} for at in (1, 2)]},
-            f"Principles: correctness (1.0).\nScores: [{scores}]",
-        ),
-    }
-    spec, _, readout = name.partition(", ")
-    fields, answer = answers[spec]
-    return {**fields, "answer": answer.rpartition(": ")[2] if readout else answer}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Args:
-    """Ask and print.
+    """Ask, first as they are and then with few-shot examples, and print.
 
     Attributes:
         scorers: which of them; all without it.
         rows: how many rows each gets.
         max_tokens: how long a model may reason.
-        examples: show four few-shot examples, and ask up to three times; but for `pair_model`.
-        engine: the model.
+        examples: whether to ask with four few-shot examples, and up to three times; "both" asks without and with.
+        engine: the model, as a spec of an engine in JSON or its short form.
         output: where scores are kept; scorers that stand in it with as many rows are not asked again.
     """
 
     scorers: tuple[str, ...] = ()
     rows: int = 100
     max_tokens: int = 48
-    examples: bool = False
+    examples: Literal["no", "yes", "both"] = "both"
     engine: str = "smollm2"
     output: Path = Path("real_judges.jsonl")
-
-
-def lines(path: Path) -> list[Any]:
-    """Return a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def samples_of(asked: Asked, count: int) -> Iterator[tuple[Sample, int]]:
-    """Yield samples with their labels: 1 for a right solution or the better response, else 0."""
-    if not asked.pairs:
-        rows = [(row, row["6b_finetuning"]) for row in lines(DATA / "gsm8k" / "model_solutions.jsonl")]
-        rows.sort(key=lambda row: len(row[0]["question"]) + len(row[1]["solution"]))
-        for label in (True, False):
-            for row, made in [row for row in rows if row[1]["is_correct"] is label][: count // 2]:
-                gold = row["ground_truth"].rpartition("A: ")[2].strip()
-                given = {"answer": gold, "rubric": [f"The final answer is {gold}."], "": None}[asked.reference]
-                if asked.reference == "rubric" and asked.spec == "rlbff":
-                    given = given[0]
-                yield Sample(prompt=row["question"], response=made["solution"], reference=given), int(label)
-        return
-    pairs = json.loads((DATA / "pandalm" / "testset-v1.json").read_text(encoding="utf-8"))
-    said = [(row, {row[f"annotator{at}"] for at in (1, 2, 3)}) for row in pairs]
-    agreed = [(row, next(iter(votes))) for row, votes in said if len(votes) == 1 and votes <= {1, 2}]
-    agreed.sort(
-        key=lambda one: sum(len(str(one[0][key])) for key in ("instruction", "input", "response1", "response2"))
-    )
-    for number, (row, best) in enumerate(agreed[: count // (2 if asked.reference == "group" else 1)]):
-        prompt = f"{row['instruction']}\n\n{row['input']}".strip()
-        texts = [row["response1"], row["response2"]]
-        for place in (0, 1) if asked.reference == "group" else (number % 2,):
-            other = None if asked.reference == "group" else texts[1 - place]
-            sample = Sample(prompt=prompt, response=texts[place], reference=other, group=str(row["idx"]))
-            yield sample, int(place + 1 == best)
 
 
 def masses_of(evidence: Any) -> list[float | None]:
@@ -217,20 +206,35 @@ def masses_of(evidence: Any) -> list[float | None]:
     return []
 
 
-def ask(name: str, args: Args) -> dict[str, Any]:
-    """Return what a scorer made of its rows, as plain data."""
+def scorer_of(name: str, args: Args, *, examples: bool) -> Scorer:
+    """Return one of `ASKED` with its engine."""
     asked = ASKED[name]
-    known = registry.describe(asked.spec).options
-    options = {**asked.options, "engine": args.engine, "min_words": 1}
-    if args.examples and asked.spec != "pair_model":
-        options |= {"examples": shown(name), "retry_temperature": 0.7}
-    scorer = registry.load({asked.spec: options | ({"max_tokens": args.max_tokens} if "max_tokens" in known else {})})
-    samples, labels = zip(*samples_of(asked, args.rows), strict=True)
+    engine = json.loads(args.engine) if args.engine.startswith("{") else args.engine
+    spec = asked.inner[1] if asked.inner else asked.spec or name
+    known = registry.describe(spec).options
+    usual = {"engine": engine, "min_words": 1, "max_tokens": args.max_tokens}
+    given = {key: engine if value == "$engine" else value for key, value in asked.options.items()}
+    options = {**{key: value for key, value in usual.items() if key in known}, **given}
+    if examples:
+        options |= {"examples": shown(asked.shown)} | (
+            {"retry_temperature": 0.7} if "retry_temperature" in known else {}
+        )
+    if asked.inner:
+        return registry.load({asked.spec or name: {asked.inner[0]: {spec: options}}})
+    return registry.load({spec: options})
+
+
+def ask(name: str, args: Args, *, examples: bool) -> dict[str, Any]:
+    """Return what a scorer made of its rows, as plain data."""
+    asked, scorer = ASKED[name], scorer_of(name, args, examples=examples)
+    rows = samples_of(asked.rows, count=args.rows, reference=asked.reference, told=asked.told)
+    samples, labels = zip(*rows, strict=True)
     begun = time.perf_counter()
     scores: list[Score] = asyncio.run(scorer.score(list(samples)))
     seconds = time.perf_counter() - begun
     return {
         "name": name,
+        "examples": examples,
         "rows": args.rows,
         "fingerprint": scorer.fingerprint,
         "seconds": seconds,
@@ -239,12 +243,13 @@ def ask(name: str, args: Args) -> dict[str, Any]:
     }
 
 
-def line(found: Mapping[str, Any]) -> list[str]:
-    """Return a scorer's row of the table."""
+def cells(asked: Asked, found: Mapping[str, Any]) -> list[str]:
+    """Return what the table says of a scorer's scores."""
     scores, labels = found["scores"], found["labels"]
     known = [(score, label) for score, label in zip(scores, labels, strict=True) if score["value"] is not None]
-    masses = [[mass for mass in masses_of(score["evidence"]) if mass is not None] for score, _ in known]
-    by_mass = found["name"].endswith("probabilities") or found["name"] in ("yes_no", "rlbff", "genrm", "pair_model")
+    masses = [
+        [mass for mass in masses_of([score["evidence"], score["parts"]]) if mass is not None] for score, _ in known
+    ]
     free = sum("forced_mass" not in json.dumps([score["evidence"], score["parts"]]) for score, _ in known)
     counted = sum(all(mass >= 0.5 for mass in some) for some in masses)
     agreement = Interval(value=None)
@@ -256,9 +261,8 @@ def line(found: Mapping[str, Any]) -> list[str]:
     orders = [score["evidence"] for score, _ in known if "consistent" in score["evidence"]]
     size = len(scores)
     return [
-        found["name"],
-        str(size),
-        "" if by_mass else f"{free / size:.0%}",
+        f"{sum(score['cost']['prompt_tokens'] > 0 for score in scores) / size:.0%}",
+        "" if asked.by_mass or not asked.shown else f"{free / size:.0%}",
         f"{counted / size:.0%}",
         f"{len(known) / size:.0%}",
         f"{statistics.median(least):.2f}" if least else "",
@@ -270,18 +274,23 @@ def line(found: Mapping[str, Any]) -> list[str]:
 
 def main(args: Args) -> None:
     """Ask what was not asked yet, and print the table of all that was."""
-    done = {found["name"]: found for found in lines(args.output)} if args.output.exists() else {}
+    kept = lines(args.output) if args.output.exists() else []
+    done = {(found["name"], found["examples"]): found for found in kept if found["rows"] == args.rows}
+    wanted = {"no": (False,), "yes": (True,), "both": (False, True)}[args.examples]
     for name in args.scorers or ASKED:
-        if done.get(name, {}).get("rows") == args.rows:
-            continue
-        done[name] = ask(name, args)
-        with args.output.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(done[name]) + "\n")
-    table = Table("scorer", "rows", "free", "counted", "read", "mass", "agreement", "consistent", "seconds")
-    for name in ASKED:
-        if name in done:
-            table.add_row(*line(done[name]))
-    Console(width=140).print(table)
+        for examples in wanted:
+            if (name, examples) in done or (examples and not ASKED[name].shown):
+                continue
+            done[name, examples] = ask(name, args, examples=examples)
+            with args.output.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done[name, examples]) + "\n")
+    heads = ("asked", "free", "counted", "read", "mass", "agreement", "consistent", "seconds")
+    table = Table("scorer", "examples", *heads)
+    for name, asked in ASKED.items():
+        for examples in (False, True):
+            if found := done.get((name, examples)):
+                table.add_row(name, "four" if examples else "", *cells(asked, found))
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import tyro
 from adjudge.engines import smollm2
 from adjudge.rl_integration.trainer.demo import subjects
 from adjudge.rl_integration.trainer.demo.lesson import Lesson, teach
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 
 WAYS = {"adjudge": "adjudge", "vllm": "adjudge, answers by vLLM", "trl": "TRL"}

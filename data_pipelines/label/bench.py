@@ -234,7 +234,7 @@ def load_stages(config: LabelConfig, given: Scorer | None, note: Callable[[str],
     specs = [each.spec if given is None else given for each in asked]
     benches: Sequence[Any]
     if config.engine == "ray":
-        from adjudge.data_pipelines.label.ray_crew import ray_benches
+        from adjudge.data_pipelines.label.ray_workers import ray_benches
 
         benches = opened.enter_context(ray_benches(config, [each.name for each in asked], specs, note))
     else:

@@ -1,7 +1,7 @@
 """The label job: reading, scoring and writing overlap, with a bounded number of batches under way.
 
 Batches are written in the order in which they were read, so no score's place depends on how long it took.  The scorers
-may work elsewhere (`ray_crew`); reading, numbering and writing are always here.
+may work elsewhere (`ray_workers`); reading, numbering and writing are always here.
 
 Not covered: several jobs on one output.  Run one for each shard (`--shard i/n`).
 """

@@ -28,8 +28,8 @@ from adjudge.responses.steps import Splitting, Step, split_steps
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.judge_tasks.pairs import Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
-from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.loop.run_logger import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.curricula.improvers import fits
 from adjudge.rl_integration.trainer.rollouts.policy import Policy

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.rl_integration.ray_serve.config import RayConfig
-from adjudge.rl_integration.ray_serve.door import HEADER
+from adjudge.rl_integration.ray_serve.session_affinity import HEADER
 from adjudge.rl_integration.ray_serve.whole import Passing, RemoteBoard, Whole
 from adjudge.rl_integration.server.app import application
 from adjudge.rl_integration.server.base.config import ServerConfig
@@ -142,7 +142,7 @@ def _routed(ray: RayConfig, *, strict: bool) -> dict[str, Any]:
 
 
 NAME = "adjudge"
-_CALLBACK = "adjudge.rl_integration.ray_serve.door.middlewares"
+_CALLBACK = "adjudge.rl_integration.ray_serve.session_affinity.middlewares"
 _HEADER = HEADER.decode()
 
 

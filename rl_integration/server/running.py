@@ -129,7 +129,7 @@ _FLUSH_SECONDS = 5  # for answers to reach their clients after the last of them 
 
 
 class Server(uvicorn.Server):
-    """A server that tells where it listens as soon as it does, and that closes the service with its door."""
+    """A server that tells where it listens as soon as it does, and that closes the service when it stops listening."""
 
     def __init__(
         self, settings: uvicorn.Config, service: RewardService, drain_seconds: float, tell: Callable[[str], None]

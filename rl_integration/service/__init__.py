@@ -1,1 +1,1 @@
-"""The reward service: many scorers behind one door, with queues, batches, deadlines and fairness."""
+"""The reward service: many scorers behind one address, with queues, batches, deadlines and fairness."""

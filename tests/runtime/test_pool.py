@@ -250,7 +250,7 @@ def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path, number: signal
         assert outcomes[1].value != killed
 
 
-def wait_with_warden(path: str) -> int:
+def wait_with_supervisor(path: str) -> int:
     if not Path(path).exists():
         Path(path).with_suffix(".new").write_text(f"{os.getpid()} {os.getppid()}")
         Path(path).with_suffix(".new").rename(path)
@@ -258,20 +258,20 @@ def wait_with_warden(path: str) -> int:
     return os.getppid()
 
 
-def test_a_warden_killed_from_outside_is_replaced(tmp_path: Path) -> None:
+def test_a_supervisor_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with Pool(workers=1) as pool:
         outcomes: list[Outcome[int]] = []
         thread = threading.Thread(
-            target=lambda: outcomes.extend(pool.run(wait_with_warden, [str(file)], limits=Limits(seconds=20)))
+            target=lambda: outcomes.extend(pool.run(wait_with_supervisor, [str(file)], limits=Limits(seconds=20)))
         )
         thread.start()
         assert until(file.exists)
-        worker, warden = map(int, file.read_text().split())
-        os.kill(warden, signal.SIGKILL)
+        worker, supervisor = map(int, file.read_text().split())
+        os.kill(supervisor, signal.SIGKILL)
         thread.join(10)
         assert [outcome.kind for outcome in outcomes] == ["ok"]
-        assert outcomes[0].value != warden
+        assert outcomes[0].value != supervisor
         assert until(lambda: not Path(f"/proc/{worker}").exists())
 
 

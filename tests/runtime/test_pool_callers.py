@@ -282,7 +282,7 @@ if __name__ == "__main__":
 def test_a_forked_child_and_its_parent_go_on_apart(tmp_path: Path) -> None:
     body = """
 pool = Pool(2)
-(warden,) = {outcome.value for outcome in pool.run(parents, range(3), limits=LIMITS)}
+(supervisor,) = {outcome.value for outcome in pool.run(parents, range(3), limits=LIMITS)}
 thread = threading.Thread(target=lambda: [work(pool, at) for at in range(50)])
 thread.start()
 read, write = os.pipe()
@@ -292,17 +292,17 @@ if pid == 0:
     status = 1
     try:
         work(pool, 1000)
-        assert pool.run(parents, [0], limits=LIMITS)[0].value != warden
+        assert pool.run(parents, [0], limits=LIMITS)[0].value != supervisor
         status = 0
     finally:
         print("child", status, flush=True)
-        os.read(read, 1)  # stay until the parent has closed its pool: its wardens must not wait for us
+        os.read(read, 1)  # stay until the parent has closed its pool: its supervisors must not wait for us
         os._exit(status)
 os.close(read)
 thread.join()
 work(pool, 0)
 pool.close()
-print("closed", not os.path.exists(f"/proc/{warden}"), flush=True)
+print("closed", not os.path.exists(f"/proc/{supervisor}"), flush=True)
 os.close(write)
 print(os.waitpid(pid, 0)[1])
 """

@@ -22,11 +22,11 @@ from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 from adjudge.rl_integration.trainer.loop.policy_run import open_policy
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.loop.run_logger import STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy

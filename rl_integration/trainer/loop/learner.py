@@ -40,8 +40,8 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     reweighted,
     with_logprobs,
 )
-from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
 from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.loop.run_logger import advantage_facts
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of, kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy, TokenRows, token_rows, within_budget
 from adjudge.training.sharding import (

@@ -23,10 +23,10 @@ from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.data.task import SESSION, Task
 from adjudge.rl_integration.trainer.loop.checkpoints import held
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, PolicyChoice, RunFile
-from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, idle_steps, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
+from adjudge.rl_integration.trainer.loop.run_logger import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.trackers import open_log, require_logs
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import UNLIKE, reward_check

@@ -20,7 +20,7 @@ from adjudge.pages.document import document
 from adjudge.pages.figures import Curves, Series
 from adjudge.pages.markup import NOTHING, Markup, Place, cell, element, joined, row, table
 from adjudge.pages.scale import number
-from adjudge.rl_integration.trainer.loop.logbook import ALARMS, PART, REASON, SAMPLES, STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import ALARMS, PART, REASON, SAMPLES, STEPS, read_journal
 
 _POINTS = 200  # of a line; of more, neighbours are put together
 

@@ -40,9 +40,9 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.evolution import Evolution
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.prompt_states import prompt_states
+from adjudge.rl_integration.trainer.loop.run_logger import STEPS, OnStep, RunLogger, Verdict, batch_facts, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
@@ -414,7 +414,7 @@ class Run:
         numbers["seconds"] = time.perf_counter() - began
         return {"step": step, **numbers}, batch
 
-    def _book(self, stack: ExitStack, on_step: OnStep | None, newest: Checkpoint | None) -> LogBook:
+    def _book(self, stack: ExitStack, on_step: OnStep | None, newest: Checkpoint | None) -> RunLogger:
         """The journals, with those who look at each step; what others than the present judges measured is no rival."""
         guard, best, step, judges = None, self.folder / _BEST_HELD_OUT, self._learner.step, self._judges
         if self.config.guard is not None:
@@ -428,7 +428,7 @@ class Run:
         if kept is not None and kept.record.get("judges", {}).get("held_out") != judges["held_out"]:
             drop_later(best, -1)
             kept = None
-        return LogBook(
+        return RunLogger(
             self.folder,
             step=step,
             guard=guard,

@@ -1,4 +1,4 @@
-"""What a crew has to do: its jobs, cut into chunks, and what every result or death of a worker means for them.
+"""What a group of workers has to do: jobs, cut into chunks, and what every result or death of a worker means for them.
 
 Chunks are sized by measured time: one item at first, then what fills about 8 ms, and less towards the end, so that
 all workers end together.  An item that cost a worker is tried once more, alone, in a fresh worker, before it is
@@ -28,7 +28,7 @@ _MAX_LOSSES = 2
 
 
 class Agenda:
-    """The work of one crew.
+    """The work of one group of workers.
 
     Attributes:
         seconds_per_item: a running mean; None until the first result.

@@ -1,6 +1,6 @@
-"""A warden and its workers as the pool's thread sees them: processes that are spoken to over sockets.
+"""A supervisor and its workers as the pool's thread sees them: processes that are spoken to over sockets.
 
-A warden is started by exec.  Of a worker there are its socket, its board, and the chunks it was handed.
+A supervisor is started by exec.  Of a worker there are its socket, its board, and the chunks it was handed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from adjudge.runtime.job import Chunk
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[3].split('\\n'); "
-    "from adjudge.runtime.warden import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+    "from adjudge.runtime.supervisor import main; main(int(sys.argv[1]), int(sys.argv[2]))"
 )
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-_LAST_SECONDS = 12.0  # a warden ends within 10, and at once unless something cannot be killed
+_LAST_SECONDS = 12.0  # a supervisor ends within 10, and at once unless something cannot be killed
 _NEVER = float("inf")
 _CONFIRM_SECONDS = waits.TICKS  # an item found overdue is looked at once more: its result may be on the way
 _HANDLING_SECONDS = 1.0  # least time allowed for pickling a chunk's results or unpickling its items
@@ -34,7 +34,7 @@ class WorkerClient:
     """The parent's end of one worker.
 
     Attributes:
-        number: names the worker to its warden.
+        number: names the worker to its supervisor.
         channel: frames to and from it.
         chunks: what it was handed and has not finished, oldest first; the worker is at the first.
         since: when the first of them became the first (`time.monotonic`).
@@ -136,8 +136,8 @@ class WorkerClient:
         self._board.close()
 
 
-class WardenClient:
-    """The parent's end of a warden.
+class SupervisorClient:
+    """The parent's end of a supervisor.
 
     Attributes:
         channel: frames to and from it.
@@ -147,7 +147,7 @@ class WardenClient:
     def __init__(self) -> None:
         """Start the process, with the parent's import path, folder and environment."""
         ours, theirs = socket.socketpair()
-        # One thread per numerical library: workers are one per core, and a warden with threads forks badly.
+        # One thread per numerical library: workers are one per core, and a supervisor with threads forks badly.
         environment = {**dict.fromkeys(_THREADS, "1"), **os.environ}
         path = "\n".join(part for part in sys.path if isinstance(part, str) and "\n" not in part)
         with theirs:
@@ -169,7 +169,7 @@ class WardenClient:
 
     @property
     def pid(self) -> int:
-        """The warden's process id."""
+        """The supervisor's process id."""
         return self._process.pid
 
     def load(self, payload: bytes) -> None:
@@ -192,7 +192,7 @@ class WardenClient:
         self.channel.send(pickle.dumps(message))
 
     def hang_up(self) -> None:
-        """Close the socket: the warden kills its workers and ends; one that is still loading is killed itself."""
+        """Close the socket: the supervisor kills its workers and ends; one that is still loading is killed itself."""
         self.channel.close()
         if not self.loaded:
             self._process.kill()

@@ -1,4 +1,4 @@
-"""The pool's one background thread: it waits on all sockets at once and lets each target's crew get on.
+"""The pool's one background thread: it waits on all sockets at once and lets each target's group of workers get on.
 
 Callers only append to a queue and write a byte to a pipe; everything else belongs to the thread alone, so there is
 nothing to lock but the moment in which file descriptors are made (a fork must not see half of it).
@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from adjudge.runtime.channel import Channel
-from adjudge.runtime.clients import WardenClient, WorkerClient
-from adjudge.runtime.crew import Crew
+from adjudge.runtime.clients import SupervisorClient, WorkerClient
 from adjudge.runtime.fork_lock import undivided
 from adjudge.runtime.job import Job, Kind
+from adjudge.runtime.worker_group import WorkerGroup
 
 _MAX_CREWS = 8  # targets kept warm; beyond, the one unused for longest is let go
 
@@ -40,8 +40,8 @@ class Dispatcher:
         self._gate = threading.RLock()  # a finalizer may call stop while its thread is in here
         self._stopping = False
         self._number = 0
-        self._crews: dict[tuple[bytes, bool], Crew] = {}
-        self._parting: list[WardenClient] = []
+        self._groups: dict[tuple[bytes, bool], WorkerGroup] = {}
+        self._parting: list[SupervisorClient] = []
         with undivided():
             self._selector = selectors.DefaultSelector()
             self._wake_read, self._wake_write = os.pipe()
@@ -97,18 +97,18 @@ class Dispatcher:
                 os.write(self._wake_write, b"\0")
             return True
 
-    # -- what crews ask for
+    # -- what groups ask for
 
-    def start_warden(self) -> WardenClient:
-        """Start a warden."""
+    def start_supervisor(self) -> SupervisorClient:
+        """Start a supervisor."""
         with undivided():
-            return WardenClient()
+            return SupervisorClient()
 
-    def fork(self, warden: WardenClient, confined: bool) -> WorkerClient:
-        """Have a warden fork a worker."""
+    def fork(self, supervisor: SupervisorClient, confined: bool) -> WorkerClient:
+        """Have a supervisor fork a worker."""
         self._number += 1
         with undivided():
-            return warden.fork(self._number, confined)
+            return supervisor.fork(self._number, confined)
 
     def watch(self, channel: Channel, ready: Callable[[], None]) -> None:
         """Call `ready` whenever the channel can be read, or written while it has a backlog."""
@@ -128,14 +128,14 @@ class Dispatcher:
         self._selector.modify(channel.socket, events, ready)
 
     def share(self) -> int:
-        """Return how many workers each crew with work to do may use: an even part, at least one."""
-        busy = sum(bool(crew.agenda) for crew in self._crews.values())
+        """Return how many workers each group with work to do may use: an even part, at least one."""
+        busy = sum(bool(group.agenda) for group in self._groups.values())
         return max(self._workers // max(busy, 1), 1)
 
-    def part_with(self, warden: WardenClient) -> None:
-        """Hang up on a warden and see to its end."""
-        warden.hang_up()
-        self._parting.append(warden)
+    def part_with(self, supervisor: SupervisorClient) -> None:
+        """Hang up on a supervisor and see to its end."""
+        supervisor.hang_up()
+        self._parting.append(supervisor)
 
     # -- the thread
 
@@ -153,7 +153,7 @@ class Dispatcher:
 
     def _turn(self) -> None:
         now = time.monotonic()
-        looks = [crew.next_look(now) for crew in self._crews.values()]
+        looks = [group.next_look(now) for group in self._groups.values()]
         if self._parting:
             looks.append(now + 0.05)
         until = min(looks, default=float("inf"))
@@ -163,9 +163,9 @@ class Dispatcher:
         while self._inbox:
             self._inbox.popleft()()
         now = time.monotonic()
-        for crew in self._crews.values():
-            crew.advance(now)
-        self._parting = [warden for warden in self._parting if not warden.ended()]
+        for group in self._groups.values():
+            group.advance(now)
+        self._parting = [supervisor for supervisor in self._parting if not supervisor.ended()]
 
     def _drain(self) -> None:
         try:
@@ -176,36 +176,36 @@ class Dispatcher:
 
     def _begin(self, target: Callable[[Any], Any], payload: bytes, job: Job) -> None:
         key = (payload, job.limits.processes == 0)
-        crew = self._crews.get(key)
-        if crew is None:
+        group = self._groups.get(key)
+        if group is None:
             self._let_one_go()
-            crew = self._crews[key] = Crew(target, payload, key[1], self)
-        crew.agenda.add(job)
+            group = self._groups[key] = WorkerGroup(target, payload, key[1], self)
+        group.agenda.add(job)
 
     def _let_one_go(self) -> None:
-        idle = [key for key, crew in self._crews.items() if not crew.agenda]
-        if len(self._crews) >= _MAX_CREWS and idle:
-            key = min(idle, key=lambda key: self._crews[key].used_at)
-            self._crews.pop(key).close("closed", "")
+        idle = [key for key, group in self._groups.items() if not group.agenda]
+        if len(self._groups) >= _MAX_CREWS and idle:
+            key = min(idle, key=lambda key: self._groups[key].used_at)
+            self._groups.pop(key).close("closed", "")
 
     def _drop(self, job: Job) -> None:
-        for crew in self._crews.values():
-            crew.drop(job)
+        for group in self._groups.values():
+            group.drop(job)
 
     def _fail_all(self, error: BaseException) -> None:
         broken = RuntimeError(f"the worker pool broke: {type(error).__name__}: {error}")
         broken.__cause__ = error
-        for crew in self._crews.values():
-            crew.fail(broken)
+        for group in self._groups.values():
+            group.fail(broken)
 
     def _close(self) -> None:
         while self._inbox:
             self._inbox.popleft()()
-        for crew in self._crews.values():
-            crew.close("closed", "the pool was closed")
-        self._crews.clear()
-        for warden in self._parting:
-            warden.wait()
+        for group in self._groups.values():
+            group.close("closed", "the pool was closed")
+        self._groups.clear()
+        for supervisor in self._parting:
+            supervisor.wait()
         with undivided():
             _LIVE.discard(self)
             self._selector.close()
@@ -215,14 +215,14 @@ class Dispatcher:
     # -- in a forked child
 
     def forget(self) -> None:
-        """Drop what belongs to the parent: wardens end when nobody else holds their sockets."""
+        """Drop what belongs to the parent: supervisors end when nobody else holds their sockets."""
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
-        for crew in self._crews.values():
-            crew.forget()
-        for warden in self._parting:
-            warden.forget()
+        for group in self._groups.values():
+            group.forget()
+        for supervisor in self._parting:
+            supervisor.forget()
 
 
 def _forget_all() -> None:

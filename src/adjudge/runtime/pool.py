@@ -21,12 +21,12 @@ from contextvars import ContextVar
 from typing import Any, Self, TypeVar
 
 from adjudge.protocol import Limits
-from adjudge.runtime.crew import TargetError
 from adjudge.runtime.deadline import seconds_left
 from adjudge.runtime.dispatcher import Dispatcher
 from adjudge.runtime.job import Job, Outcome, Results
 from adjudge.runtime.pickling import pack
 from adjudge.runtime.role import NestedPoolError, in_worker
+from adjudge.runtime.worker_group import TargetError
 
 __all__ = ["Outcome", "Pool", "Results", "TargetError", "as_default", "default_pool", "in_worker"]
 

@@ -10,7 +10,7 @@ class NestedPoolError(RuntimeError):
 
 
 def enter() -> None:
-    """Mark this process, for good, as a warden or a worker of a pool."""
+    """Mark this process, for good, as a supervisor or a worker of a pool."""
     global _entered
     _entered = True
 

@@ -1,6 +1,6 @@
 """The worker process: it takes chunks of items, calls the target on each, and sends the results back.
 
-It is forked from a warden that has loaded the target, so it starts in a millisecond or two.  It holds itself to
+It is forked from a supervisor that has loaded the target, so it starts in a millisecond or two.  It holds itself to
 the limits it can (memory, CPU, processes); the wall clock is the parent's, which reads the worker's board and kills.
 
 Not covered: recovery.  After a MemoryError, or when memory grew and stays, the worker says so and leaves.

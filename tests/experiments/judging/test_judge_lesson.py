@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from experiments.judging.lesson import Measured, described, draw, learn_to_judge, lesson_tasks
 
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import STEPS, read_journal
 
 
 @pytest.mark.full

@@ -189,7 +189,7 @@ def test_any_door_has_the_sums_of_all_replicas_those_that_died_included(served: 
     places = [where(served.http, group, "counted") for group in map(str, range(40))]
     assert len(set(places)) == 2
     until(lambda: counted(served.http)[SCORES] >= 40)
-    assert [counted(served.http)[ACCEPTED] for _ in range(20)] == [40] * 20, "every door says the same"
+    assert [counted(served.http)[ACCEPTED] for _ in range(20)] == [40] * 20, "every proxy says the same"
     until(lambda: whole_run(served.http) == (40, 40))
     there = replicas(served.http)
     assert len(there) == 2

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.data_pipelines.label import LabelConfig, run_label
-from adjudge.data_pipelines.label import ray_crew as cluster
 from adjudge.data_pipelines.label import ray_worker as order
+from adjudge.data_pipelines.label import ray_workers as cluster
 
 
 def closed_port() -> int:

@@ -20,7 +20,7 @@ from adjudge.data_pipelines.label import JobError, LabelConfig, LabelReport, Sna
 from adjudge.data_pipelines.label import ray_worker as order
 from adjudge.data_pipelines.label.bench import Verdict
 from adjudge.data_pipelines.label.plan import Batch, Batcher
-from adjudge.data_pipelines.label.ray_crew import Crew
+from adjudge.data_pipelines.label.ray_workers import RayWorkerGroup
 from adjudge.io.jobs.journal import partial_of
 from adjudge.protocol import Sample
 
@@ -210,7 +210,7 @@ def test_a_file_travels_and_an_object_inside_a_running_loop(tmp_path: Path, monk
 def test_no_more_batches_are_under_way_than_workers_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first batch is held until all others that were read are scored; meanwhile nothing more is read."""
     watch, read, before, most, first_is_done = Watch(), 0, 0, 0, False
-    batches, judge = Batcher.batches, Crew.judge
+    batches, judge = Batcher.batches, RayWorkerGroup.judge
 
     def counted(self: Batcher, start: Any) -> Iterator[Batch]:
         nonlocal read, before, most
@@ -220,14 +220,14 @@ def test_no_more_batches_are_under_way_than_workers_may_have(tmp_path: Path, mon
             most = max(most, read - watch.rows)
             yield batch
 
-    async def watched(self: Crew, samples: Sequence[Sample]) -> list[Verdict]:
+    async def watched(self: RayWorkerGroup, samples: Sequence[Sample]) -> list[Verdict]:
         nonlocal first_is_done
         verdicts = await judge(self, samples)
         first_is_done = first_is_done or samples[0].id == "q0"
         return verdicts
 
     monkeypatch.setattr(Batcher, "batches", counted)
-    monkeypatch.setattr(Crew, "judge", watched)
+    monkeypatch.setattr(RayWorkerGroup, "judge", watched)
     source = jsonl(tmp_path / "in.jsonl", rows(200))
     scorer = spec("Holds", folder=str(tmp_path), others=5)
     label(source, tmp_path / "out.jsonl", watch, scorer=scorer, batch_size=4, in_flight=3)

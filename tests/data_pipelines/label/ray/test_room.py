@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.label.ray_crew import Demand, counts
+from adjudge.data_pipelines.label.ray_workers import Demand, counts
 
 
 def test_what_was_asked_for_is_given_where_it_fits() -> None:

@@ -14,7 +14,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.demo import subjects
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, draw, one_thread, teach
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.logbook import ALARMS, STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import ALARMS, STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.watch.hacking import WatchConfig

@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
-from adjudge.rl_integration.trainer.loop.logbook import advantage_facts, batch_facts, part_means
+from adjudge.rl_integration.trainer.loop.run_logger import advantage_facts, batch_facts, part_means
 
 
 def rollout(length: int, *, version: int = 0, cut: bool = False) -> Rollout:

@@ -18,7 +18,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.guard import Guard, GuardConfig, Measurement
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run_logger import STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 

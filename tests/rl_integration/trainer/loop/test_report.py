@@ -10,8 +10,8 @@ import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_run
 
 from adjudge.pages.markup import visible
-from adjudge.rl_integration.trainer.loop.logbook import SAMPLES, STEPS, Journal, read_journal
 from adjudge.rl_integration.trainer.loop.report import _PANELS, write_report
+from adjudge.rl_integration.trainer.loop.run_logger import SAMPLES, STEPS, Journal, read_journal
 
 
 class Reader(HTMLParser):

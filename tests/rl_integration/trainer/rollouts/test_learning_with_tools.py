@@ -21,7 +21,7 @@ from adjudge.rl_integration.trainer.data.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.logbook import tool_facts
+from adjudge.rl_integration.trainer.loop.run_logger import tool_facts
 from adjudge.rl_integration.trainer.rewards.groups import groups_of
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring

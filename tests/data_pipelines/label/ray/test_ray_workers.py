@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 import ray.exceptions
 
-from adjudge.data_pipelines.label import ray_crew as module
+from adjudge.data_pipelines.label import ray_workers as module
 from adjudge.data_pipelines.label.bench import Verdict, Written
-from adjudge.data_pipelines.label.ray_crew import Crew, Demand
+from adjudge.data_pipelines.label.ray_workers import Demand, RayWorkerGroup
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
@@ -73,7 +73,7 @@ class FakeActor:
 
 
 class FakeRay:
-    """The part of Ray that a crew uses.
+    """The part of Ray that a group of workers uses.
 
     Attributes:
         actors: all that were started.
@@ -117,8 +117,8 @@ class Notes(list[str]):
         self.append(text)
 
 
-def crew_of(workers: int, in_flight: int = 2, notes: Notes | None = None) -> Crew:
-    found = Crew(
+def group_of(workers: int, in_flight: int = 2, notes: Notes | None = None) -> RayWorkerGroup:
+    found = RayWorkerGroup(
         Demand(scorer="toy", cpus=1),
         {},
         workers=workers,
@@ -129,8 +129,8 @@ def crew_of(workers: int, in_flight: int = 2, notes: Notes | None = None) -> Cre
     return found
 
 
-def asked(crew: Crew, *texts: str) -> asyncio.Task[list[Verdict]]:
-    return asyncio.create_task(crew.judge([Sample(prompt="", response=text, group=text[0]) for text in texts]))
+def asked(group: RayWorkerGroup, *texts: str) -> asyncio.Task[list[Verdict]]:
+    return asyncio.create_task(group.judge([Sample(prompt="", response=text, group=text[0]) for text in texts]))
 
 
 async def judged(fake: FakeRay, calls: int) -> None:
@@ -150,8 +150,8 @@ def told(verdicts: Sequence[Verdict]) -> list[str]:
 
 def test_a_batch_goes_to_the_least_busy_worker_and_waits_when_all_are_full(fake: FakeRay) -> None:
     async def run() -> None:
-        crew = crew_of(2)
-        tasks = [asked(crew, f"{index}") for index in range(5)]
+        group = group_of(2)
+        tasks = [asked(group, f"{index}") for index in range(5)]
         await judged(fake, 4)
         assert [actor.texts() for actor in fake.actors] == [[["0"], ["2"]], [["1"], ["3"]]]
         fake.actors[1].answer()
@@ -169,12 +169,12 @@ def test_an_innocent_batch_beside_a_guilty_one_is_scored(fake: FakeRay) -> None:
 
     async def run() -> None:
         notes = Notes()
-        crew = crew_of(1, notes=notes)
-        good, bad = asked(crew, "g1", "g2"), asked(crew, "b1", "b2")
+        group = group_of(1, notes=notes)
+        good, bad = asked(group, "g1", "g2"), asked(group, "b1", "b2")
         await judged(fake, 2)
         fake.actors[0].die()
         await judged(fake, 3)
-        later = asked(crew, "late")
+        later = asked(group, "late")
         for _ in range(20):
             await asyncio.sleep(0)
         assert fake.actors[1].texts() == [["g1", "g2"]], "alone, though there is room for two"
@@ -206,8 +206,8 @@ def test_an_innocent_batch_beside_a_guilty_one_is_scored(fake: FakeRay) -> None:
 
 def test_a_worker_that_finishes_another_batch_stays_reserved(fake: FakeRay) -> None:
     async def run() -> None:
-        crew = crew_of(2)
-        tasks = [asked(crew, "a"), asked(crew, "b"), asked(crew, "c"), asked(crew, "d")]
+        group = group_of(2)
+        tasks = [asked(group, "a"), asked(group, "b"), asked(group, "c"), asked(group, "d")]
         await judged(fake, 4)
         first, second = fake.actors
         assert (first.texts(), second.texts()) == ([["a"], ["c"]], [["b"], ["d"]])
@@ -217,7 +217,7 @@ def test_a_worker_that_finishes_another_batch_stays_reserved(fake: FakeRay) -> N
         assert len(replaced.texts()) == 1, "one of the two has it to itself"
         assert len(second.texts()) == 2, "and the other waits for this one to be free"
         second.batches[0][1].set_result([Written("b", 1.0, "scored", "", "toy")])
-        extra = asked(crew, "e")
+        extra = asked(group, "e")
         for _ in range(20):
             await asyncio.sleep(0)
         assert ["e"] not in second.texts() + replaced.texts()
@@ -233,8 +233,8 @@ def test_a_worker_that_finishes_another_batch_stays_reserved(fake: FakeRay) -> N
 def test_groups_are_not_cut(fake: FakeRay) -> None:
     async def run() -> None:
         fake.openings = [("toy", "toy:1", True)] * 9
-        crew = crew_of(1)
-        task = asked(crew, "a1", "a2", "b1", "b2")
+        group = group_of(1)
+        task = asked(group, "a1", "a2", "b1", "b2")
         for tries in range(3):
             await judged(fake, tries + 1)
             fake.actors[-1].die()
@@ -249,8 +249,8 @@ def test_groups_are_not_cut(fake: FakeRay) -> None:
 
 def test_workers_that_die_while_loading_are_not_replaced_for_ever(fake: FakeRay) -> None:
     async def run() -> None:
-        crew = crew_of(1)
-        task = asked(crew, "a")
+        group = group_of(1)
+        task = asked(group, "a")
         await judged(fake, 1)
         fake.openings = [LOST(), LOST(), LOST()]
         fake.actors[0].die()
@@ -271,8 +271,8 @@ def test_workers_that_die_while_loading_are_not_replaced_for_ever(fake: FakeRay)
 )
 def test_a_new_worker_that_is_another_one_stops_the_job(fake: FakeRay, opening: Any, expected: str) -> None:
     async def run() -> None:
-        crew = crew_of(1)
-        task = asked(crew, "a")
+        group = group_of(1)
+        task = asked(group, "a")
         await judged(fake, 1)
         fake.openings = [opening]
         fake.actors[0].die()
@@ -291,8 +291,8 @@ def test_a_new_worker_that_is_another_one_stops_the_job(fake: FakeRay, opening: 
 )
 def test_what_a_worker_raises_names_the_scorer(fake: FakeRay, error: Exception, expected: str) -> None:
     async def run() -> None:
-        crew = crew_of(1)
-        task = asked(crew, "a")
+        group = group_of(1)
+        task = asked(group, "a")
         await judged(fake, 1)
         fake.actors[0].batches[0][1].set_exception(raised(error))
         with pytest.raises(BrokenScorer, match=expected):
@@ -304,8 +304,8 @@ def test_what_a_worker_raises_names_the_scorer(fake: FakeRay, error: Exception, 
 def test_waiting_for_room_is_said(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         notes = Notes()
-        crew = crew_of(1, notes=notes)
-        task = asked(crew, "a")
+        group = group_of(1, notes=notes)
+        task = asked(group, "a")
         await judged(fake, 1)
         monkeypatch.setattr(module, "_PATIENCE", 0.001)
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

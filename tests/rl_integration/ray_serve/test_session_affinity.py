@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.rl_integration.ray_serve import door
-from adjudge.rl_integration.ray_serve.door import Door, about
+from adjudge.rl_integration.ray_serve import session_affinity
+from adjudge.rl_integration.ray_serve.session_affinity import SessionAffinity, about
 
 Message = MutableMapping[str, Any]
 OK: list[Message] = [
@@ -25,7 +25,7 @@ GONE: list[Message] = [
 
 
 class Proxy:
-    """What a door leads to: notes what comes, and answers."""
+    """What stands behind it: notes what comes, and answers."""
 
     def __init__(self, answer: list[Message]) -> None:
         self.answer = answer
@@ -46,7 +46,7 @@ class Proxy:
 def through(
     *parts: bytes, answer: list[Message] | None = None, headers: list[tuple[bytes, bytes]] | None = None
 ) -> tuple[Proxy, list[Message]]:
-    """Send a body through a door; return what the proxy saw, and what the client was sent."""
+    """Send a body through it; return what the proxy saw, and what the client was sent."""
     coming = [
         {"type": "http.request", "body": part, "more_body": place < len(parts) - 1} for place, part in enumerate(parts)
     ]
@@ -62,12 +62,12 @@ def through(
         sent.append(message)
 
     scope: Message = {"type": "http", "method": "POST", "path": "/v1/score", "headers": list(headers or [])}
-    asyncio.run(asyncio.wait_for(Door(proxy)(scope, receive, send), 20))
+    asyncio.run(asyncio.wait_for(SessionAffinity(proxy)(scope, receive, send), 20))
     return proxy, sent
 
 
 def sessions(proxy: Proxy) -> list[bytes]:
-    return [value for name, value in proxy.headers if name.lower() == door.HEADER]
+    return [value for name, value in proxy.headers if name.lower() == session_affinity.HEADER]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_name_that_the_client_gives_stays() -> None:
 
 
 def test_a_large_body_goes_on_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MAX_BYTES", 20)
+    monkeypatch.setattr(session_affinity, "MAX_BYTES", 20)
     parts = (b'{"prompt": "p", ', b'"response": "' + b"x" * 100, b'"}')
     proxy, _ = through(*parts)
     assert sessions(proxy) == []
@@ -118,7 +118,7 @@ def test_a_large_body_goes_on_unread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slow_body_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "SECONDS", 0.01)
+    monkeypatch.setattr(session_affinity, "SECONDS", 0.01)
     late = asyncio.Event()
     seen: list[Message] = []
 
@@ -129,13 +129,13 @@ def test_a_slow_body_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def proxy(scope: Message, receive: Any, send: Any) -> None:
         late.set()  # the body comes only once the proxy was reached
         seen.append(await receive())
-        assert all(name != door.HEADER for name, _ in scope["headers"])
+        assert all(name != session_affinity.HEADER for name, _ in scope["headers"])
 
     async def send(message: Message) -> None:
         pytest.fail(f"nothing was to be sent: {message}")
 
     scope: Message = {"type": "http", "method": "POST", "path": "/", "headers": []}
-    asyncio.run(asyncio.wait_for(Door(proxy)(scope, receive, send), 20))
+    asyncio.run(asyncio.wait_for(SessionAffinity(proxy)(scope, receive, send), 20))
     assert seen[0]["body"] == b'{"prompt": "p"}'
 
 

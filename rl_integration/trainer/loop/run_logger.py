@@ -173,7 +173,7 @@ class Verdict:
     best_held_out: bool = False
 
 
-class LogBook:
+class RunLogger:
     """The journals of a run, with those who look at each step.
 
     Args:

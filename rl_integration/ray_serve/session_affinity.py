@@ -39,7 +39,7 @@ _GONE = json.dumps(
 ).encode()
 
 
-class Door:
+class SessionAffinity:
     """Stands between a proxy's socket and its router."""
 
     def __init__(self, app: App) -> None:
@@ -62,7 +62,7 @@ def middlewares() -> list[Middleware]:
     """Return what each proxy puts in front of itself; Serve calls this by its name."""
     from starlette.middleware import Middleware
 
-    return [Middleware(Door)]
+    return [Middleware(SessionAffinity)]
 
 
 def about(body: bytes) -> str:

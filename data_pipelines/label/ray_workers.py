@@ -185,7 +185,7 @@ _STILLBORN: Final = 3  # workers in a row that died while they loaded the scorer
 _PATIENCE: Final = 30.0  # seconds before a job begins without the workers that are not there yet, or says that it waits
 
 
-class Crew:
+class RayWorkerGroup:
     """A scorer behind Ray workers; a `Bench`.
 
     Args:
@@ -457,16 +457,16 @@ def ray_benches(
     least = sum((demand.workers or 1) * demand.cpus for demand in demands)
     at_once = config.in_flight * max(demand.workers or 8 for demand in demands)
     with cluster(config.ray_address, cpus=least, store_bytes=at_once * _BATCH_BYTES) as there, ExitStack() as opened:
-        crews = []
+        groups = []
         for demand, order, number in zip(
             demands, orders, counts(demands, there, may_grow=bool(config.ray_address)), strict=True
         ):
-            crew = Crew(demand, order, workers=number, in_flight=config.in_flight, note=note)
-            opened.callback(crew.close)
-            crews.append(crew)
-        for crew in crews:  # all have been hired, so they load at the same time
-            crew.open()
-        yield crews
+            group = RayWorkerGroup(demand, order, workers=number, in_flight=config.in_flight, note=note)
+            opened.callback(group.close)
+            groups.append(group)
+        for group in groups:  # all have been hired, so they load at the same time
+            group.open()
+        yield groups
 
 
 def _demand(config: LabelConfig, names: Sequence[str], name: str, called: str, processes: int) -> Demand:

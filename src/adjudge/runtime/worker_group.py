@@ -1,6 +1,6 @@
-"""One target's warden and workers, and who of them does what.
+"""One target's supervisor and workers, and who of them does what.
 
-A crew starts workers when there is work worth a fork, hands them chunks, looks after deadlines, and finds out how a
+A group starts workers when there is work worth a fork, hands them chunks, looks after deadlines, and finds out how a
 worker ended.  It runs in the pool's thread and is never called from another one.
 """
 
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adjudge.runtime.agenda import Agenda
-from adjudge.runtime.clients import WardenClient, WorkerClient
+from adjudge.runtime.clients import SupervisorClient, WorkerClient
 from adjudge.runtime.job import Job, Kind, Outcome
 from adjudge.runtime.pickling import pack
 from adjudge.runtime.worker import OUT_OF_MEMORY
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from adjudge.runtime.dispatcher import Dispatcher
 
 _WORTH_A_FORK = 0.002  # seconds of work left, or of waiting for the first result
-_REPORT_SECONDS = 0.25  # the warden reports an ended worker within a millisecond; one that lives on is killed
-_IDLE_SECONDS = 30.0  # after this, a crew without work keeps its warden only
+_REPORT_SECONDS = 0.25  # the supervisor reports an ended worker within a millisecond; one that lives on is killed
+_IDLE_SECONDS = 30.0  # after this, a group without work keeps its supervisor only
 _REFORK_SECONDS = 0.05  # pause after the system refused a fork
 _MAX_REFUSALS = 100
 _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT}
@@ -36,7 +36,7 @@ class TargetError(RuntimeError):
     """The target cannot be loaded in a worker process, so no item of the call can be judged."""
 
 
-class Crew:
+class WorkerGroup:
     """The workers of one target.
 
     Args:
@@ -57,7 +57,7 @@ class Crew:
         self._payload = payload
         self._confined = confined
         self._host = host
-        self._warden: WardenClient | None = None
+        self._supervisor: SupervisorClient | None = None
         self._workers: dict[int, WorkerClient] = {}
         self._refusals = 0
         self._fork_after = 0.0
@@ -69,12 +69,12 @@ class Crew:
         if not self.agenda:
             if now - self.used_at >= _IDLE_SECONDS:
                 for worker in self._able():
-                    self._let_go(worker)  # the warden stays, and forks anew in a millisecond or two
+                    self._let_go(worker)  # the supervisor stays, and forks anew in a millisecond or two
             return
         self.used_at = now
-        if self._warden is None:
-            self._start_warden()
-        elif self._warden.loaded:
+        if self._supervisor is None:
+            self._start_supervisor()
+        elif self._supervisor.loaded:
             self._dispatch(now)
             if now >= self._fork_after and self._staff(now):
                 self._dispatch(now)
@@ -112,29 +112,29 @@ class Crew:
         """In a forked child: drop everything that belongs to the parent."""
         for worker in self._workers.values():
             worker.close()
-        if self._warden is not None:
-            self._warden.forget()
+        if self._supervisor is not None:
+            self._supervisor.forget()
 
-    # -- the warden
+    # -- the supervisor
 
-    def _start_warden(self) -> None:
+    def _start_supervisor(self) -> None:
         try:
-            self._warden = self._host.start_warden()
+            self._supervisor = self._host.start_supervisor()
         except OSError as error:
             self.agenda.fail(TargetError(f"no process could be started to load {self._target!r}: {error}"))
             return
-        self._host.watch(self._warden.channel, self._hear_warden)
-        self._warden.load(self._payload)
+        self._host.watch(self._supervisor.channel, self._hear_supervisor)
+        self._supervisor.load(self._payload)
 
-    def _hear_warden(self) -> None:
-        warden = self._warden
-        if warden is None:
+    def _hear_supervisor(self) -> None:
+        supervisor = self._supervisor
+        if supervisor is None:
             return
-        warden.channel.flush()
-        for frame in warden.channel.receive():
+        supervisor.channel.flush()
+        for frame in supervisor.channel.receive():
             match pickle.loads(frame):
                 case ("loaded",):
-                    warden.loaded = True
+                    supervisor.loaded = True
                 case ("unloadable", missing, text):
                     self._unloadable(missing, text)
                     return
@@ -143,8 +143,8 @@ class Crew:
                 case ("exited", number, status):
                     self._refusals = 0
                     self._bury(number, os.waitstatus_to_exitcode(status))
-        if warden.channel.ended:
-            self._warden_lost(warden)
+        if supervisor.channel.ended:
+            self._supervisor_lost(supervisor)
 
     def _unloadable(self, missing: str, text: str) -> None:
         self._dismiss()
@@ -173,12 +173,12 @@ class Crew:
             self._refusals = 0
             self.agenda.end("lost", f"no worker process could be started: {text}")
 
-    def _warden_lost(self, warden: WardenClient) -> None:
+    def _supervisor_lost(self, supervisor: SupervisorClient) -> None:
         for number in list(self._workers):
             self._bury(number, -signal.SIGKILL)
         self._dismiss()
-        if not warden.loaded:
-            code = warden.wait()
+        if not supervisor.loaded:
+            code = supervisor.wait()
             what = f"the process that loads {self._target!r} {_ending(code)} before it was ready"
             if code in _FROM_OUTSIDE:
                 self.agenda.end("lost", f"{what}, from outside")
@@ -188,10 +188,10 @@ class Crew:
     def _dismiss(self) -> None:
         for worker in list(self._workers.values()):
             self._remove(worker, None)
-        if self._warden is not None:
-            self._host.unwatch(self._warden.channel)
-            self._host.part_with(self._warden)
-            self._warden = None
+        if self._supervisor is not None:
+            self._host.unwatch(self._supervisor.channel)
+            self._host.part_with(self._supervisor)
+            self._supervisor = None
 
     # -- staff
 
@@ -220,9 +220,9 @@ class Crew:
         return sum(self._fork() for _ in range(wanted)) > 0
 
     def _fork(self) -> bool:
-        assert self._warden is not None
+        assert self._supervisor is not None
         try:
-            worker = self._host.fork(self._warden, self._confined)
+            worker = self._host.fork(self._supervisor, self._confined)
         except OSError as error:
             self._refused(str(error))
             return False
@@ -289,8 +289,8 @@ class Crew:
         self._let_go(worker, Outcome(kind, None, f"no result after {limit:g} s", now - start))
 
     def _let_go(self, worker: WorkerClient, cause: Outcome[Any] | None = None) -> None:
-        assert self._warden is not None
-        self._warden.kill(worker.number)
+        assert self._supervisor is not None
+        self._supervisor.kill(worker.number)
         self._remove(worker, cause)
 
     def _bury(self, number: int, code: int) -> None:

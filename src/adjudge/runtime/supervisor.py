@@ -1,9 +1,9 @@
-"""The warden: a small single-threaded process that loads one target and forks workers from that warm image.
+"""The supervisor: a small single-threaded process that loads one target and forks workers from that warm image.
 
 It is started by exec, never by fork, so it inherits no threads or locks of the parent and never imports the user's
 `__main__`.  It alone is the workers' parent: it reaps them, reports how they ended, and kills them on request.
 When the parent goes away, even by SIGKILL and even while a worker holds its interpreter lock in a C call, the
-control socket ends and the warden kills every worker and every descendant, then exits.
+control socket ends and the supervisor kills every worker and every descendant, then exits.
 
 Messages from the parent: `("load", payload)`, `("fork", number, confined)` with two file descriptors (the worker's
 socket and its board), `("kill", number)`.  To the parent: `("loaded",)`, `("unloadable", missing module, text)`,
@@ -33,11 +33,11 @@ from adjudge.runtime.channel import read_frame_with_fds, write_frame
 from adjudge.runtime.pickling import module_to_send
 from adjudge.runtime.worker import run_worker
 
-_LAST_SECONDS = 10.0  # how long an ending warden tries to kill what does not die
+_LAST_SECONDS = 10.0  # how long an ending supervisor tries to kill what does not die
 _MAX_TEXT = 4000
 
 
-class Warden:
+class Supervisor:
     """The fork server of one target.
 
     Args:
@@ -136,11 +136,11 @@ class Warden:
         self._pids[number] = pid
         self._numbers[pid] = number
 
-    def _become_worker(self, warden: int, connection_fd: int, board_fd: int, confined: bool) -> None:
+    def _become_worker(self, supervisor: int, connection_fd: int, board_fd: int, confined: bool) -> None:
         try:
             os.setsid()
             confine.die_with_parent()
-            if os.getppid() != warden:
+            if os.getppid() != supervisor:
                 return
             signal.set_wakeup_fd(-1)
             for signal_number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
@@ -227,7 +227,7 @@ def _watch(pid: int) -> int:
 
 
 def main(control_fd: int, parent: int) -> None:
-    """Run a warden on an inherited socket."""
+    """Run a supervisor on an inherited socket."""
     role.enter()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides; when it dies of these, so do we
@@ -236,5 +236,5 @@ def main(control_fd: int, parent: int) -> None:
         os.dup2(null, fd)
     os.close(null)
     warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
-    Warden(socket.socket(fileno=control_fd), parent).run()
+    Supervisor(socket.socket(fileno=control_fd), parent).run()
     sys.exit(0)
