@@ -22,7 +22,8 @@ class VllmConfig(Options, what="engine option"):
         revision: commit, tag or branch of a published model; "" for the newest.
         runner: what the model is loaded for: text and log-probabilities of it ("generate"), a sequence classifier's
             outputs ("classify"), or a token classifier's ("classify_tokens").  "auto" lets the first call decide.
-        dtype: of the weights, by vLLM's names ("float32", "bfloat16", ...); "auto" leaves it to vLLM.
+        dtype: of the weights, by vLLM's names ("float32", "bfloat16", ...); "auto" is "float32" on a CPU, and
+            vLLM's choice on a GPU.
         max_model_len: most tokens of a prompt and what follows it; 0 for all the model can.
         kv_cache_gib: GiB for the cache of keys and values; 0 leaves it to vLLM on a GPU, and takes 1 on a CPU, unless
             the environment has VLLM_CPU_KVCACHE_SPACE.

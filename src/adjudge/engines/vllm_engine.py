@@ -60,7 +60,7 @@ from adjudge.protocol import NO_COST, Cost
 K = TypeVar("K")
 T = TypeVar("T")
 
-VERSION = "2"
+VERSION = "3"
 """Bumped whenever vLLM would be asked, or its answers read, in another way."""
 
 _FINISHED = ("stop", "length")  # vLLM also knows "abort" and "error"

@@ -232,6 +232,8 @@ class VllmWorker:
         }
         from vllm.platforms import current_platform
 
+        if current_platform.is_cpu() and config.dtype == "auto":
+            options["dtype"] = "float32"  # vLLM's own choice is bfloat16, minutes for a few rows on CPUs without it
         if current_platform.is_cpu() and self.runner == "generate":
             # vLLM 0.32 dies of a prompt in pieces with a seed ("CPU Generator does not use offset")
             options["enable_chunked_prefill"] = False
