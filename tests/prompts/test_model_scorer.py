@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from tests.engines.scripted import Choosing, Said, ScriptedEngine, fault, field_of, key_of, text_of
@@ -297,3 +297,9 @@ def test_examples_are_shown_to_the_model_and_belong_to_the_fingerprint() -> None
 def test_what_is_no_example_is_refused_with_the_fields_that_one_has(example: Any) -> None:
     with pytest.raises(ValueError, match=r"examples: .* the fields are: question, reference, response \(answer\)"):
         YesScorer(engine=says("yes"), examples=[example])
+
+
+def test_one_example_stands_for_a_list_and_a_number_for_none() -> None:
+    assert list(YesScorer(engine=says("yes"), examples=cast("Any", EXAMPLE)).examples) == [EXAMPLE]
+    with pytest.raises(ValueError, match="examples: 5 is none"):
+        YesScorer(engine=says("yes"), examples=cast("Any", 5))

@@ -128,7 +128,7 @@ class SmtVerifier(IsolatedVerifier, TextVerifier[tuple[Formula, str], str]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = (self.solvers,) if isinstance(self.solvers, str) else tuple(self.solvers)
+        given: Any = tuple(self.solvers) if isinstance(self.solvers, list | tuple) else (self.solvers,)
         object.__setattr__(self, "solvers", given)
         if not given or len(set(given)) < len(given) or not set(given) <= set(SOLVERS):
             raise ValueError(f"smt option solvers={given!r}; list z3, cvc5, or both")

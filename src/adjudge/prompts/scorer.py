@@ -240,6 +240,8 @@ class ModelScorer(EngineScorer):
         super().__post_init__()
         self.sampling()
         self.retry()
+        if not isinstance(self.examples, list | tuple):
+            object.__setattr__(self, "examples", (self.examples,))
         for example in self.examples:
             self._check_example(example)
         if self.runs > 1 and self.temperature == 0:
