@@ -19,13 +19,14 @@ from typing import Any, Final
 
 from adjudge.io.questions import as_question
 from adjudge.scoring.reference_fields import accepted_texts
+from adjudge.verifiers.math.boxes import boxed
 from adjudge.verifiers.text.choice_key import LABELS
 
 _NUMBER: Final = re.compile(r"\d+")
 _SPELLING: Final = re.compile(r"\\left|\\right|\\[,;:! ]|\\(?:text|mathrm|mbox)\b|[\s${}.!]")
 _VARIABLE: Final = re.compile(r"^[a-z]=")
 _PLAIN: Final = re.compile(r"([+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400}))(?:/([1-9]\d{0,400}))?")
-_MARK: Final = "#### "  # what stands before the answer in a solution of GSM8K, which `math` takes as a reference
+_MARK: Final = "#### "  # what stands before the answer in a solution of GSM8K
 _FRACTION: Final = re.compile(r"\\[dt]?frac\{?(\d+)\}?\{?(\d+)\}?")
 
 
@@ -64,33 +65,35 @@ _STATEMENTS: Final = frozenset({"coq", "lean", "lean_server", "smt"})  # a text 
 
 def gold_texts(reference: Any) -> list[str]:
     """Return the accepted answers in a reference as texts; none if it holds no answer as text."""
-    if isinstance(reference, bool) or reference is None:
-        return []
-    if isinstance(reference, str):
-        return [reference]
-    if isinstance(reference, int | float):
-        return [str(reference)]
     if isinstance(reference, Mapping):
-        return next(
-            (gold_texts(reference[key]) for key in ("answer", "solution", "references") if key in reference), []
+        return gold_texts(
+            next((reference[key] for key in ("answer", "solution", "references") if key in reference), None)
         )
-    if isinstance(reference, Sequence):
-        return [text for item in reference for text in gold_texts(item)]
-    return []
+    if isinstance(reference, str | int | float):
+        return [] if isinstance(reference, bool) else [str(reference)]
+    return [text for item in reference for text in gold_texts(item)] if isinstance(reference, Sequence) else []
 
 
 def answers_in(scorer: str, reference: Any) -> list[str]:
     """Return the accepted answers in a scorer's reference as texts; none where what it holds is not an answer."""
     if scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
         return []
-    if scorer == "choice" and isinstance(reference := as_question(reference), Mapping):
+    if scorer == "code" and not isinstance(reference, Mapping):  # tests
+        return []
+    if isinstance(reference := as_question(reference), Mapping):
         answer, choices = reference.get("answer"), reference.get("choices")
         if isinstance(answer, int) and isinstance(choices, Sequence) and 0 <= answer < len(choices):
             return [LABELS[answer]]
     if isinstance(reference, str) and scorer in _ACCEPTED:
         reference = accepted_texts(reference)
     texts = gold_texts(reference)
-    return [text.rpartition(_MARK)[2].strip() for text in texts] if scorer == "math" else texts
+    return [_in_solution(text) for text in texts] if scorer == "math" else texts
+
+
+def _in_solution(text: str) -> str:
+    """Return the answer of a solution of GSM8K or MATH, which `math` takes as a reference; any other text as it is."""
+    boxes, _ = boxed(text)
+    return boxes[0].text if len(boxes) == 1 else text.rpartition(_MARK)[2].strip()
 
 
 def right_answers(scorer: str, reference: Any) -> Iterator[PlantedAnswer]:

@@ -80,13 +80,22 @@ def test_no_text_breaks_the_planting(text: str) -> None:
 def test_right_answers_are_wrapped_for_math_alone() -> None:
     assert [answer.text for answer in right_answers("math", "1/2")] == ["1/2", r"\boxed{1/2}"]
     assert [answer.text for answer in right_answers("exact", "1/2")] == ["1/2"]
-    assert [answer.text for answer in right_answers("math", r"\boxed{3}")] == [r"\boxed{3}"]
+    for solution in (r"As 6/2=3, \boxed{3}", "6/2=<<6/2=3>>3\n#### 3"):
+        assert [answer.text for answer in right_answers("math", solution)] == ["3", r"\boxed{3}"]
     assert [answer.text for answer in right_answers("grid", "1 2")] == ["<answer>1 2</answer>"]
     assert [answer.text for answer in right_answers("theorem_variants", "proved")] == [r"So it is \boxed{proved}"]
 
 
 @pytest.mark.parametrize(
-    ("scorer", "reference"), [("coq", "forall n, n = n"), ("ordering", ["a", "b"]), ("grid", [[1, 2]]), ("math", None)]
+    ("scorer", "reference"),
+    [
+        ("coq", "forall n, n = n"),
+        ("ordering", ["a", "b"]),
+        ("grid", [[1, 2]]),
+        ("math", None),
+        ("code", ["assert f(1) == 2"]),
+        ("code", "def test_f():\n    assert f(1) == 2"),
+    ],
 )
 def test_a_task_or_a_list_that_is_one_answer_is_no_text_to_try(scorer: str, reference: object) -> None:
     assert not list(right_answers(scorer, reference))
