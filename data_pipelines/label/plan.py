@@ -22,6 +22,7 @@ from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of, prompt_
 from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
 from adjudge.io.columns import Column as InputColumn
 from adjudge.io.errors import JobError
+from adjudge.io.guesses import MOST
 from adjudge.io.jobs.journal import RETRY
 from adjudge.io.jobs.opening import check_paths, nothing_in, peek, unreadable
 from adjudge.io.positions import refuse_position
@@ -322,7 +323,7 @@ def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[Co
     names = schema if schema is not None else _names(readable)
     columns, notes = map_columns(wanted, names, readable, closed=schema is not None)
     _check_files(wanted, heads, columns)
-    _check_rows(wanted, source, readable, columns)
+    notes += check_rows(wanted, source.name, readable, columns)
     return columns, notes if peeked else [*notes, nothing_in(source)]
 
 
@@ -347,11 +348,15 @@ def _check_files(wanted: Wanted, heads: Sequence[tuple[str, Sequence[Row]]], col
                 )
 
 
-def _check_rows(wanted: Wanted, source: Source, rows: Sequence[Mapping[str, Any]], columns: ColumnMap) -> None:
-    """Raise `ValueError` where the rows that lack a guessed column have another one for it, in the place of it.
+def check_rows(wanted: Wanted, source: str, rows: Sequence[Mapping[str, Any]], columns: ColumnMap) -> list[str]:
+    """Return a sentence where a few rows that lack a guessed column have another one for it, in the place of it.
 
     Columns that stand side by side in a row are not one for the other: an answer may be no reference.
+
+    Raises:
+        ValueError: it is more than a few rows.
     """
+    notes = []
     named = {wanted.prompt, wanted.reference, *wanted.responses}
     used = named.union(column.name for column in columns.all())
     for role, one in _guessable(columns).items():
@@ -365,11 +370,14 @@ def _check_rows(wanted: Wanted, source: Source, rows: Sequence[Mapping[str, Any]
             continue
         if not any(not is_empty(one.of(row)) and not is_empty(other.of(row)) for row in rows):
             there = sum(not is_empty(other.of(row)) for row in lacking)
-            raise ValueError(
-                f"the rows have different columns: {there} of the first {len(rows)} of {source.name} have the "
-                f"{role} in {other.name!r}, and not in {one.name!r}; {flag_of(role)} '{one.name}|{other.name}' reads "
-                "the first that a row has"
+            said = (
+                f"{there} of the first {len(rows)} of {source} have the {role} in {other.name!r}, and not in "
+                f"{one.name!r}; {flag_of(role)} '{one.name}|{other.name}' reads the first that a row has"
             )
+            if there > (1 - MOST) * len(rows):
+                raise ValueError(f"the rows have different columns: {said}")
+            notes.append(f"{role}: {said}; without it, these rows have none")
+    return notes
 
 
 def _guessable(columns: ColumnMap) -> dict[str, InputColumn | None]:

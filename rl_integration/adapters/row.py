@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 from adjudge import wire
 from adjudge.io.columns import Column
+from adjudge.io.positions import refuse_position
+from adjudge.io.questions import ANSWER_KEYS, OPTIONS
 from adjudge.io.values import (
     Text,
     is_empty,
@@ -43,11 +45,15 @@ def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
     """Return the reference of a row as a copy in plain data; None where its cell is empty.
 
     Raises:
-        ValueError: the row has no such column.
+        ValueError: the row has no such column, or that has a number which only points to one of the row's options.
     """
     if callable(place):
         return plain(place(row))
-    return read_reference(_found(row, place, "reference", framework)) if place else None
+    reference = read_reference(_found(row, place, "reference", framework)) if place else None
+    if isinstance(reference, int) and place in ANSWER_KEYS:
+        beside = {name: plain(row.get(name)) for name in (place, *OPTIONS)}
+        refuse_position(Column(place), [beside], "reference=", f"give reference=lambda row: row[{place!r}]")
+    return reference
 
 
 def read_reference(cell: Any) -> Any:

@@ -216,6 +216,11 @@ TASK = {"test": "def test_f(): pass", "entry_point": "f", "canonical_solution": 
         ),
         (CHOICE | {"options": {"A": "x", "B": "y"}, "label": "B"}, "response", "options+label"),
         (CHOICE | {"options": {"A": "x", "B": "y"}, "label": "B", "answer": "y"}, "response", "answer"),
+        (CHOICE | {"choices": ["dry", "wet"], "answer": 1}, "response", "choices+answer"),
+        (CHOICE | {"choices": ["1", "0"], "answer": 1}, "response", "answer"),  # the position, or the text
+        (CHOICE | {"options": ["dry", "wet"], "answer": "wet"}, "response", "answer"),
+        (CHOICE | {"options": ["dry", "wet"], "answer": "A", "gold": "B"}, "response", "gold"),
+        ({"query": "q", "test": "def check(f): ...", "entry_point": "f", "input_output": []}, "", "test+entry_point"),
         (CHOICE | {"instruction_id_list": ["x:y"], "kwargs": [None]}, "response", "instruction_id_list+kwargs"),
         (
             TASK | {"code_prompt": "def f():", "complete_prompt": "def f():", "response": "x"},
@@ -257,8 +262,8 @@ def test_a_long_list_of_columns_is_cut() -> None:
 
 
 def test_top_level_columns() -> None:
-    assert Column("a.b").top(["a"]) == "a"
-    assert Column("a.b").top(["a", "a.b"]) == "a.b"
+    assert Column("a.b").tops(["a"]) == ["a"]
+    assert Column("a.b").tops(["a", "a.b"]) == ["a.b"]
 
 
 LABELLED: dict[str, Any] = {

@@ -67,6 +67,7 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
     "a fraction of few bits": (3 / 2**30, 3 / 2**30),
     "a large number of 32 bits": (999999986991104.0, 1e15),
     "an object": ({"answer": "42"}, {"answer": "42"}),
+    "accepted answers of Search-R1": ({"target": ["Paris", "City of Paris"]}, ["Paris", "City of Paris"]),
     "an object with empty fields": ({"answer": "42", "tests": None}, {"answer": "42"}),
     "tests as JSON text": (json.dumps(TESTS), TESTS),
     "tests of LiveCodeBench": (json.dumps(LISTED), LISTED),

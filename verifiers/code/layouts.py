@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.compose.auto import is_test_source
 from adjudge.verifiers.code.names import syntax_tree
 from adjudge.verifiers.code.outcome import shorten
 
@@ -104,7 +105,7 @@ def tests_of(reference: Any) -> dict[str, Any]:
 def _row(reference: Any, what: str) -> dict[str, Any]:
     """Return a reference as a mapping without the fields that are absent; `what` names it in messages."""
     if isinstance(reference, str):
-        literal = _literal(reference)
+        literal = {"test": reference} if is_test_source(reference) else _literal(reference)
         reference = _json(reference, what) if literal is None else literal
     if isinstance(reference, Sequence) and not isinstance(reference, str | bytes):
         reference = {"tests": reference}

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from adjudge.cli.trials import Finding
+from adjudge.data_pipelines.label.plan import check_rows
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.io.columns import (
     GUESSES,
@@ -291,11 +292,13 @@ def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = F
             "--response-column, --reference-column, or --chosen-column and --rejected-column. "
             f"The columns are: {known}."
         )
+    notes += check_rows(options.wanted_columns(), name, seen.rows, columns) if kind != "preferences" else []
     missing = [note for note in notes if "(guessed;" not in note] if kind != "preferences" else []
     rows = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
     for row in read:
         _add(rows, row, names)
-    _require(rows)
+    if not (rows.answered if kind in ("answers", "ratings") else rows.asked):
+        raise ValueError(f"none of {rows.read} rows can be used: {rows.unread[0].problem}; name other columns")
     if choosing:
         refuse_position(columns.reference, cells)
     roles = _roles(rows)
@@ -363,12 +366,10 @@ def _ratings(rows: Sequence[Mapping[str, Any]], columns: ColumnMap) -> tuple[str
     usual = rated_columns(rows[0], Reading(columns={}))
     taken = {column.name for column in columns.all()}
     more = [name for name in rows[0] if name not in taken]
-    numeric = [name for name in (*usual, *more) if all(_is_rating(row.get(name)) for row in rows)]
+    numeric = [
+        name for name in (*usual, *more) if all(isinstance(row.get(name), bool | int | float | None) for row in rows)
+    ]
     return usual if usual and usual[0] in numeric else tuple(more) if more and numeric == more else ()
-
-
-def _is_rating(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float)
 
 
 def _add(rows: Rows, row: Row, names: PreferenceColumns) -> None:
@@ -395,12 +396,6 @@ def _add(rows: Rows, row: Row, names: PreferenceColumns) -> None:
     first = next((item.sample for item in items if item.sample is not None), None)
     if bare.sample is not None:  # a response that is a whole chat holds the prompt
         rows.asked.append(replace(bare.sample, prompt=first.prompt) if first is not None else bare.sample)
-
-
-def _require(rows: Rows) -> None:
-    """Reject an input of which no row can be used, or whose references are all of the wrong type."""
-    if not (rows.answered if rows.kind in ("answers", "ratings") else rows.asked):
-        raise ValueError(f"none of {rows.read} rows can be used: {rows.unread[0].problem}; name other columns")
 
 
 def _roles(rows: Rows) -> list[tuple[Column, str]]:

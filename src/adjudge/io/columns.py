@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from adjudge.io.guesses import BESIDE_TESTS, CHATS, SEVERAL, TESTS
+from adjudge.io.guesses import BESIDE_TESTS, CHATS, MOST, SEVERAL, TESTS
 from adjudge.io.guesses import GUESSES as GUESSES
 from adjudge.io.guesses import USUAL as USUAL
 from adjudge.io.questions import ANSWER_KEYS, OPTIONS, points_to_option
@@ -32,6 +32,7 @@ from adjudge.io.values import (
     are_completions,
     each_message,
     is_chat,
+    is_empty,
     is_no_response,
     list_of,
     looks_like_list,
@@ -97,10 +98,6 @@ class Column:
         if labelled is not None and path[0] not in row:
             return {**row, "input": self.with_item(labelled, index)}
         return dict(_with_item(row, path, index))
-
-    def top(self, names: Iterable[str]) -> str:
-        """Return the top-level column that holds it; of several, the first."""
-        return self.tops(names)[0]
 
     def tops(self, names: Iterable[str]) -> list[str]:
         """Return the top-level columns that it is read from."""
@@ -191,15 +188,13 @@ class ColumnMap:
     def all(self) -> list[Column]:
         """Return every column that is read."""
         single = [self.prompt, self.reference, self.id, self.group, self.finish_reason]
-        return [column for column in single if column is not None] + [*self.responses, *self.extra]
+        return [column for column in (*single, *self.responses, *self.extra) if column is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the names as plain data."""
 
         def named(held: Column | tuple[Column, ...] | None) -> str | list[str]:
-            if isinstance(held, tuple):
-                return [column.name for column in held]
-            return held.name if held else ""
+            return [column.name for column in held] if isinstance(held, tuple) else held.name if held else ""
 
         return {item.name: named(getattr(self, item.name)) for item in fields(self) if item.name != "answered"}
 
@@ -368,7 +363,7 @@ class Choice:
         if name:
             return self.given(role, name)
         tried = usual or GUESSES[role]
-        fits = [guess for guess in tried if self._fits(role, guess)]
+        fits = self._fitting(role, tried)
         if role == "id":  # a labelled row's own comes before that of the row which was labelled
             fits.sort(key=lambda guess: guess not in self._names)
         if not fits and role == "response":  # one that cannot be read is named in the error that follows
@@ -395,7 +390,9 @@ class Choice:
             return column
         if both := self._question(ANSWER_KEYS[1:-1]):
             return self._guessed("reference", both)
-        alternatives = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
+        alternatives = self._fitting("reference", GUESSES["reference"])[:1]
+        if alternatives == ["answer"] and (both := self._question(alternatives)):  # MMLU
+            return self._guessed("reference", both)
         for names in TESTS:
             first, *more = names.split("+")
             if self._fits("reference", first):
@@ -412,11 +409,12 @@ class Choice:
         return self._guessed("reference", "|".join(alternatives)) if alternatives else None
 
     def _question(self, keys: Sequence[str]) -> str:
-        """Return the columns of a question's options and of the key that points to one in every row; "" for none."""
+        """Return the columns of a question's options and of the key that points to one in most rows; "" for none."""
         for name, key in itertools.product(OPTIONS, keys):
             if self._fits("reference", name) and self._fits("reference", key):
                 both = Column(f"{name}+{key}")
-                if self._rows and all(points_to_option(reference_of(both.of(row))) for row in self._rows):
+                keyed = [reference_of(both.of(row)) for row in self._rows if not is_empty(Column(key).of(row))]
+                if keyed and sum(points_to_option(one, alone=key == "answer") for one in keyed) >= MOST * len(keyed):
                     return both.name
         return ""
 
@@ -434,6 +432,14 @@ class Choice:
         refuse_unread(column.name, cells)
         self.notes.append(f"{column.name!r} holds lists as JSON text; each of their items is read as one")
         return Column(column.name, listed=True)
+
+    def _fitting(self, role: str, names: Sequence[str]) -> list[str]:
+        """Return the names that fit, but not one that a few stray rows have in the place of the most frequent one."""
+        fits = [Column(name) for name in names if self._fits(role, name)]
+        there = [{at for at, row in enumerate(self._rows) if not is_empty(column.of(row))} for column in fits]
+        most = max(there, key=len, default=set())
+        kept = [bool(rows & most) or len(rows) >= (1 - MOST) * len(most) for rows in there]
+        return [column.name for column in itertools.compress(fits, kept)]
 
     def _fits(self, role: str, name: str) -> bool:
         parts = name.split("+")

@@ -7,7 +7,7 @@ from typing import Final
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": (
         "prompt", "question", "problem", "instruction+input", "instruction", "query", "messages", "input",
-        "request.messages",
+        "request.messages", "question_content",
     ),
     "response": (
         "response", "responses", "completion", "completions", "output", "outputs",
@@ -16,6 +16,7 @@ GUESSES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "reference": (
         "reference", "ground_truth", "gold", "gt", "expected_answer", "target", "answer", "reward_model.ground_truth",
+        "golden_answers", "possible_answers", "correct_answer",
     ),
     "id": ("custom_id", "id", "uid", "sample_id"),  # in the output of a batch, "id" is the server's
     "group": ("group", "group_id", "prompt_id"),
@@ -32,14 +33,18 @@ CHATS: Final = ("messages", "conversations", "conversation", "chat")
 """Columns that may hold a prompt with its response, as one chat."""
 
 TESTS: Final = (
-    "tests+entry_point", "test_cases+entry_point", "input_output",  # the last of APPS and TACO
+    "tests+entry_point", "test_cases+entry_point",
     "public_test_cases+private_test_cases+metadata",  # LiveCodeBench
     "public_tests+private_tests+generated_tests",  # code_contests
     "test_list+test_setup_code",  # MBPP
-    "test+entry_point",  # HumanEval
+    "test+entry_point",  # HumanEval; LeetCodeDataset, whose "input_output" is prose
+    "input_output",  # APPS and TACO
     "instruction_id_list+kwargs",  # IFEval, IFBench
 )  # fmt: skip
 """Columns that together are a reference, of a program or of instructions, in published layouts."""
+
+MOST: Final = 0.9
+"""The share of rows that decides what a column is; the others are read by it, and fail one by one."""
 
 BESIDE_TESTS: Final = ("canonical_solution", "prompt", "code_prompt", "complete_prompt")
 """Columns beside `test` that make up the solution, of HumanEval and BigCodeBench; the prompt is shared."""

@@ -35,14 +35,18 @@ def as_question(reference: Any) -> Any:
     return {**rest, "choices": choices, "answer": answer}
 
 
-def points_to_option(reference: Any) -> bool:
-    """Return whether a question's key is the label of one of its options, or the position of one."""
+def points_to_option(reference: Any, *, alone: bool = False) -> bool:
+    """Return whether a question's key is the label of one of its options, or the position of one.
+
+    With `alone`, it must not be the text of another option, too.
+    """
     question = as_question(reference)
-    labels, _ = _options(question.get("choices")) if question is not reference else ([], [])
+    labels, texts = _options(question.get("choices")) if question is not reference else ([], [])
     answer = question.get("answer") if labels else None
-    if isinstance(answer, str):
-        return answer.strip(" ().").upper() in labels
-    return isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(labels)
+    place = answer if isinstance(answer, int) and not isinstance(answer, bool) else -1
+    if isinstance(answer, str) and (label := answer.strip(" ().").upper()) in labels:
+        place = labels.index(label)
+    return 0 <= place < len(labels) and not (alone and str(answer).strip() in (*texts[:place], *texts[place + 1 :]))
 
 
 def _has(reference: Any, name: str) -> bool:

@@ -114,10 +114,12 @@ def reference_of(value: Any) -> Any:
     JSON text of an object, or of a list of objects, becomes what it stands for: columns are often text alone, and
     references such as `{"tests": [...]}` are not.  A text that readers of JSON disagree about (a key said twice, NaN)
     stays a text.  Of an object, fields that hold None are left out, unless it has but one: `{"answer": null}` says
-    that there is no answer.  NaN, and what pandas writes for it, is an empty
-    cell.
+    that there is no answer, and `{"target": [..]}` (Search-R1) holds the accepted ones.  NaN, and what pandas writes
+    for it, is an empty cell.
     """
     reference = _with_options(_as_written(_parsed(plain(value))))
+    if isinstance(reference, Mapping) and list(reference) == ["target"]:
+        reference = reference["target"]
     if isinstance(reference, Mapping) and len(reference) != 1:
         reference = {key: item for key, item in reference.items() if item is not None} or None
     return None if is_empty(reference) else reference

@@ -331,7 +331,8 @@ def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> A
     required = [name for name, default in (defaults or {}).items() if default == _REQUIRED and name not in given]
     remedy = "" if isinstance(make, type) else _TWO_KINDS
     if required:
-        raise ValueError(f"{what} needs the option {required[0]!r}{remedy}")
+        asked = ", such as engine: {openai: {model: NAME, base_url: URL}}" if required[0] == "engine" else remedy
+        raise ValueError(f"{what} needs the option {required[0]!r}{asked}")
     if hasattr(make, "__dataclass_fields__"):  # options of frozen dataclasses are tuples; YAML has only lists
         given = {name: _frozen(value) for name, value in given.items()}
     try:

@@ -239,6 +239,26 @@ def test_what_the_scorer_refuses_is_a_bad_sample() -> None:
 
 
 @pytest.mark.parametrize(
+    ("stray", "said", "scored"),
+    [
+        ({"question": "q", "response": "4", "target": "4"}, "reference: 1 of the first 20", 19),
+        ({"problem": "q", "response": "4", "answer": "4"}, "prompt: 1 of the first 20", 19),
+        ({"question": "q", "completion": "4", "answer": "4"}, "response: 1 of the first 20", 19),
+        ({"question": "q", "response": "4", "answer": "4", "target": "5"}, "", 1),  # the answer is something else
+    ],
+)
+def test_a_stray_row_with_another_column_for_a_role_is_told_and_fails_alone(
+    tmp_path: Path, stray: dict[str, Any], said: str, scored: int
+) -> None:
+    rows = [stray, *[{"question": "q", "response": "4", "answer": "4"}] * 19]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    config = LabelConfig(input=str(tmp_path / "in.jsonl"), output=str(tmp_path / "out.jsonl"), scorer="math")
+    report = run_label(config)
+    assert report.scored == scored
+    assert any(said in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
     ("one", "other", "said"),
     [
         ({"reference": "4"}, {"answer": "4"}, "--reference-column 'reference|answer'"),

@@ -41,6 +41,13 @@ def test_a_scorer_of_groups_is_not_refused_for_what_it_says_of_one_answer() -> N
     assert "cannot be judged (gold_unparsable)" in message(lambda: dry("math", [row(BROKEN)]))
 
 
+def test_the_position_of_an_option_is_refused_without_the_options() -> None:
+    rows = [{"prompt": "?", "choices": ["red", "blue"], "answer": 1}]
+    assert "reference=choices+answer" in message(lambda: Reward("auto", reference="answer").dry_run(rows))
+    for reference in ("choices+answer", lambda row: row["answer"]):
+        assert Reward("auto", reference=reference).dry_run(rows).scores[0].status == "scored"
+
+
 def dry(scorer: Any, rows: Any, **options: Any) -> DryRun:
     return Reward(scorer, reference="reward_model.ground_truth").dry_run(rows, **options)
 

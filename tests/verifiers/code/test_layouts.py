@@ -133,6 +133,7 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
          "test_info": [{"function_name": "add"}]},
         ADD,
     ),
+    "KodCode's tests alone": ("from solution import add\n\ndef test_add():\n    assert add(1, 2) == 3\n", ADD),
     "BigCodeBench": (
         {"entry_point": "add", "test": "import unittest\nclass TestCases(unittest.TestCase):\n"
          "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"},

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -41,6 +42,7 @@ _KEYS_OF: Final = {
     "answer": "math",
 }
 _TEST_KEYS: Final = frozenset({"input", "stdin", "args", "kwargs"})
+_TEST_SOURCE: Final = re.compile(r"^(?:assert [^\n]*\w\(|def (?:test\w*|check)\()", re.MULTILINE)
 _ASKING: Final = ("rubric", "nuggets", "principles")  # keys, and names, of scorers that ask a model
 
 ENGINE: Final = "ADJUDGE_ENGINE"
@@ -99,7 +101,8 @@ def auto_scorer(reference: Any, prompt: str | Sequence[Message] = "") -> str:
 
     A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
     mathematics, so answers such as "Paris" or "B" are judged by it too; a label of the options that the prompt lists
-    means "choice".  A mapping is recognised by its keys, and a list of mappings or of asserts is a list of tests.
+    means "choice".  A mapping is recognised by its keys, and a list of mappings or of asserts, or the source of tests,
+    means "code".
 
     Raises:
         MissingReferenceError: there is no reference.
@@ -119,13 +122,13 @@ def auto_scorer(reference: Any, prompt: str | Sequence[Message] = "") -> str:
     answers = reference if isinstance(reference, list | tuple) else [reference]
     if len(answers) == 1 and isinstance(answers[0], Mapping) and "instruction_id" in answers[0]:
         return "instructions"  # of RLVR
-    if answers and isinstance(reference, list | tuple) and all(map(_is_test, answers)):
+    if is_test_source(reference) or (answers and isinstance(reference, list | tuple) and all(map(_is_test, answers))):
         return "code"
     if answers and all(_is_answer(item) for item in answers):
         return "math"
     raise ValueError(
         f'scorer="auto" cannot tell what to do with the reference {_short(reference)}; give the answer as text or a '
-        "number, a list of accepted answers, or name the scorer"
+        'number, a list of accepted answers such as ["yes", "true"], or name the scorer'
     )
 
 
@@ -139,7 +142,7 @@ def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
     known = ", ".join([*(key for key in _KEYS_OF if key not in CODE_KEYS[1:]), *_ASKING])
     raise ValueError(
         f'scorer="auto" cannot tell what to do with a reference that has the keys {_short(list(reference))}; it knows '
-        f"{known}. Name the scorer instead"
+        f"{known}. Name the scorer, or the key under which the answer stands (column.key)"
     )
 
 
@@ -158,6 +161,11 @@ def _asking(name: str) -> str:
             f'"openai:MODEL", "transformers:MODEL" or "vllm:MODEL", or give scorer={{"{name}": {{"engine": ...}}}}'
         )
     return json.dumps({name: {"engine": engine}})
+
+
+def is_test_source(reference: Any) -> bool:
+    """Return whether a reference is a text that tests a program: asserts of calls, or functions that test (KodCode)."""
+    return isinstance(reference, str) and _TEST_SOURCE.search(reference) is not None
 
 
 def _is_test(value: Any) -> bool:
