@@ -76,9 +76,8 @@ def gold_texts(reference: Any) -> list[str]:
 
 def answers_in(scorer: str, reference: Any) -> list[str]:
     """Return the accepted answers in a scorer's reference as texts; none where what it holds is not an answer."""
-    if scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
-        return []
-    if scorer == "code" and not isinstance(reference, Mapping):  # tests
+    tests = scorer == "code" and not isinstance(reference, Mapping)
+    if tests or scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
         return []
     if isinstance(reference := as_question(reference), Mapping):
         answer, choices = reference.get("answer"), reference.get("choices")

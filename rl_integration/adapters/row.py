@@ -47,9 +47,8 @@ def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
     Raises:
         ValueError: the row has no such column, or that has a number which only points to one of the row's options.
     """
-    if callable(place):
-        return plain(place(row))
-    reference = read_reference(_found(row, place, "reference", framework)) if place else None
+    cell = value_in(row, place, "reference", framework)
+    reference = cell if callable(place) else read_reference(cell)
     if isinstance(reference, int) and place in ANSWER_KEYS:
         beside = {name: plain(row.get(name)) for name in (place, *OPTIONS)}
         refuse_position(Column(place), [beside], "reference=", f"give reference=lambda row: row[{place!r}]")

@@ -96,11 +96,10 @@ def references_by_kind(samples: Iterable[Sample]) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for sample in samples:
         try:
-            counted[
-                "none" if sample.reference is None else scorer_name(auto_scorer(sample.reference, sample.prompt))
-            ] += 1
+            kind = "none" if sample.reference is None else scorer_name(auto_scorer(sample.reference, sample.prompt))
         except ValueError:
-            counted["unknown"] += 1
+            kind = "unknown"
+        counted[kind] += 1
     return dict(counted.most_common())
 
 
@@ -265,15 +264,13 @@ def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = F
     Raises:
         ValueError: the input cannot be read, no column is known, or a column is of the wrong type in every row.
     """
-    names = options.preference_columns()
+    names, wanted = options.preference_columns(), options.wanted_columns()
     source = options.source(name)
     seen = options.seen(source)
     read, more = _first(source, limit)
     total = source.count() if more else len(read)
     cells = [data for row in read if (data := row.cells()) is not None]
-    columns, notes = map_columns(
-        options.wanted_columns(), seen.columns, seen.rows, closed=seen.closed, needs_response=False
-    )
+    columns, notes = map_columns(wanted, seen.columns, seen.rows, closed=seen.closed, needs_response=False)
     ratings: tuple[str, ...] = ()
     if not options.response_column and _are_preferences(cells[: len(seen.rows)], names, columns):
         kind: Kind = "preferences"
@@ -292,8 +289,9 @@ def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = F
             "--response-column, --reference-column, or --chosen-column and --rejected-column. "
             f"The columns are: {known}."
         )
-    notes += check_rows(options.wanted_columns(), name, seen.rows, columns) if kind != "preferences" else []
-    missing = [note for note in notes if "(guessed;" not in note] if kind != "preferences" else []
+    if kind != "preferences":
+        notes += check_rows(wanted, name, seen.rows, columns)
+    missing = [note for note in notes if "(guessed;" not in note and kind != "preferences"]
     rows = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
     for row in read:
         _add(rows, row, names)
@@ -304,7 +302,6 @@ def read_rows(name: str, options: PairOptions, limit: int, *, choosing: bool = F
     roles = _roles(rows)
     if kind == "preferences":
         roles = preference_roles(cells, names) + [(column, role) for column, role in roles if role == "id"]
-    wanted = options.wanted_columns()
     named = [wanted.prompt, *wanted.responses, wanted.reference, wanted.id, wanted.group, wanted.finish_reason]
     named += [*wanted.extra, names.chosen, names.rejected, names.first, names.second, names.label]
     rows.facts = column_facts(roles, cells, seen.columns, named, references_by_kind(rows.asked))

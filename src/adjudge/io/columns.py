@@ -388,10 +388,8 @@ class Choice:
                 if part in OPTIONS:
                     refuse_unread(part, [Column(part).of(row) for row in self._rows])
             return column
-        if both := self._question(ANSWER_KEYS[1:-1]):
-            return self._guessed("reference", both)
         alternatives = self._fitting("reference", GUESSES["reference"])[:1]
-        if alternatives == ["answer"] and (both := self._question(alternatives)):  # MMLU
+        if both := self._question((*ANSWER_KEYS[1:-1], *alternatives)):  # of MMLU "answer"
             return self._guessed("reference", both)
         for names in TESTS:
             first, *more = names.split("+")

@@ -339,20 +339,14 @@ def said_in_choice(value: Any) -> Any:
 
 def is_chat(value: Any) -> bool:
     """Return whether plain data is a list of turns, each with a role (or with ShareGPT's `from`)."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(turn, Mapping) and ("role" in turn or {"from", "value"} <= turn.keys()) for turn in value)
-    )
+    turns = value if isinstance(value, list) and value else [None]
+    return all(isinstance(turn, Mapping) and ("role" in turn or {"from", "value"} <= turn.keys()) for turn in turns)
 
 
 def each_message(value: Any) -> Any:
     """Return each of an assistant's messages as a chat of its own, as an API's samples are saved; else the value."""
-    return (
-        [[turn] for turn in value]
-        if is_chat(value) and all(turn["role"] == "assistant" for turn in turns_of(value))
-        else value
-    )
+    alone = is_chat(value) and all(turn["role"] == "assistant" for turn in turns_of(value))
+    return [[turn] for turn in value] if alone else value
 
 
 def turns_of(prompt: Text) -> list[Message]:
