@@ -288,7 +288,7 @@ def _synthetic(given: dict[str, Any], queries: tuple[str, ...], options: EngineO
             if varied := varied_engines(LikeFile(path, _stamp(path), queries, options)):
                 return varied
             given = schema_of_file(path)  # too little stands in the file for the reference to find anything like it
-        return synthesise(given, queries, options).engines
+        return synthesise(given, queries, options)
     except SchemaError as error:
         raise BadReferenceError(str(error), mistake=error.mistake) from error
 
@@ -316,11 +316,11 @@ def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[S
 
 
 def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: str) -> Sequence[Engine]:
-    """Return databases made like the reference's first file and aimed at what one candidate looks at beyond it.
+    """Return databases made like the reference's first file, if it is one, and aimed at what one candidate looks at.
 
     Candidates that look at the same share them.
     """
-    if options.variations == 0 or {database.kind for database in reference.databases} != {"sqlite"}:
+    if options.variations == 0 or not _file(reference.databases[0]):
         return []
     like, key = _like(reference, options)
     try:
@@ -334,9 +334,16 @@ def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: 
 
 def _like(reference: SqlReference, options: EngineOptions) -> tuple[LikeFile, Hashable]:
     """Return what databases are made like, and what stands for it in keys."""
-    path = reference.databases[0].where
+    path = _file(reference.databases[0])
     like = LikeFile(path, _stamp(path), reference.queries, options)
     return like, (short(path), like.stamp, options, *map(short, like.queries))
+
+
+def _file(database: Database) -> str:
+    """Return the SQLite file that a database is, or is made like, or ""."""
+    if database.kind == "synthetic":
+        return str(json.loads(database.where).get("like", ""))
+    return database.where if database.kind == "sqlite" else ""
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -1,20 +1,22 @@
-"""The query that a response commits to.
+r"""The query that a response commits to.
 
-Where it is looked for, in this order: the last `<answer>` or `<sql>` element; in it, or in the whole text, the last
-code block that is SQL, one that does not just ask (tables, rows, an index, a fragment, a plan) left aside where
-others do; without a code block, the text
-itself from a line that begins with SELECT, WITH or VALUES, or with a label such as `Final answer:` before them, up to a
-semicolon or a blank line behind which none of it stands; without such a line, the last query between backticks. A
-first word like `Use` or `Select` begins a sentence where something else is a query.
+Where it is looked for, in this order: the last element (`<answer>`, `<sql>`, `<solution>`, `<final_answer>`), and in it
+or in the whole text the last \\boxed{} around a query; there, the last code block that is SQL, or the query in JSON,
+blocks that do not just ask (tables, rows, an index, a fragment, a plan) left aside where others do; without any, the
+text itself from a line that begins with SELECT, WITH or VALUES, or with a label such as `Final answer:` before them, up
+to a semicolon, a sentence, or a blank line behind which none of it stands; without such a line, the last query between
+backticks. A first word like `Use` or `Select` begins a sentence where something else is a query.
 
-Not covered: queries put together from several blocks.
+Not covered: queries put together from several blocks, and those in programs.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -33,18 +35,32 @@ Blocks: TypeAlias = Literal["last", "same"]
 
 MAX_QUERY: Final = 50_000  # characters; the longest query of the corpora has 5,000
 
-_LANGUAGES: Final = frozenset(
-    ("", *"sql sqlite sqlite3 postgres postgresql pgsql psql duckdb mysql tsql plsql query".split())
+_UNNAMED: Final = frozenset(("", *"text txt plaintext plain code json".split()))
+"""What a block may be called whatever it holds."""
+_LANGUAGES: Final = _UNNAMED.union(
+    "sql {sql} sqlite sqlite3 postgres postgresql pgsql psql duckdb mysql tsql plsql bigquery snowflake query".split()
 )
 _FENCE: Final = re.compile(r"^[ \t>]{0,8}(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n`]*$", re.MULTILINE)
-_TAG: Final = re.compile(r"<(?P<close>/?)(?P<name>answer|sql)>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<(?P<close>/?)(?P<name>(?:final_)?(?:answer|sql)(?:_query)?|solution)>", re.IGNORECASE)
+_BOX: Final = re.compile(r"\\boxed\s{0,3}\{")
+_BOX_END: Final = re.compile(r"'[^'\n]*'|\\.|(?P<brace>[{}])", re.DOTALL)
+_TEX: Final = re.compile(r"\\(?:text|texttt|mathtt|mathrm)\s{0,3}\{(?P<inner>.*)\}", re.DOTALL)
+_TEX_SIGN: Final = re.compile(r"\\(?=[_%&#$])")
+_JSON: Final = re.compile(
+    r"\"[\w -]{0,30}(?:sql|query|answer|solution)[\w -]{0,30}\"\s{0,9}:\s{0,9}"
+    r"(?P<value>\"\s{0,9}(?:SELECT|WITH|\()(?:[^\"\\]|\\.){1,50000}\")\s{0,9}[,}]",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNSEEN: Final = re.compile(r"[\u200b\u2060\ufeff]|(?:</s>|<\|\w{1,20}\|>)\s*\Z")
+_BLANKS: Final = re.compile(r"[^\S\n\r\t ]+")
 _START: Final = re.compile(
-    r"^[ \t>*`]{0,8}(?:(?:the )?(?:final |correct )?(?:answer|sql|query|sql ?query)(?: is)?[ \t*]{0,4}:[ \t*]{0,4})?"
+    r"^[ \t>*`]{0,8}(?:(?:[^\n:`]{0,60}\b)?(?:answer|sql|query|sqlquery|statement)(?: is)?[ \t*]{0,4}:[ \t*]{0,4})?"
     r"(?P<query>(?:SELECT|WITH|VALUES)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _INLINE: Final = re.compile(r"(?P<marks>`{1,3})(?:sql\s)?\s*(?P<sql>[^`]+?)\s*(?P=marks)")
-_BLANK: Final = re.compile(r"\n[ \t]*\n")
+_BLANK: Final = re.compile(r"\n[ \t]*\n|\n(?=[A-Z][a-z']+ (?:[a-z]+ [^\n]{0,300}|[a-z`]+)[.:][ \t]*(?:\n|\Z))")
+"""What may end a query: a line without text, or a line that is a sentence."""
 _WITHIN: Final = frozenset(
     "FROM WHERE GROUP BY HAVING WINDOW ORDER LIMIT OFFSET UNION ALL EXCEPT INTERSECT JOIN INNER LEFT RIGHT FULL CROSS "
     "NATURAL OUTER ON USING AND OR NOT IN AS DISTINCT CASE WHEN THEN ELSE".split()
@@ -71,7 +87,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Response
         dialect: by whose rules comments and strings are read.
         blocks: of several different SQL blocks the last counts ("last"), or they commit to none ("same").
     """
-    offers, outside = _code_blocks(_tagged(text), dialect)
+    offers, outside = _code_blocks(_boxed(_tagged(_UNSEEN.sub("", text))), dialect)
     if not offers:
         bare = _bare(outside, dialect)
         offers = [bare] if bare else _inline(outside) or [_bare(outside, dialect, titled=True)]
@@ -79,7 +95,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Response
         return ResponseQuery(problem="several_answers")
     if len(offers[-1]) > MAX_QUERY:
         return ResponseQuery(problem="too_complex")
-    statement = Statement(offers[-1], dialect)
+    statement = Statement(_evenly_spaced(offers[-1], dialect), dialect)
     return ResponseQuery(statement.trimmed) if statement.parts else ResponseQuery(problem="no_answer")
 
 
@@ -95,6 +111,44 @@ def _tagged(text: str) -> str:
     return text[last.end() : ends[0] if ends else len(text)].strip()
 
 
+def _boxed(text: str) -> str:
+    """Return the query in the last box, which may be TeX, or the text where no query is in it."""
+    box = next(reversed(list(_BOX.finditer(text))), None)
+    if box is None:
+        return text
+    depth, end = 1, len(text)
+    for mark in _BOX_END.finditer(text, box.end()):
+        depth += {"{": 1, "}": -1}.get(mark["brace"], 0)
+        if depth == 0:
+            end = mark.start()
+            break
+    inside = text[box.end() : end].strip()
+    inside = tex["inner"].strip() if (tex := _TEX.fullmatch(inside)) else inside
+    if not _looks_like_sql(inside.strip("`")) and _FENCE.match(inside) is None:
+        return text
+    return inside if "ESCAPE" in inside.upper() else _TEX_SIGN.sub("", inside)
+
+
+def _in_json(text: str) -> list[str]:
+    """Return the queries that are values of JSON, whose lines may be broken."""
+    values = []
+    for found in _JSON.finditer(text):
+        with suppress(ValueError):  # such as that of TeX's "\_"
+            values.append(str(json.loads(found["value"], strict=False)).strip())
+    return [value for value in values if "SELECT" in value.upper()]
+
+
+def _evenly_spaced(sql: str, dialect: Dialect) -> str:
+    """Return a query with the blanks that engines know; a no-break space is a letter to SQLite."""
+    if sql.isascii():
+        return sql
+    pieces, at = [], 0
+    for token in Statement(sql, dialect).tokens:
+        pieces += [_BLANKS.sub(" ", sql[at : token.start]), token.text]
+        at = token.end
+    return "".join(pieces) + sql[at:]
+
+
 def _code_blocks(text: str, dialect: Dialect) -> tuple[list[str], str]:
     """Return the blocks that say they are SQL, or begin like it without a name, and the text outside all blocks."""
     blocks: list[str] = []
@@ -105,10 +159,14 @@ def _code_blocks(text: str, dialect: Dialect) -> tuple[list[str], str]:
         language = opening["language"].lower()
         end = _closing(opening["marks"], glued=language in _LANGUAGES).search(text, opening.end())
         content = text[opening.end() : end.start() if end else len(text)].strip()
-        if content and language in _LANGUAGES and (language or _looks_like_sql(content)):
+        if language in _UNNAMED and (held := _in_json(content)):
+            blocks += held
+        elif content and language in _LANGUAGES and (language not in _UNNAMED or _looks_like_sql(content)):
             blocks.append(content)
         at = end.end() if end else len(text)
     outside.append(text[at:])
+    ended = max((found.end() for found in _START.finditer(outside[-1])), default=0)
+    blocks += _in_json(outside[-1][ended:])
     if len(blocks) > 1:
         blocks = [block for block in blocks if Statement(block[:MAX_QUERY], dialect).asks] or blocks
     line = text.strip()

@@ -18,6 +18,7 @@ has).  The score's evidence says so.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections import Counter
@@ -53,22 +54,10 @@ STEPS: Final = QueryLimits(seconds=60.0, rows=20_000, output_bytes=4 << 20, step
 _FOR_MUTANTS: Final = replace(STEPS, steps=200)  # there are many, and one that never ends tells nothing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synthesis:
-    """Databases made for a reference.
-
-    Attributes:
-        mutants: how many changed queries were tried against them.
-        told_apart: how many of those give another result on at least one database.
-    """
-
-    engines: tuple[SqliteEngine, ...]
-    mutants: int
-    told_apart: int
-
-
-def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineOptions) -> Synthesis:
+def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineOptions) -> tuple[SqliteEngine, ...]:
     """Return databases, `options.synthetic` of them, that tell a reference from its mutants as well as those tried can.
+
+    Where some of those tried have no LIMIT that goes through a tie, it is of them.
 
     Args:
         given: `{"schema": .., "values": ..}`, see `adjudge.verifiers.sql.databases.schema_shape`.
@@ -80,9 +69,17 @@ def synthesise(given: dict[str, Any], queries: tuple[str, ...], options: EngineO
     """
     schema = read_schema(given)
     seed = hashlib.sha256(json.dumps([given, queries], sort_keys=True, default=str).encode()).hexdigest()
-    maker = aimed_rows(schema, queries, seed, options.moment)
-    tried = [made(maker, number, options) for number in range(_FILLINGS * options.synthetic)]
-    return best(tried, queries, options.synthetic)
+    maker, judge = aimed_rows(schema, queries, seed, options.moment), _Clear(queries)
+    tried: list[SqliteEngine] = []
+    while len(tried) < _MAX_TRIES * options.synthetic:
+        if len(tried) >= _FILLINGS * options.synthetic and sum(map(judge.suits, tried)) >= options.synthetic:
+            break
+        tried += [made(maker, number, options) for number in range(len(tried), len(tried) + options.synthetic)]
+    clear = [engine for engine in tried if judge.cuts(engine)] or tried
+    for engine in tried:
+        if engine not in clear:
+            engine.close()
+    return best(clear, queries, options.synthetic)
 
 
 def made(filler: RowMaker | RowsLike, number: int, options: EngineOptions) -> SqliteEngine:
@@ -96,7 +93,7 @@ def best(
     count: int,
     known: Sequence[Table | Fault] = (),
     coincidences: Sequence[str] = (),
-) -> Synthesis:
+) -> tuple[SqliteEngine, ...]:
     """Return the `count` databases that together tell the first query from most of its mutants; close the others.
 
     Databases should differ from `known`, results of the queries, and from each other: who writes one of those down is
@@ -115,8 +112,7 @@ def best(
     for at, engine in enumerate(tried):
         if at not in kept:
             engine.close()
-    told = sum(isinstance(aim, int) and aim >= 0 for aim in reached)
-    return Synthesis(engines=tuple([tried[at] for at in kept]), mutants=len(wrong), told_apart=told)
+    return tuple([tried[at] for at in kept])
 
 
 def _worth(aim: Hashable) -> float:
@@ -237,7 +233,7 @@ def varied_engines(like: LikeFile) -> tuple[Engine, ...]:
                 break
     finally:
         filler.close()
-    return best(suiting, like.queries, count, studied.known, studied.coincidences).engines
+    return best(suiting, like.queries, count, studied.known, studied.coincidences)
 
 
 def aimed_engines(like: LikeFile, candidate: CandidateAim) -> tuple[Engine, ...]:
@@ -277,8 +273,12 @@ def _looked_at(
                 break
             table = file.run(asked, _ON_FILE)
             if isinstance(table, Table):
-                witnesses.setdefault(name, {}).update(dict.fromkeys(map(_readable, table.rows)))
-    return LookedAt(reads=reads, witnesses={name: tuple(rows) for name, rows in witnesses.items()})
+                found = [_readable(row) for row in table.rows if any(cell is not None for cell in row)]  # outer joins
+                witnesses.setdefault(name, {}).update(dict.fromkeys(found))
+    missed = [pair for tree in all_parsed(queries) for pair in _missed_queries(tree, facts)]
+    answers = [(name, file.run(asked, _ON_FILE)) for name, asked in missed if time.thread_time() <= until]
+    spared = frozenset(name for name, table in answers if isinstance(table, Table) and not table.rows)
+    return LookedAt(reads=reads, spared=spared, witnesses={name: tuple(rows) for name, rows in witnesses.items()})
 
 
 def _readable(row: Row) -> Row:
@@ -309,6 +309,22 @@ def _witness_queries(tree: exp.Expr, facts: FileFacts) -> list[tuple[str, str]]:
             text = bare.sql(dialect="sqlite").replace("*", columns, 1)
             asked.append((name, f"{text} LIMIT {_WITNESSES}"))
     return asked
+
+
+def _missed_queries(tree: exp.Expr, facts: FileFacts) -> Iterator[tuple[str, str]]:
+    """Yield columns that a query compares with constants alone, and the query for a row that a condition leaves out."""
+    from sqlglot import exp
+
+    for where in list(tree.find_all(exp.Where))[:8]:
+        for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+            bare = condition.transform(lambda one: exp.column(one.this.copy()) if isinstance(one, exp.Column) else one)
+            names = {column.name.lower() for column in bare.find_all(exp.Column)}
+            if len(names) != 1 or bare.find(exp.Select) or not bare.find(exp.Literal):
+                continue
+            for table in _tables(where.parent, facts) if isinstance(where.parent, exp.Select) else ():
+                if names & {column.shape.name.lower() for column in facts.tables[table.name.lower()].columns}:
+                    missed = f"SELECT 1 FROM {quoted(table.name)} WHERE NOT ({bare.sql(dialect='sqlite')}) LIMIT 1"
+                    yield min(names), missed
 
 
 def _coincidences(file: Engine, facts: FileFacts, query: str, known: Table | Fault) -> list[str]:
@@ -377,14 +393,14 @@ def _tables(select: exp.Select, facts: FileFacts) -> list[exp.Table]:
 class _Clear:
     """Whether the accepted queries have a clear answer on a database."""
 
-    def __init__(self, queries: Sequence[str], known: Sequence[Table | Fault], file: Engine) -> None:
+    def __init__(self, queries: Sequence[str], known: Sequence[Table | Fault] = (), file: Engine | None = None) -> None:
         self._queries, self._known = queries, known
-        self._cuts = [cut for query in queries for cut in _cuts(query) if _cut_is_clear(file, cut)]
+        self._cuts = [cut for query in queries for cut in _cuts(query) if file is None or _cut_is_clear(file, cut)]
         self._picks = [_picks(query) for query in queries]
 
     def suits(self, engine: Engine, *, new_nulls: bool = False) -> bool:
         """Return whether it is so; NULL where the file gives none is not clear unless a candidate looks for it."""
-        for query, known, picks in zip(self._queries, self._known, self._picks, strict=True):
+        for query, known, picks in itertools.zip_longest(self._queries, self._known, self._picks):
             table = engine.run(query, STEPS)
             if not isinstance(table, Table) or not table.tells:
                 return False
@@ -396,6 +412,10 @@ class _Clear:
             new = [None in column for column in zip(*table.rows, strict=True)]
             if not new_nulls and any(before and now for before, now in zip(whole, new, strict=False)):
                 return False
+        return self.cuts(engine)
+
+    def cuts(self, engine: Engine) -> bool:
+        """Return whether no LIMIT goes through a tie, but for those that do so on the file."""
         return all(_cut_is_clear(engine, cut) for cut in self._cuts)
 
     def differs(self, engine: Engine) -> bool:

@@ -65,6 +65,7 @@ MAY = "SELECT id FROM parcel WHERE strftime('%Y-%m', sent) = '2024-05'"
 HALF = "SELECT COUNT(*) FROM parcel WHERE strftime('%Y', sent) = '2024' AND CAST(strftime('%m', sent) AS INTEGER) < 7"
 PAID = "SELECT name FROM worker ORDER BY pay DESC"
 EDGE = "SELECT DISTINCT state FROM parcel WHERE fee > 20"
+ANY = "SELECT id FROM parcel WHERE state IN ('sent', 'lost', 'held') AND fee > 20"
 TOWN = "SELECT id FROM depot WHERE town = 'Oslo'"
 HEAVY = "SELECT id, weight FROM parcel WHERE weight > 25 ORDER BY weight"
 SUMS = "SELECT depot_id, SUM(fee) AS total FROM parcel GROUP BY depot_id ORDER BY total DESC"
@@ -116,6 +117,9 @@ WRONG = [
     (HALF, "SELECT COUNT(*) FROM parcel WHERE sent LIKE '2024-0%' AND sent < '2024-06-30'"),
     (EDGE, EDGE.replace(">", ">=")),
     (EDGE, EDGE.replace("20", "21")),
+    (HEAVY, f"{HEAVY} LIMIT 60"),
+    (ANY, "SELECT id FROM parcel WHERE fee > 20"),
+    (ANY, "SELECT id FROM parcel WHERE state <> '' AND fee > 20"),
     (
         UNDER,
         "SELECT name, (SELECT COUNT(*) FROM worker x LEFT JOIN worker y ON y.id = x.boss_id LEFT JOIN worker z "
@@ -159,6 +163,9 @@ SAME = [
     (UNDER, UNDER.replace("NULL UNION", "NULL UNION ALL")),
     (EDGE, "SELECT state FROM parcel WHERE NOT fee <= 20 GROUP BY state"),
     (TOWN, "SELECT id FROM depot WHERE lower(town) = 'oslo'"),
+    (TOWN, f"{TOWN} LIMIT 1"),
+    ("SELECT MAX(fee) FROM parcel", "SELECT MAX(fee) FROM parcel LIMIT 1"),
+    (ANY, "SELECT id FROM parcel WHERE fee > 20 AND (state = 'held' OR state = 'lost' OR state = 'sent')"),
     (TOWN, "SELECT id FROM depot WHERE town = 'oslo' COLLATE NOCASE"),
 ]
 TIES = [

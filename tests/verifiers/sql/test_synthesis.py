@@ -9,7 +9,8 @@ import pytest
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.databases.mutants import constants, joined_columns, mutants, parsed
 from adjudge.verifiers.sql.engine import EngineOptions, QueryLimits, Table
-from adjudge.verifiers.sql.variation import Synthesis, synthesise
+from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
+from adjudge.verifiers.sql.variation import synthesise
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 SCHEMA = """
@@ -23,12 +24,12 @@ MOMENT = "2025-01-01 00:00:00"
 LIMITS = QueryLimits()
 
 
-def made(sql: str, schema: Any = SCHEMA, count: int = 4) -> Synthesis:
+def made(sql: str, schema: Any = SCHEMA, count: int = 4) -> tuple[SqliteEngine, ...]:
     return synthesise({"schema": schema, "values": VALUES}, (sql,), EngineOptions(moment=MOMENT, synthetic=count))
 
 
-def contents(found: Synthesis, table: str) -> list[Any]:
-    tables = [engine.run(f'SELECT * FROM "{table}"', LIMITS) for engine in found.engines]
+def contents(found: tuple[SqliteEngine, ...], table: str) -> list[Any]:
+    tables = [engine.run(f'SELECT * FROM "{table}"', LIMITS) for engine in found]
     return [one.rows for one in tables if isinstance(one, Table)]
 
 
@@ -44,7 +45,7 @@ def test_keys_hold() -> None:
     found = made(
         "SELECT name, theme FROM singer JOIN sings ON singer.id = singer_id JOIN concert ON concert.id = concert_id"
     )
-    for engine in found.engines:
+    for engine in found:
         for sql in (
             "SELECT singer_id FROM sings WHERE singer_id IS NOT NULL AND singer_id NOT IN (SELECT id FROM singer)",
             "SELECT singer_id, concert_id FROM sings GROUP BY 1, 2 HAVING COUNT(*) > 1",
@@ -69,6 +70,23 @@ TELL: dict[str, tuple[str, list[str], list[str]]] = {
             GOLD.replace("name", "DISTINCT name"),
         ],
         ["SELECT name FROM singer WHERE country = 'France' AND NOT age <= 40"],
+    ),
+    "one of the first": (
+        "SELECT singer_id FROM sings GROUP BY singer_id ORDER BY COUNT(*) DESC LIMIT 1",
+        ["SELECT MAX(singer_id) FROM sings", "SELECT singer_id FROM sings GROUP BY 1 ORDER BY COUNT(*) LIMIT 1"],
+        [
+            "SELECT singer_id FROM (SELECT singer_id, COUNT(concert_id) AS n FROM sings GROUP BY 1) "
+            "ORDER BY n DESC, singer_id DESC LIMIT 1"
+        ],
+    ),
+    "each once": (
+        "SELECT COUNT(DISTINCT singer_id) FROM sings JOIN concert ON id = concert_id WHERE held > '2014-06-30'",
+        [
+            "SELECT COUNT(singer_id) FROM sings JOIN concert ON id = concert_id WHERE held > '2014-06-30'",
+            "SELECT COUNT(DISTINCT singer_id) FROM sings JOIN concert ON id = concert_id WHERE held >= '2014-06-30'",
+            "SELECT COUNT(DISTINCT singer_id) FROM sings JOIN concert ON id = concert_id WHERE held > '2014-07-01'",
+        ],
+        ["SELECT COUNT(DISTINCT singer_id) FROM sings, concert WHERE id = concert_id AND held >= '2014-07-01'"],
     ),
     "join": (
         COUNTED,
@@ -113,9 +131,12 @@ def test_wrong_queries_differ_and_right_ones_do_not(gold: str, wrong: list[str],
 
 
 def test_most_mutants_are_told_apart() -> None:
-    found = made(GOLD)
-    assert found.mutants >= 6
-    assert found.told_apart >= 0.8 * found.mutants
+    tree = parsed(GOLD)
+    assert tree is not None
+    results = [[engine.run(sql, LIMITS) for engine in made(GOLD)] for sql in (GOLD, *mutants(tree))]
+    told = [[getattr(table, "rows", None) for table in tables] for tables in results]
+    assert len(told) > 6
+    assert sum(other != told[0] for other in told) >= 0.8 * (len(told) - 1)
 
 
 SCHEMAS: dict[str, Any] = {

@@ -6,9 +6,9 @@ Not covered: conditions that no constant shows, such as a comparison with a subq
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.verifiers.sql.databases.column_draw import Aim, LookedAt
 from adjudge.verifiers.sql.databases.file_facts import FileFacts
@@ -22,13 +22,19 @@ from adjudge.verifiers.sql.databases.mutants import (
     parsed,
     ranked_columns,
     reached_texts,
+    row_limit,
     sorted_columns,
 )
 from adjudge.verifiers.sql.databases.row_maker import RowMaker
 from adjudge.verifiers.sql.databases.rows_like import RowsLike
 from adjudge.verifiers.sql.databases.schema_shape import Schema
 
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
 _MAX_AIMS: Final = 40  # of a candidate; one may name thousands of constants
+_MAX_GROUPED: Final = 120  # rows of a table for groups of a size
+_MAX_LIMIT: Final = 200  # rows; tables of a thousand take seconds to make
 _ANOTHER_MOMENT: Final = "1990-01-01 00:00:00"  # "up to today" leaves nothing out, so rows of the future aim at nothing
 
 
@@ -68,16 +74,21 @@ def rows_like(
     The other arguments are those of `aimed_rows`; `looked_at` says which rows make up the result, and `candidate` what
     one candidate looks at beyond that.
     """
+    from sqlglot import expressions as exp
+
     compared = _compared(_column_names(facts.schema), queries, moment)
+    beyond = candidate or CandidateAim()
+    trees = all_parsed(queries)
+    groups = [group for tree in trees for group in tree.find_all(exp.Group)] if beyond.limit else []
+    grouped = {column.name.lower() for group in groups for column in group.find_all(exp.Column)}
+    facts = facts.opened(looked_at.spared | grouped)
     for table in facts.tables.values():
         for rule in (rule for rule in table.derived if not rule.outcomes):
             source, target = (table.columns[at].shape.name.lower() for at in (*rule.sources, rule.target))
             parts = (str(value).zfill(rule.part[1] - rule.part[0]) for value in compared.get(target, ()))
             compared.setdefault(source, {}).update(dict.fromkeys(parts))
-    trees = all_parsed(queries)
     if any(map(lacking, trees)):
         facts = facts.uncovered()
-    beyond = candidate or CandidateAim()
     for name, value in beyond.constants:
         compared.setdefault(name, {})[value] = None
     reached: dict[str, list[str | int]] = {}
@@ -87,14 +98,23 @@ def rows_like(
     aim = Aim(
         constants={name: tuple(values) for name, values in compared.items()},
         ranked=frozenset(name for tree in trees for name in ranked_columns(tree)),
-        sizes=tuple(sorted({size for number in numbers for size in (number, number + 1) if size > 1})),
+        sizes=tuple(sorted({size for number in numbers for size in _sizes(number, trees) if size > 1})),
         looked_at=looked_at,
         sorted_by=beyond.named.union(name for tree in trees for name in sorted_columns(tree)),
         reached={name: tuple(texts) for name, texts in reached.items()},
         named=beyond.named,
         aimed=candidate is not None,
+        limit=beyond.limit,
     )
     return RowsLike(facts, aim, aimed_rows(facts.schema, queries, seed, moment), seed)
+
+
+def _sizes(number: int, trees: Sequence[exp.Expr]) -> Iterator[int]:
+    """Yield how many rows are just enough, or one too few, for a number in queries, of a table or of its groups."""
+    for size in (number, number + 1):
+        yield size
+        if any(tree.args.get("having") for tree in trees):
+            yield from (groups * size for groups in (2, 4, 6) if groups * size < _MAX_GROUPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,19 +127,22 @@ class CandidateAim:
             length of a beginning.
         named: the lower-case names of the columns of which it makes something else than an accepted query.
         sifts: whether it has a condition on a column on which no accepted query has one, so NULL there may matter.
+        limit: how many rows it takes at most where no accepted query has a LIMIT; 0 for all, or for very many.
     """
 
     constants: tuple[tuple[str, Any], ...] = ()
     reached: tuple[tuple[str, str | int], ...] = ()
     named: frozenset[str] = frozenset()
     sifts: bool = False
+    limit: int = 0
 
     @property
     def seed(self) -> str:
         """Text of all this, the same in every process: the order of a set is another one in each."""
         names = ", ".join(map(repr, sorted(self.named)))
         named = f"frozenset({{{names}}})" if names else "frozenset()"
-        return f"CandidateAim(constants={self.constants}, reached={self.reached}, named={named}, sifts={self.sifts})"
+        told = f"constants={self.constants}, reached={self.reached}, named={named}, sifts={self.sifts}"
+        return f"CandidateAim({told}{f', limit={self.limit}' if self.limit else ''})"
 
 
 def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
@@ -148,19 +171,22 @@ def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment
     reached = [
         (name, part)
         for name, part in dict.fromkeys(reached_texts(tree, names))
-        if isinstance(part, int) or not any(text in part.lower() for text in texts)
+        if isinstance(part, int) or not any(len(text) > 2 and text in part.lower() for text in texts)
     ]
     own, *others = [dict(looks(one)) for one in (tree, *all_parsed(queries))]
     both = [pair for two in others for pair in ((own, two), (two, own))]
     named = frozenset(name for one, two in both for part in one.keys() - two for name in one[part]) & names
     named |= new
-    if not wanted and not reached and not named:
+    limits = [row_limit(one) for one in (tree, *all_parsed(queries))]
+    limit = limits[0] if not any(limits[1:]) and limits[0] <= _MAX_LIMIT else 0
+    if not wanted and not reached and not named and not limit:
         return None
     return CandidateAim(
         constants=tuple(wanted[:_MAX_AIMS]),
         reached=tuple(reached[:_MAX_AIMS]),
         named=named,
         sifts=bool(new),
+        limit=limit,
     )
 
 

@@ -207,10 +207,12 @@ _CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits
 class LookedAt:
     """What a query looks at in a file.
 
-    `reads` are lower-case names of tables; `witnesses` are rows of tables, by such names, that make up its result.
+    `reads` are lower-case names of tables; `witnesses` are rows of tables, by such names, that make up its result;
+    `spared` are such names of columns with a condition that leaves no row of the file out, though others must exist.
     """
 
     reads: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
     witnesses: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
 
 
@@ -227,6 +229,7 @@ class Aim:
             the length of a beginning that it looks at.
         named: lower-case names of columns that a candidate names and the query does not.
         aimed: whether a candidate's constants are among those of the query.
+        limit: how many rows a candidate takes at most where the query takes all; 0 for all.
     """
 
     constants: Mapping[str, tuple[Any, ...]]
@@ -237,6 +240,7 @@ class Aim:
     reached: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     aimed: bool = False
+    limit: int = 0
 
 
 class ColumnDraw:
@@ -272,7 +276,9 @@ class ColumnDraw:
         self._parts = [part for constant in constants if (part := str(constant).strip("%_*"))]
         finer = self._finer() if name in aim.sorted_by and not column.closed else []
         others = self._others() if name in aim.constants or name in aim.named else []
-        misses = dict.fromkeys([*self._near, *self._reached(aim.reached.get(name, ())), *finer, *others])
+        reached = self._reached(aim.reached.get(name, ()))
+        self.reached = reached if any(constant in column.values for constant in constants) else []
+        misses = dict.fromkeys([*self._near, *reached, *finer, *others])
         self.edges = frozenset(constants)
         self.misses = [value for value in misses if value is None or self.fits(value)]
 
@@ -293,15 +299,18 @@ class ColumnDraw:
         return some + [None] * bool(self._column.nulls)
 
     def _closed(self, constants: Sequence[Any]) -> bool:
-        """Return whether a column takes no values but those read: numbers between which a constant stands do."""
+        """Return whether a column takes no values but those read.
+
+        Compared numbers do if they are not as far from each other, or if a constant stands between them.
+        """
         column = self._column
-        if not column.closed or not column.numbered or len(column.values) < 3:
+        asked = [constant for constant in constants if isinstance(constant, int | float)]
+        if not column.closed or not column.numbered or len(column.values) < 3 or not asked:
             return column.closed
-        low, high = min(column.values), max(column.values)
-        return not any(
-            isinstance(constant, int | float) and low < constant < high and constant not in column.values
-            for constant in constants
-        )
+        values = sorted(column.values)
+        steps = {round(after - before, 9) for before, after in itertools.pairwise(values)}
+        between = any(values[0] < constant < values[-1] and constant not in values for constant in asked)
+        return len(steps) == 1 and not between
 
     def _reached(self, reached: Sequence[str | int]) -> list[str]:
         """Return the texts that a candidate reaches for, of a column of texts."""

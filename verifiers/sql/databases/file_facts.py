@@ -17,7 +17,7 @@ import random
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -42,7 +42,7 @@ _CHANCE: Final = 0.01  # that one column seems to follow from another
 _ACCIDENT: Final = 1e-4  # that rows which point anywhere leave out none: five orders for each customer do
 _WIDE: Final = 24  # columns of a table up to which they are compared with each other
 _IDENTIFIES: Final = re.compile(
-    r"(^|_|\b)(id|no|nr|num|number|code|key|name|title|e?mail|phone|ssn|isbn|sku|slug|uuid|login|label)$"
+    r"(?i:(^|_|\b)(id|no|nr|num|number|code|key|name|title|e?mail|phone|ssn|isbn|sku|slug|uuid|login|label)$)"
     r"|[a-z](Id|ID|No|Name|Code)$"
 )
 _STRANGE: Final = 3
@@ -79,6 +79,11 @@ class ColumnFacts:
     covers: bool
     depth: int | None
 
+    def opened(self) -> ColumnFacts:
+        """Return the same, of a column that may hold other values; a flag is 0 or 1."""
+        flag = {*self.values} <= {0, 1}
+        return replace(self, closed=self.closed and flag, values=(0, 1) if flag else self.values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
@@ -114,9 +119,15 @@ class FileFacts:
 
     def uncovered(self) -> FileFacts:
         """Return the same, of a file that may have rows to which nothing points."""
+        return self._with(lambda column: replace(column, covers=False))
+
+    def opened(self, names: Collection[str]) -> FileFacts:
+        """Return the same, of a file in which the columns of these lower-case names may hold other values."""
+        return self._with(lambda column: column.opened() if column.shape.name.lower() in names else column)
+
+    def _with(self, changed: Callable[[ColumnFacts], ColumnFacts]) -> FileFacts:
         tables = {
-            name: replace(table, columns=tuple(replace(column, covers=False) for column in table.columns))
-            for name, table in self.tables.items()
+            name: replace(table, columns=tuple(map(changed, table.columns))) for name, table in self.tables.items()
         }
         return replace(self, tables=tables)
 

@@ -75,7 +75,7 @@ def _changeable(node: exp.Expr) -> bool:
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Count):
-        return not isinstance(node.this, exp.Distinct | exp.Star)
+        return not isinstance(node.this, exp.Star)
     if isinstance(node, exp.Literal):
         return not node.is_string and node.is_int
     others = exp.And | exp.Or | exp.Select | exp.Union | exp.Join | exp.Ordered
@@ -130,8 +130,9 @@ def _changed(node: exp.Expr, change: int) -> exp.Expr | None:
         opposite = exp.Or if isinstance(node, exp.And) else exp.And
         options = (opposite(this=node.this, expression=node.expression), node.this, node.expression)
         return options[change]
-    if isinstance(node, exp.Count) and change == 0 and not isinstance(node.this, exp.Distinct | exp.Star):
-        node.set("this", exp.Distinct(expressions=[node.this]))
+    if isinstance(node, exp.Count) and change == 0:
+        once = isinstance(node.this, exp.Distinct)
+        node.set("this", node.this.expressions[0] if once else exp.Distinct(expressions=[node.this]))
         return node
     if isinstance(node, exp.Select):
         return _changed_select(node, change)
@@ -227,6 +228,13 @@ def reached_texts(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str
             yield from ((column.name.lower(), int(length.name)) for column in node.find_all(exp.Column))
 
 
+def row_limit(tree: exp.Expr) -> int:
+    """Return how many rows a query takes at most, as its outermost LIMIT says; 0 where none does."""
+    limit = tree.args.get("limit")
+    count = getattr(limit.expression, "name", "") if limit is not None else ""
+    return int(count) if count.isdigit() and len(count) < 10 else 0
+
+
 def lacking(tree: exp.Expr) -> bool:
     """Return whether a query tells rows to which others point from those to which none does."""
     from sqlglot import expressions as exp
@@ -299,7 +307,8 @@ def ranked_columns(tree: exp.Expr) -> Iterator[str]:
     from sqlglot import expressions as exp
 
     for node in tree.find_all(exp.Select, exp.Min, exp.Max, exp.Window):
-        asked: list[exp.Expr] = [node]
+        # "the largest value" has one answer however many rows have it, "who has it" may not
+        asked: list[exp.Expr] = [node] if node.find_ancestor(exp.Subquery, exp.CTE) is not None else []
         if isinstance(node, exp.Select):
             asked = [node.args["order"]] if node.args.get("order") and node.args.get("limit") else []
         elif isinstance(node, exp.Window):

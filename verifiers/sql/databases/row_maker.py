@@ -8,6 +8,7 @@ Not covered: likeness to real data.  The rows are for telling queries apart, not
 
 from __future__ import annotations
 
+import datetime
 import random
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -135,7 +136,7 @@ def _unique(column: ColumnShape, pool: list[Any], count: int, chooser: random.Ra
 def fitting(column: ColumnShape, value: Any) -> Any:
     """Return a constant in the form that the column stores."""
     if column.kind in ("date", "moment", "text") and isinstance(value, int) and 1000 <= value <= 9999:
-        return f"{value}-06-15"
+        return str(value) if all(len(str(sample)) == 4 for sample in column.samples or ("",)) else f"{value}-06-15"
     if column.kind in ("date", "moment") and isinstance(value, str) and len(value) == 4 and value.isdigit():
         return f"{value}-06-15"
     if column.kind in ("date", "moment") and isinstance(value, str) and len(value) == 2 and value.isdigit():
@@ -158,9 +159,12 @@ def _neighbours(value: Any) -> list[Any]:
         return [value - 0.5, value + 0.5]
     text = str(value)
     if len(text) == 10 and text[4:5] == text[7:8] == "-":
-        return [f"{text[:8]}{day}" for day in ("01", "28")] + [
-            f"{int(text[:4]) + 1:04d}{text[4:]}" if text[:4].isdigit() else text
-        ]
+        try:
+            day = datetime.date.fromisoformat(text)
+            beside = [(day + datetime.timedelta(days=days)).isoformat() for days in (-1, 1, 366)]
+        except (ValueError, OverflowError):
+            beside = []
+        return [*beside, f"{text[:8]}01", f"{text[:8]}28"]
     # Not the same letters in another case: real columns rarely mix cases, and `LIKE 'France'` is a fair answer.
     return [f"{text}s", text[:-1] or "x"]
 

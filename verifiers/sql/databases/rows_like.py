@@ -49,6 +49,13 @@ class RowsLike:
 
         self._witnesses = {name: tuple(dict.fromkeys(rows)) for name, rows in self._with_parents().items()}
         self._made: dict[tuple[str, str], list[Any]] = {}
+        reads = aim.looked_at.reads
+        self._missed = reads | {
+            column.parent[0]
+            for name in reads & facts.tables.keys()
+            for column in facts.tables[name].columns
+            if column.parent is not None and column.shape.name.lower() in aim.constants
+        }
         beside = {shape.name.lower() for shape in self._order} - self._touched()
         self._base = sqlite3.connect(":memory:", isolation_level=None)
         for statement in facts.schema.statements:
@@ -108,7 +115,14 @@ class RowsLike:
             facts = self._facts.tables[name]
             if facts.rows:
                 rows = _TableDraw(
-                    facts, self._draws[name], self._aim, chooser, made, self._witnesses.get(name, ()), near
+                    facts,
+                    self._draws[name],
+                    self._aim,
+                    chooser,
+                    made,
+                    self._witnesses.get(name, ()),
+                    near,
+                    name in self._missed,
                 ).rows()
             else:
                 rows = self._empty.rows(shape, chooser, made)
@@ -132,6 +146,7 @@ class _TableDraw:
         made: Mapping[tuple[str, str], list[Any]],
         witnesses: Sequence[Row],
         near: bool,
+        missed: bool,
     ) -> None:
         self._facts, self._draws, self._chooser = facts, draws, chooser
         name = facts.shape.name.lower()
@@ -143,12 +158,15 @@ class _TableDraw:
         self._misses = 0
         self._witnesses, self._aimed = witnesses, aim.aimed and near
         self._few = aim.aimed and not near
-        if aim.aimed and read:
+        self._limited = self._aimed and read and aim.limit > 0
+        if aim.aimed and missed:
             self._misses = chooser.choice(_AIMED_MISSES) if self._aimed else _FEW_MISSES
             self._size = self._size if self._aimed else chooser.choice(_BESIDE)
         if self._aimed:
             self._rate = 0.1
             self._size = max(self._size, min(2 * len(witnesses), _AIMED_MISSES[-1]))
+            if self._limited:  # more rows than the candidate takes, most of them such that the query finds them
+                self._size = max(self._size, aim.limit + aim.limit // 4 + 8)
         elif read and not aim.aimed and aim.sizes and chooser.random() < 0.3:
             self._size = chooser.choice(aim.sizes)
         elif read and not aim.aimed and chooser.random() < 0.5:
@@ -200,9 +218,12 @@ class _TableDraw:
         # Where a row is nothing but a pair of keys, one that just misses must take the place of what it is like.
         firm = self._missed(misses, drawn) if self._few and self._paired() else 0
         for base in bases:
-            row = self._kept(self._changed(list(base)), len(drawn) - firm)
-            if row is not None:
-                drawn.append(tuple(row))
+            row = self._changed(list(base))
+            if self._limited:  # some of the file's rows again and again
+                self._make_room(row, set())
+            kept = self._kept(row, len(drawn) - firm)
+            if kept is not None:
+                drawn.append(tuple(kept))
         if not firm:
             self._missed(misses, drawn)
         return drawn
@@ -219,14 +240,18 @@ class _TableDraw:
         """Add rows that just miss what the query asks; return how many rows there are then."""
         for base, at, value in misses:
             row = [*base[:at], value, *base[at + 1 :]]
-            for other in self._crowded(row) - {at} - self._following:
-                row[other] = self._draws[other].beside(row[other], self._chooser)
+            self._make_room(row, {at})
             if at in self._ranked and value in self._used[at]:
                 continue
             kept = self._kept(row, len(drawn), firm=True)
             if kept is not None:
                 drawn.append(tuple(kept))
         return len(drawn)
+
+    def _make_room(self, row: list[Any], meant: set[int]) -> None:
+        """Give a row other values where it has what no two rows should share, but for columns that are meant."""
+        for at in self._crowded(row) - meant - self._following:
+            row[at] = self._draws[at].beside(row[at], self._chooser)
 
     def _crowded(self, row: Sequence[Any]) -> set[int]:
         """Return columns that another value helps where a row has what no two rows should share."""
@@ -244,8 +269,8 @@ class _TableDraw:
         """
         near = []
         for at, draw in enumerate(self._draws):
-            if self._misses and at not in self._following and self._facts.columns[at].parent is None:
-                several = self._chooser.sample(draw.misses, len(draw.misses))
+            if self._misses and (misses := self._missing(at, draw)):
+                several = self._chooser.sample(misses, len(misses))
                 if self._few:  # the edge itself before what is only near
                     several.sort(key=lambda value: value not in draw.edges)
                 near += [(number, self._chooser.random(), at, value) for number, value in enumerate(several)]
@@ -257,12 +282,25 @@ class _TableDraw:
         same = [self._chooser.choice(bases) for _ in range(self._misses // 6)]
         return misses + [(row, 0, row[0]) for row in same]
 
+    def _missing(self, at: int, draw: ColumnDraw) -> list[Any]:
+        """Return the values with which a column just misses what the query asks, and the rows keep their rules.
+
+        Where others follow from it they are those that a candidate's pattern reaches for, and no row has had.
+        """
+        if at in self._following:
+            return draw.reached
+        if self._facts.columns[at].parent is None:
+            return draw.misses
+        there = {*self._parents.get(at, ())}
+        return [value for value in draw.misses if value in there]
+
     def _bases(self) -> list[Row]:
         """Return rows of the file, each once as far as they go; about half of them such that the query finds them."""
         pool = list(self._facts.rows)
         self._chooser.shuffle(pool)
         wanted = list(self._witnesses)
         self._chooser.shuffle(wanted)
+        pool = wanted if self._limited and wanted else pool
         most = self._size if self._aimed else self._size // 2 * (self._chooser.random() >= _WITHOUT)
         first = list(dict.fromkeys([*wanted[:most], *pool]))[: self._size]
         bases = [*first, *(self._chooser.choice(pool) for _ in range(self._size - len(first)))]
