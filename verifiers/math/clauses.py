@@ -39,7 +39,7 @@ _SAME_CLAUSE = rf"(?:(?!{_FRESH})[^.!?\n\d。！？]){{0,30}}\Z"
 _BETWEEN = r"\b(?:between\b[^.;!?\n]{1,30}\band|either\b[^.;!?\n]{1,30}\bor)\s*\Z"
 _BESIDE = (
     r"(?:\b(?:(?<!add\s)(?<!adds\s)(?<!sum\s)(?<!sums\s)up\s+to|"
-    r"minus|negative|plus|times|twice|thrice|double|triple|half|over|above|below|under|beyond|within|without|"
+    r"minus|negative|plus|times|twice|thrice|doubled?|tripled?|half|halved|over|above|below|under|beyond|within|without|"
     r"except|(?:anything|everything|nothing|all)\s+but|(?:half|third|quarter|root|square|cube|reciprocal|inverse|"
     r"opposite|power|percent|digits?|log|logarithm|sine|cosine|tangent|negation|factorial|one|two|three|\d+)\s+of|(?:divided|multiplied|divisible)\s+by)|负)\s*\Z"
 )
@@ -79,8 +79,8 @@ _DISTANT_BEFORE: Final = _LASTING_BEFORE.union(
     "between either est es son divided multiplied divisible".split()
 )
 _BESIDE_BEFORE: Final = frozenset(
-    "to minus negative plus times twice thrice double triple half over above below under beyond within without except "
-    "but of".split()
+    "to minus negative plus times twice thrice double doubled triple tripled half halved over above below under beyond "
+    "within without except but of".split()
 )
 """Without one of these, or a sign that is not ASCII, the words before a value do not deny it."""
 
@@ -116,7 +116,7 @@ _AFTER = re.compile(
     r"|(?:hundred|thousand|[a-z]{0,6}illion|gross|lakh|crore|score|hundredweight|halves|thirds|fourths|fifths|sixths|"
     r"sevenths|eighths|ninths|tenths|hundredths|thousandths|squared|cubed|factorial)s?\b|dozen\b"
     r"|(?:plus|minus|mod|modulo)\b(?!\s+or\b)|(?:times|over|divided\s+by|multiplied\s+by)\s+(?:-?\d|\\|[b-z]\b)"
-    r"|(?:(?:spelled|written|read)\s+)?(?:revers|invert|doubl|halv|tripl|negat|transpos|flipp|conjugat|increment|decrement)ed\b"
+    r"|(?:[,(]\s*)?(?:(?:but|then|and|once|when)\s+)?(?:(?:spelled|written|read)\s+)?(?:revers|invert|doubl|halv|tripl|negat|transpos|flipp|conjugat|increment|decrement)ed\b"
     r"|(?:(?:spelled|written|read)\s+)?backwards?\b|s\s+(?:double|half|square|root|reciprocal|negative|inverse|conjugate)\b"
     r"|(?:increas|decreas|reduc|divid|multipli|rais|diminish)ed\s+(?:by|to)\b|too\s+(?:many|few|much|small|large|big|low|high)\b"
     r"|short\s+(?:of|by)\b|-?\s?ish\b|(?:fails?|contradicts?|violates?|(?:over|under)counts?|ignores|neglects)\b"
@@ -128,8 +128,8 @@ _AFTER = re.compile(
     r"|to\s+-?\d|and\s+(?:more|a\s+half|a\s+third|a\s+quarter|one\s+half|\d)"
     r"|at\s+(?:most|least)\b|,?\s*but\s+(?:not|no|probably|maybe|perhaps|that)\b"
     r"|,?\s*(?:if|when)\b[^.;!?]*\b(?:otherwise|else)\b|,?\s*(?:unless|else)\b"
-    rf"|(?:[.;!,\s]+(?:(?:but|however|actually|no)\b,?\s*)?)?(?:(?:this|that|it|which)\s+)?{REFUTED}"
-    rf"|[.;!,\s]+(?:but\s+)?(?:this|that|it)(?:'s)\s+{WRONG}"
+    rf"|(?:[.;:!,\s–—]+(?:(?:but|however|actually|no)\b,?\s*)?)?(?:(?:this|that|it|which)\s+)?{REFUTED}"
+    rf"|[.;:!,\s–—]+(?:but\s+)?(?:this|that|it)(?:'s)\s+{WRONG}"
     rf"|[万亿]|兆(?![瓦赫帕])|{THOUSAND}|百(?![分])|‰|分之|以[上下]|次方|或|吗|(?:这|那)?(?:是|为)?(?:不对|不正确|不是|错)"
     r"|[。，,](?:这|那|但这|但)(?:是|不是|个)?(?:答案)?(?:是)?(?:不对|不正确|错))",
     re.IGNORECASE,
@@ -150,7 +150,7 @@ _DISTANT_AFTER: Final = frozenset(
 _BESIDE_AFTER: Final = re.compile(
     r"\W*(?:\w*(?:illion|hundred|thousand|th|third|halve|score|lakh|crore)s?|dozen|gross|hundredweights?|squared|cubed|"
     r"factorial|plus|minus|mod|modulo|times|over|divided|multiplied|or|and|to|at|more|less|fewer|if|when|"
-    r"unless|\w+ed|backwards?|s|ish|short)\b",
+    r"unless|(?:(?:but|then|once)\s+)?\w+ed|backwards?|s|ish|short)\b",
     re.IGNORECASE,
 )
 """Without one of these, or a sign that is not ASCII, the words after a value do not deny it."""

@@ -25,13 +25,16 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from adjudge.responses.answer_span import is_supposed
+from adjudge.responses.answer_span import OTHER_MARKERS, in_other_words, is_supposed
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import Box, boxed, earlier_boxes, unescape
 from adjudge.verifiers.math.clauses import denied_before, suspicious
 from adjudge.verifiers.math.restated import Statement, later_statements
 from adjudge.verifiers.math.sentences import (
     ALTERED,
+    CONCLUDES,
+    DENIES,
+    FIRST,
     FORMULA,
     NUMBER,
     clean,
@@ -128,14 +131,14 @@ _FINAL: Final = re.compile(
     re.IGNORECASE,
 )
 _ANSWER: Final = re.compile(
-    r"(?:^[ \t>*#]*(?:(?:A|Ans|Answer|Antwort|Lösung|Ergebnis|Respuesta|Solución|Réponse|Risposta|Resposta|Antwoord|"
-    r"Svar|Odpowied[źz]|Odpověď|Cevap|Jawaban|Vastaus|Válasz|Răspuns|Ответ|Відповідь|Lời\s+giải|Đáp\s+án|"
-    r"Απάντηση)[ \t*]*[:：]|(?:정답|답|उत्तर|الجواب|الإجابة|תשובה|คำตอบ)[ \t*]*[:：은는])[ \t*]*"
-    r"|\banswers?[ \t*]*(?:[:：]|\b(?:is|are|=|would be|will be|must be|should be)\b)[ \t*]*[:：]?"
+    r"(?:^[ \t>*#]*(?:(?:A|Ans|Answer|Ergebnis|Solución|Svar|Odpowiedz|Odpověď|Vastaus|Válasz|Răspuns|Відповідь|"
+    r"Lời\s+giải|Απάντηση|उत्तर|الجواب|الإجابة|תשובה|คำตอบ)[ \t*]*[:：]|Answer[ \t*]*[-–—](?=\s))[ \t*]*"
+    r"|\banswers?[ \t*]*(?:[:：=]|\b(?:is|are|would be|will be|must be|should be)\b)[ \t*]*[:：]?"
     r"|\b(?:result|solution|value)[ \t*]*(?:is|are)\b[ \t*]*[:：]?"
-    r"|【(?:正确|参考|最终)?答案】[:：]?|答案(?:[是为]|[:：])[:：]?|答[:：]|答え(?:は|[:：]))",
+    r"|【(?:正确|参考|最终)?答案】[:：]?|答案(?:[是为]|[:：])[:：]?|答[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
+_ANSWER_ABROAD: Final = re.compile(rf"{_ANSWER.pattern}|(?:{OTHER_MARKERS.pattern})[ \t*]*", _ANSWER.flags)
 
 
 _JUDGED: Final = re.compile(  # "so the answer is correct" speaks of an answer that was given
@@ -144,8 +147,9 @@ _JUDGED: Final = re.compile(  # "so the answer is correct" speaks of an answer t
     r"[^.!\n\d]{0,60}(?:[.!\n]|\Z)",
     re.IGNORECASE,
 )
+_NOT: Final = re.compile(r"\W*not\b", re.IGNORECASE)
 _HEADING: Final = re.compile(r"[\W_]*(?:final\s+)?answer[\W_]*", re.IGNORECASE)
-_EXCLAIMED: Final = re.compile(r"(\A(?:.*\s)?\d[\d.,]*)!\Z")
+_EXCLAIMED: Final = re.compile(r"(?<=[^\s!])!\Z")
 _COPULA: Final = re.compile(r"\s*(?:입니다|이다|です|である|だ|(?:と|に)な(?:る|ります))\Z")
 
 
@@ -174,12 +178,15 @@ def after_hashes(text: str) -> Marked:
     end = text.find("\n", at)
     end = end if end >= 0 else len(text)
     line = clean(text[at + 4 : end])
-    return _NOTHING_MARKED if _HEADING.fullmatch(line) else Marked(said(line), end, line)
+    if _HEADING.fullmatch(line):
+        return _NOTHING_MARKED
+    value, stop = _said(line, text[at:end])
+    return Marked(value, at + stop, line)
 
 
 def after_answer(text: str) -> Marked:
     """Return what follows the last "the answer is", "answer:" or "A:", as `after_final`."""
-    return _after(text, _ANSWER)
+    return _after(text, _ANSWER_ABROAD if in_other_words(text) else _ANSWER)
 
 
 def _after(text: str, pattern: re.Pattern[str]) -> Marked:
@@ -198,21 +205,33 @@ def _after(text: str, pattern: re.Pattern[str]) -> Marked:
     if display and (display.lastgroup in ("a", "b") or not _same_sentence(rest, display.end())):
         return Marked(clean(display[display.lastgroup or 0]), start + display.end(), rest.partition("\n")[0])
     end = sentence_end(rest)
-    sentence = _EXCLAIMED.sub(r"\1 !", clean(rest[:end]))
-    value = said(sentence if sentence.isascii() else _COPULA.sub("", sentence))
-    return Marked(value, start + end, rest.partition("\n")[0])
+    sentence = _EXCLAIMED.sub(" !", clean(rest[:end]))
+    value, stop = _said(sentence if sentence.isascii() else _COPULA.sub("", sentence), rest[:end])
+    return Marked(value, start + stop, rest.partition("\n")[0])
+
+
+def _said(sentence: str, text: str) -> tuple[str, int]:
+    """Return what a sentence says, and where in its text that ends, if it begins with that and then speaks of more."""
+    first = FIRST.match(sentence)
+    rest = sentence[first.end() :] if first else ""
+    if first is None or DENIES.search(rest) or CONCLUDES.search(rest) or not wordy(rest):
+        return said(sentence), len(text)
+    if first["joined"] or standing(sentence, *first.span("value"), marked=True) != "alone":
+        return (sentence if first["joined"] else said(sentence)), len(text)
+    value = first["value"]
+    return measured(sentence, value, first.end("value")), text.index(value) + len(value)
 
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:
     """Return where the last match ends; or -1.
 
-    One about another case, or about an answer that was given, counts only where there is no other.
+    One about another case, about an answer that was given, or about what is none counts only where there is no other.
     """
     end, other = len(text), -1
     while end >= 0:
         start = text.rfind("\n", 0, end) + 1
         for match in reversed(list(pattern.finditer(text, start, end))):
-            if not (_JUDGED.match(text, match.end()) or is_supposed(text, match)):
+            if not (_JUDGED.match(text, match.end()) or _NOT.match(text, match.end()) or is_supposed(text, match)):
                 return match.end()
             other = max(other, match.end())
         end = start - 1
@@ -326,9 +345,12 @@ def _tagged(text: str, policy: Policy, question: str) -> Extraction | None:
         return Extraction(bodies[-1], "tag", tuple(bodies[:-1]))
     if standing(text, text.rfind("<answer>"), len(text), marked=True) == "denied":
         return None
-    inner = extract(bodies[0].replace("</answer>", " "), boxes=policy) or Extraction(said(clean(bodies[0])), "tag")
+    body = clean(bodies[0])
+    value, stop = _said(body, body)
+    inner = None if stop < len(body) else extract(bodies[0].replace("</answer>", " "), boxes=policy)
+    inner = inner or Extraction(value, "tag", line=bodies[0])
     answer = inner._replace(marker="tag", parts=(), line=inner.line or bodies[0])
-    return _judged(answer, text.rpartition("</answer>")[2], question)
+    return _judged(answer, body[stop:] + text.rpartition("</answer>")[2], question)
 
 
 def _from_boxes(text: str, boxes: list[Box], policy: Policy, question: str) -> Extraction | None:

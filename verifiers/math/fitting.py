@@ -16,6 +16,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -48,7 +49,7 @@ from adjudge.verifiers.math.scalars import Rules
 from adjudge.verifiers.math.sentences import FORMULA
 from adjudge.verifiers.math.units import is_unit
 from adjudge.verifiers.math.values import exact, free_names
-from adjudge.verifiers.math.vocabulary import NUMBER_WORD
+from adjudge.verifiers.math.vocabulary import FUNCTIONS, NUMBER_WORD
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _BESIDE: Final = frozenset(  # where a noun phrase ends
@@ -109,25 +110,20 @@ _PRODUCT: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"[2-9]")
 _Shape: TypeAlias = frozenset[tuple[Hashable, int]]
-_PIECE: Final = re.compile(
-    r"\\(?:text|mathrm|mbox|left|right|operatorname)(?![A-Za-z])|\\[,;:! ]|[\s$\\{}~]+|(\d+|[^\W\d_]+|.)"
-)
-_BETWEEN: Final = r"(?:\\(?:text|mathrm|left|right)(?![A-Za-z])|\\(?=[A-Za-z])|\\[,;:!{}$ ]|[\s${}~])*"
 _SPELLINGS: Final = (  # of which a prompt has one and an answer another
-    (
-        re.compile(r"°|\\degree(?![A-Za-z])|\^\s*\{\s*\\circ\s*\}|(?<=\d)\s*(?:\\text\s*\{\s*)?degrees?\b(?:\s*\})?"),
-        r"^\\circ",
-    ),
-    (re.compile(r"\s*(?:×|·|⋅|\\times(?![A-Za-z])|\\cdot(?![A-Za-z]))\s*"), " * "),
-    (re.compile(r"÷|\\div(?![A-Za-z])"), "/"),
+    (re.compile(r"(?<=\d)\s*(?:\\text\s*\{\s*)?degrees?\b(?:\s*\})?|°"), r"^\\circ"),
     (re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3}(?!\d))"), ""),
     (re.compile(r"(?<![\d(\[{,])(\d{1,3}),(\d{3})(?:,(\d{3}))?(?![\d)\]}]|,\d)"), r"\1\2\3"),
-    (re.compile(r"\\[dt]?frac(\d)(\d)"), r"\1/\2"),
-    (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
 )
 _MATRIX: Final = re.compile(r"\\begin\{([a-zA-Z]*matrix|array)\}(.*?)\\end\{\1\}", re.DOTALL)
-_MOST_FORMULAS: Final = 40  # of a prompt
-_LONGEST: Final = 100  # pieces of an answer that is looked for word by word
+_CALL: Final = rf"(?:{'|'.join(FUNCTIONS)})\b"
+_SIGN: Final = r"[-+*/^=<>()|!%√\[\]{}²³×÷·⋅]|\\(?:circ|times|cdot|div|[dt]?frac)(?![A-Za-z])"
+_FORMULA: Final = re.compile(  # also in plain text: numbers, letters that stand alone, signs between them
+    rf"{FORMULA.pattern}|(?<![\w.$\\])(?:{_CALL}\s?)?(?:{_SIGN})*(?:\d[\d.,]*|[b-z](?![a-z]))"
+    rf"(?:\s?(?:{_SIGN}|{_CALL}|\d[\d.]*|[a-z](?![a-z])))*",
+    FORMULA.flags,
+)
+_MOST_FORMULAS: Final = 80  # of a prompt
 
 
 def says(gold: Reading, answer: Reading, prompt: str, marker: Marker) -> bool:
@@ -270,10 +266,7 @@ def _repeated(text: str, given: Node, gold: Reading, wanted: Node, prompt: str) 
 
     formulas = _formulas(asked)
     places = [span for span, others in formulas if shape in others or all(holds(side, others) for side in sides)]
-    if any(
-        not final or _TO_CHANGE.search(asked, 0, start) or _AS.match(asked, end)
-        for start, end in (*places, *_repeats(text, asked))
-    ):
+    if any(not final or _TO_CHANGE.search(asked, 0, start) or _AS.match(asked, end) for start, end in places):
         return True
     matrix = None if isinstance(given, Relation) or _MATRIX.search(gold.text) else _MATRIX.search(text)
     if matrix and any(other[2].split() == matrix[2].split() for other in _MATRIX.finditer(prompt)):
@@ -284,7 +277,7 @@ def _repeated(text: str, given: Node, gold: Reading, wanted: Node, prompt: str) 
 
 
 def _alike(text: str) -> str:
-    """Return a text with one spelling of degrees, of signs between numbers, of long numbers, and of fractions."""
+    """Return a text with one spelling of degrees and of long numbers."""
     for written, known_as in _SPELLINGS:
         text = written.sub(known_as, text)
     return text
@@ -299,22 +292,13 @@ def _written(reading: Reading) -> Node | None:
         return reading.tree
 
 
-def _repeats(text: str, prompt: str) -> list[tuple[int, int]]:
-    """Return where a text stands in a prompt that is spelled alike, and not as a part of a longer formula."""
-    pieces = [re.escape(piece[1]) for piece in _PIECE.finditer(_alike(text)) if piece[1]]
-    if not 1 <= len(pieces) <= _LONGEST:
-        return []
-    pattern = rf"(?<![\w.^/*+\-\\])\\?{_BETWEEN.join(pieces)}(?![\w^/*+-]|\.\d)"
-    return [match.span() for match in re.finditer(pattern, prompt)]
-
-
 @lru_cache(maxsize=256)  # a prompt has many answers
 def _formulas(prompt: str) -> tuple[tuple[tuple[int, int], frozenset[_Shape]], ...]:
     """Return where the formulas of a prompt stand, with the shapes of each, of its sides and of its members."""
     found = []
-    for formula in islice(FORMULA.finditer(prompt), _MOST_FORMULAS):
+    for formula in islice(_FORMULA.finditer(prompt), _MOST_FORMULAS):
         try:
-            tree = parse(formula[formula.lastgroup or 0].strip(" .,;:?\n"))
+            tree = parse(formula[formula.lastgroup or 0].strip(" .,;:?=\n"))
         except NotMathError:
             continue
         parts = [tree, *(tree.items if isinstance(tree, Collection) else ())]
@@ -341,14 +325,17 @@ def _name(node: Node) -> Hashable:
 
 
 def _tidy(node: Node) -> Node:
-    """Return a tree without what changes nothing: a summand 0, a factor, a divisor or an exponent 1, two signs."""
+    """Return a tree without what changes nothing: a summand 0, a factor or exponent 1, two signs; and without units."""
     parts = tuple(map(_tidy, children(node)))
     if is_op(node, "add", "mul"):
         nothing = ZERO if node.name == "add" else ONE
         inner = [one for part in parts for one in (part.args if is_op(part, node.name) else (part,)) if one != nothing]
+        inner = [one for one in inner if not isinstance(one, Unit)] or inner
         return inner[0] if len(inner) == 1 else Operation(node.name, tuple(inner))
     if is_op(node, "pow", "div") and parts[1] == ONE:
         return parts[0]
+    if is_op(node, "neg") and isinstance(parts[0], Number):
+        return replace(parts[0], value=-parts[0].value)
     if is_op(node, "neg") and is_op(parts[0], "neg"):
         return parts[0].args[0]
     return rebuild(node, parts)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal
 
+from adjudge.responses.number_words import NUMBER_WORD, NUMBER_WORDS
 from adjudge.verifiers.math import vocabulary as known
 from adjudge.verifiers.math.boxes import MAX_ANSWER, unescape
 from adjudge.verifiers.math.clauses import denied_before
@@ -31,7 +32,7 @@ from adjudge.verifiers.math.vocabulary import PHRASES, meaning, words
 
 _LEADS: Final = re.compile(
     r"(?:\\(?:Rightarrow|Longrightarrow|implies|therefore)(?![A-Za-z])|[⇒∴→]|=>?(?!=)|\\text\s*\{\s*(?:so\s+)?(?:the\s+)?(?:final\s+)?"
-    r"answer(?:\s+is)?\s*[:=]?\s*\})\s*"
+    r"[Aa]nswer(?:\s+is)?\s*[:=]?\s*\}\s*:?)\s*"
 )
 _ABOUT: Final = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈)\s*(?=\S)")
 _TRAILS: Final = re.compile(
@@ -55,6 +56,8 @@ _UNITS: Final = tuple(  # as they are set, and as the parser knows them
         (r"(?<=\d)((?:\s|~|\\[,;: ])*)(?:\\mu\s*|[μµ])([mgsFCALVW])\s*\Z", r"\1\\mu\\text{\2}"),
         (rf"(?:{_SET}([MLR])\s*\}}|([MLR]))\s*_\s*\{{?\s*(?:\\odot|☉|⊙)\s*\}}?", r"\\text{ \1\2sun}"),
         (r"\\\\\[\d+(?:\.\d+)?(?:pt|em|ex|mm)\]", r"\\\\\\\\"),
+        (rf"{_SET}degrees?\s+([CF])(?:elsius|ahrenheit)?\s*\}}", r"^\\circ\\text{\1}"),
+        (r"\A(\d+)(?:\s*\\text\{\s*to\s*\}\s*|\s+to\s+)(\d+)\Z", r"\1:\2"),
         (r"\A(-?[\d.,]+)\s*(?:''|″|\^\s*\{\s*\\prime\s*\\prime\s*\})\s*\Z", r"\1\\text{ ''}"),
     )
 )
@@ -97,7 +100,7 @@ def respelled(text: str) -> tuple[str, bool]:
     if ends and (ends[1] == "]" or ends[3] == "["):
         text = f"{'(' if ends[1] == ']' else '['}{ends[2]}{')' if ends[3] == '[' else ']'}"
     text = _TIMES.sub(r"\\times ", text) if "10" in text else text
-    if "\\" in text or "'" in text or not text.isascii():
+    if "\\" in text or "'" in text or " to " in text or not text.isascii():
         for written, known_as in _UNITS:
             text = written.sub(known_as, text)
         text = _POWER.sub(_last_power, text)
@@ -107,6 +110,7 @@ def respelled(text: str) -> tuple[str, bool]:
         elif share := _SHARE.fullmatch(text):
             text = f"{share[1] or share[4]} \\approx {Decimal(share[2] or share[3]).scaleb(-2):f}"
     if "mod" in text:
+        text = text.replace("\\bmod", "\\mod") if "\\equiv" in text else text
         text = _MODULUS.sub(lambda modulus: rf"\pmod{{{next(filter(None, modulus.groups()))}}}", text)
     return text, bool(about)
 
@@ -114,6 +118,9 @@ def respelled(text: str) -> tuple[str, bool]:
 MAX_KEPT: Final = 100  # characters; 4096 trees of such answers take at most 40 MiB
 
 _LAYOUT: Final = re.compile(r"(?:\\(?:left|right|displaystyle)(?![A-Za-z])|\\[,;:! ]|\$|\s|~)+")
+_EDGES: Final = re.compile(  # what only sets the whole
+    r"\A(?:\\(?:(?:(?:display|text)style|large|Large|q?quad)(?![A-Za-z])|[,;:!>])\s*|\\\s+|~)+|(?:\s*\\(?:q?quad|[,;:!>]))+\Z"
+)
 _SINGLE: Final = re.compile(r"(?<=[\^_])\{(\w|\\[A-Za-z]+)\}(?!\w)")
 _WRAPPED: Final = re.compile(r"\\(?:text|mathrm|textbf|mathbf|mbox|textit|textrm|bf|rm)\s*\{([^{}]*)\}[.,]?")
 _NOUN: Final = re.compile(r"(.*\d)\s*\(([A-Za-z][A-Za-z .-]*)\)")
@@ -147,7 +154,7 @@ _NOT_NAMED: Final = re.compile(  # what is done with a name, or said against it:
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")  # a word or a name; two letters are a product
 _SPACED_NUMBER: Final = re.compile(r"-?[1-9]\d{0,2}(?: \d{3})+")
 _RANGE: Final = re.compile(r"\d\s*[–—]\s*\d")
-_CLOCK_MARKUP: Final = re.compile(r"\\text|\\mathrm|[{}\\$~]")
+_CLOCK_MARKUP: Final = re.compile(r"\\[,;:! ]|\\text|\\mathrm|[{}\\$~]")
 _TEXT_ONLY: Final = re.compile(r"\\(?:text|mathrm|textbf|mbox)\{([^{}\\]*)\}")
 _MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([^\W\d_]{2,})\s*\}")
 _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
@@ -173,6 +180,8 @@ class Reading:
         """Strip what surrounds the answer; the text is kept otherwise as written."""
         text = text.strip()
         self.typeset = text[:1] in "$\\"  # as a formula, in which blanks mean nothing
+        if "\\" in text:
+            text = _EDGES.sub("", text)
         if text[:1] in "$\\" or text[-1:] in "$])\\":
             text = _unwrap(text)
         self.about = False
@@ -364,6 +373,21 @@ def in_units(gold: Reading, prompt: str) -> Reading | None:
     ):
         return None
     return read_gold(f"{match[1]}\\text{{ {re.sub('[{}]', '', match[2])}}}")
+
+
+_IN_BASE: Final = re.compile(rf"\b(?:in|to|into|as)\s+(?:an?\s+)?base[-\s]*\$?(\d+|{NUMBER_WORD})\b")
+_BASED: Final = re.compile(r"\(?(\d+)\)?\s*_\s*\{?(\d+)\}?")
+_CELSIUS: Final = re.compile(r"(.*\d\s*(?:\^\{?\\circ\}?|°))(?:\s|\\[,;: ])*(?:\\(?:text|mathrm)\{\s*)?[CF]\}?")
+
+
+def left_out(gold: Reading, answer: Reading, prompt: str) -> Reading | None:
+    """Return a gold without what the question says already: the base that it asks for, or the scale of degrees."""
+    bare, based = (gold, answer) if gold.number else (answer, gold)
+    if bare.number and (number := _BASED.fullmatch(based.text)):
+        asked = {str(NUMBER_WORDS.get(base, base)) for base in _IN_BASE.findall(prompt)}
+        return answer if number[1] == bare.text and number[2] in asked else None
+    scale = _CELSIUS.fullmatch(gold.text)
+    return read_gold(scale[1]) if scale else None
 
 
 _NUMBER_STARTS: Final = frozenset("-0123456789")

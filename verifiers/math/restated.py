@@ -48,7 +48,7 @@ _NO_TERM = (
     r"(?!\.?\d)(?!\s*(?:(?:[a-z]+\s+){1,4}(?:times|plus|minus|multiplied|divided)\b|times\b|plus\b|minus\b|over\b|of\b|by\b|more\b|less\b|[-−+/×·^=]"
     r"|\*(?!\*)\s*[\d(\\$]|\*\*\d|\\(?:times|cdot)))"
 )
-_END = r"(?=[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
+_END = r"(?=[\s*_]*(?:[.;:!?)\]]|,(?!\d)|\Z|\n))"
 _ASSERTS = (
     r"(?:'s\b|\bis\b|\bare\b|=|[:：]|\b(?:should|must|will|would|has\s+to|ought\s+to)\s+be\b|\bbecomes\b|\bequals\b)"
 )
@@ -60,6 +60,8 @@ _STATED: Final = re.compile(
     r"|(?:答案|答え|\b(?:Antwort|Lösung|Ergebnis|respuesta|réponse|risposta|resposta|ответ))\s*(?:ist\b|es\b|est\b|[èé]\s|[是为は:：=])"
     rf"{_VALUE.replace('value', 'abroad')}{_NO_TERM}"
     rf"|(?<=\s){_VALUE.replace('value', 'summed')}(?:\s+[a-z]+){{0,3}}\s+(?:in\s+(?:total|all)|altogether)\b"
+    rf"|####{_VALUE.replace('value', 'hashes')}(?:\s+[a-z]+)?{_END}"
+    rf"|(?<=\s){_VALUE.replace('value', 'chosen')}\s+is\s+(?:thus\s+)?(?:the|our|my)\s+(?:[a-z]+\s+)?answer\b"
     rf"|(?:\A|\n|[.!?]\s)[\s$)\]}}.]*\*\*{_VALUE.replace('value', 'bold')}(?:\s+[a-z]+)?\*\*{_END}"
     rf"|\b(?:it|this|that|which)\s*(?:{_ASSERTS})\s*{_FILL}{_VALUE.replace('value', 'pronoun')}{_END}"
     rf"|\b(?:should|must|ought\s+to)\s+(?:\w+\s+){{1,2}}?{_FILL}{_VALUE.replace('value', 'ought')}{_END}"
@@ -69,7 +71,7 @@ _STATED: Final = re.compile(
     rf"|\b(?:actually|wait|no)\b[\s,:.]*(?:we|I)\s+(?:get|got|obtain)"
     rf"|\bsays)\s*{_FILL}{_VALUE.replace('value', 'result')}{_NO_TERM}"
     rf"|(?:\b(?:so|thus|therefore|hence|alternatively|instead|rather)\b|\bv(?:ersu)?s\b\.?|→|⇒|[=-]>|"
-    rf"\b(?:final(?:ly)?|correct(?:ed|ion)|revised|actual(?:ly)?|true|new|fixed|updated?)\s*[:：])[\s,:]*{_FILL}"
+    rf"\b(?:final(?:ly)?|conclusion|correct(?:ed|ion)|revised|actual(?:ly)?|true|new|fixed|updated?)\s*[:：])[\s,:]*{_FILL}"
     rf"{_VALUE.replace('value', 'so')}(?=(?:\s+[a-z]+)?[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
     rf"|(?<=[\s,]){_VALUE.replace('value', 'rest')}\s+(?:remains?|(?:is|are)\s+left)\b"
     rf"|\A[\s$)\]}},.;(—–-]*\bor\b[\s,]*{_FILL}(?=\S*\d|\\|\$){_VALUE.replace('value', 'other')}"
@@ -78,6 +80,7 @@ _STATED: Final = re.compile(
     rf"{_VALUE.replace('value', 'bare')}{_END})",
     re.IGNORECASE,
 )
+_APART: Final = re.compile(r"\b(?:without|excluding|ignoring)\b", re.IGNORECASE)
 _CHECKS: Final = re.compile(
     r"[\s*_(]*(?:(?:and|so|but)\s+)?(?:check|verif|for\s+(?:example|instance)|e\.g|note|recall|alternatively"
     r"|similarly)",
@@ -93,7 +96,7 @@ _NAMED: Final = re.compile(r"\s*[A-Za-z]\s*=[^=]*\Z")
 _NEXT_WORD: Final = re.compile(r"\s*(\\?%|[A-Za-z]+)")
 
 _TAKES_BACK: Final = re.compile(
-    r"(?:\A|[.!?;:,\n)\]$}—–-])[\s*_]*(?:(?:oh|oops|hm+|ah|uh|but|ok|okay|well|and|so|then)\b\W*)*"
+    r"(?:\A|[.!?;:,\n)\]$}—–-])[\s*_]*(?:(?:oh|oops|hm+|ah|uh|but|ok|okay|well|and|so|then|please)\b\W*)*"
     r"(?:no\b|nope\b|wait\b|hold\s+on\b|actually\b|correct(?:ion|ed)\b|revis(?:ed|ion)\b|sorry\b|apolog\w+|oops\b"
     r"|(?:scratch|strike|forget|ignore|disregard)\s+(?:that|this|(?:the|my)\s+(?:box|answer|above|previous))\b|(?:up)?on\s+(?:second\s+thoughts?|review|reflection|checking)\b|or\s+rather\b"
     r"|i\s+(?:made|mis\w+|meant|mean|was\s+wrong|take\s+(?:that|it)\s+back|forgot|disagree|object|doubt|reject"
@@ -164,7 +167,8 @@ def later_statements(after: str, value: str, question: str = "", before: str = "
     first, *lines = after[:MOST].replace("’", "'").split("\n")
     after = _JOINED.sub(r" \1 ", "\n".join([first.rstrip(), *(line for line in lines if line.strip(" \t\r*_"))]))
     after = _LIST_NUMBER.sub("", after)
-    if RETRACTED.match(after) or _OWN_ERROR.search(after):
+    denied = re.search(rf"\banswer\s+is\s+not\W+{re.escape(value)}(?![.,]?\w)", after)
+    if denied or RETRACTED.match(after) or _OWN_ERROR.search(after):
         return None
     statements = [Statement(("",), firm=False)] if _CHANGED.search(after) else []
     for opening in islice(_TAKES_BACK.finditer(after), MAX_STATEMENTS):
@@ -197,8 +201,10 @@ def _statement(match: re.Match[str]) -> Statement | None:
         or (kind in ("result", "bare", "pronoun", "named") and _CHECKS.match(before))
     ):
         return None
-    if kind in ("named", "summed") and _ELSEWHERE.search(before):
+    if (kind in ("named", "summed") and _ELSEWHERE.search(before)) or _APART.search(match[0]):
         return None
+    if match[0][:2].lower() == "i." and _STARTS.search(text, 0, match.start()):
+        return None  # of what another sentence tells
     if kind == "bare" and text[: match.start()].rstrip("\n *_").endswith((":", ",")):
         return None  # a part of the sentence above it
     formula = FORMULA.match(text, start)
@@ -208,7 +214,7 @@ def _statement(match: re.Match[str]) -> Statement | None:
     stop = formula.end() if formula else match.end(kind)
     following = _NEXT_WORD.match(text, stop)
     measured = (f"{value}\\text{{ {following[1]}}}" if following[1].isalpha() else f"{value}\\%",) if following else ()
-    firm = kind in ("named", "other") or _FIRM.search(match[0]) is not None
+    firm = kind in ("named", "other", "hashes") or _FIRM.search(match[0]) is not None
     return Statement((value, *measured, clean(text[start : sentence_end(text, stop)])), firm)
 
 

@@ -49,14 +49,14 @@ _REMARK = re.compile(
     rf"|,\s*{_TEXT_OPEN}{_EXPLAINS}.*|\\text\s*\{{[\s,(]*{_EXPLAINS}.*)[\s.]*",
     re.DOTALL | re.IGNORECASE,
 )
-_DENIES = re.compile(
+DENIES: Final = re.compile(
     r"\b(?:not|no|never|wrong|incorrect|false|or|otherwise|else|unless|but|except|maybe|perhaps|possibly|probably|about|roughly|"
     r"approximately|estimate|guess|at\s+(?:least|most)|more|less|instead|actually)\b|\?",
     re.IGNORECASE,
 )
 
 
-_CONCLUDES = re.compile(
+CONCLUDES: Final = re.compile(
     r"\b(?:so|thus|therefore|hence|consequently|accordingly|finally|it\s+follows|overall|altogether|in\s+(?:total|all|conclusion|summary)|then|also|"
     r"daher|somit|folglich|insgesamt|donc|ainsi|par\s+conséquent|por\s+lo\s+tanto|entonces|luego|quindi|dunque|portanto|logo|итак|"
     r"итого|значит|следовательно|поэтому|всего)\b|∴|⇒|→|所以|因此|故|一共|总共|共|したがって|よって|따라서|그러므로",
@@ -169,6 +169,13 @@ _MEASURES = re.compile(
     rf"{_SAID_SIGN}|(?<=[\d}}]){_GAP}{_ONE_UNIT}(?:\s*(?:/|per\s)\s*(?:{_ONE_UNIT}|[hs](?!\w)))?".replace("(?i:", "(?:")
 )
 _UNITS_AND_JOINTS = re.compile(rf"{_MEASURES.pattern}|(?<![^\W\d_])(?:{'|'.join(known.SEPARATORS)})(?![^\W\d_])")
+FIRST: Final = re.compile(
+    rf"(?P<value>{NUMBER.pattern}|\$[^$\n]{{1,200}}\$|\\\([^\n]{{1,200}}?\\\))(?!\s*per\s?cent)(?:\s+[^\W\d_]+){{0,2}}"
+    r"(?:[.!]?\*\*(?=\s)|\s*;|:(?=\s)|\s[–—-](?=\s[^\d$\\])|(?:\s*\(|,|\s(?:(?P<joined>and)|where|while|with)\b|(?=\s[A-Z][a-z]+\s))"
+    r"(?!\s*(?:which|that|so|or)\b)(?=[^\d$\\]*\b(?:is|are|was|were)\b))"
+)
+"""A value that ends before a text speaks of another: "180; the first leg is 150", but not "180, which is 15 dozen"."""
+
 _HALF_BOLD = re.compile(r"\A([-\d.,/$]+)\*\*(?=\s)")  # the rest of "**5** inches" behind a marker
 _KIND = re.compile(r"\s+[a-z]")
 _FEW = re.compile(r"1\Z|[./]")
@@ -190,7 +197,7 @@ def _commits(text: str, start: int, stop: int, *, concludes: bool, direct: bool 
         or _GIVEN.match(before)
     ):
         return False
-    concludes = concludes or bool(_CONCLUDES.search(before))
+    concludes = concludes or bool(CONCLUDES.search(before))
     if (unit := _UNIT_BEHIND.match(text, stop)) and not is_counter(unit[1]):
         return False
     plain = before.rstrip()[-1:]
@@ -241,6 +248,9 @@ def measured(text: str, value: str, at: int) -> str:
 
     What is counted is not a unit ("5 apples"), nor is what only says of which kind it is ("5 dollar bills").
     """
+    start = at - len(value)
+    if "," in value and text[max(0, start - 1) : start] in ("(", "[") and text[at : at + 1] in (")", "]"):
+        return text[start - 1 : at + 1]  # an interval or a pair, and no decimal
     if not (value[-1:].isnumeric() or value.endswith(("}", "π", "\\pi"))) or (unit := _BEHIND.match(text, at)) is None:
         return value
     name, per = unit["unit"], unit["per"]
@@ -259,7 +269,7 @@ def explained_number(text: str, *, concludes: bool = False) -> str:
         number
         for number in NUMBER.finditer(text)
         if _EXPLAINED.match(text, number.end())
-        and not _DENIES.search(text, number.end())
+        and not DENIES.search(text, number.end())
         and lone_number(text, number, concludes=concludes)
     ]
     return measured(text, stated[0][0], stated[0].end()) if len(stated) == 1 else ""
@@ -309,7 +319,7 @@ def without_remark(text: str) -> str:
         if len(text) <= MAX_SENTENCE and ("(" in text or "," in text or "\\text" in text)
         else None
     )
-    if match is None or not match["value"] or _DENIES.search(text, match.end("value")):
+    if match is None or not match["value"] or DENIES.search(text, match.end("value")):
         return text
     if wordy(match["value"]) and match["value"].lower() not in known.PHRASES:
         return text

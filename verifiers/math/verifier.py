@@ -36,7 +36,7 @@ from adjudge.verifiers.math.fitting import says
 from adjudge.verifiers.math.letters import in_gold_letters
 from adjudge.verifiers.math.nodes import Collection, Relation
 from adjudge.verifiers.math.numerals import MAX_DIGITS, decimal_comma, grouped_number
-from adjudge.verifiers.math.reading import Reading, in_units, read_answer, read_gold
+from adjudge.verifiers.math.reading import Reading, in_units, left_out, read_answer, read_gold
 from adjudge.verifiers.math.scalars import Rules, Verdict, numbers_equal
 from adjudge.verifiers.math.sentences import MAX_SENTENCE, clean, sentence_end
 from adjudge.verifiers.math.symbolic import load, symbolic_verdict
@@ -117,7 +117,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "13"
+    version: ClassVar[str] = "14"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -168,11 +168,16 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     def judge(self, answered: tuple[Extraction, Prompt], golds: tuple[Reading, ...]) -> Score:
         """Return 1 when the answer equals one of the golds, 0 when not; see the module for the rest."""
         extraction, prompt = answered
+        if extraction.text.endswith(" !"):  # behind a plain sentence, not in a formula
+            calm = self.judge((extraction._replace(text=extraction.text[:-2]), prompt), golds)
+            if calm.value == 1.0:
+                return calm
         answer = read_answer(extraction.text)
-        shown = [text.rstrip(" }.").endswith(("%", "percent")) for text in (extraction.text, golds[0].text)]
+        shown = [reading.text.rstrip(" }.").endswith(("%", "percent")) for reading in (answer, golds[0])]
         if any(shown) and not all(shown) and ASKS_PERCENTAGE.search(question(prompt)):
             golds = tuple(map(_percent, golds)) if shown[0] else (*golds, *map(_share, golds))
         golds += tuple(meant for gold in golds if (meant := in_units(gold, question(prompt))))
+        golds += tuple(meant for gold in golds if (meant := left_out(gold, answer, question(prompt))))
         score = self.beside(golds[0], answer, extraction, prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
@@ -212,8 +217,6 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         if score.value != 1.0 and extraction.marker != "boxed" and (rate := _RATE.fullmatch(extraction.text)):
             # "18 dollars a day" for `$18`: the sentence repeats the question
             score = self.compare(gold, read_answer(f"{rate[1]}}}"), extraction, prompt)
-        if score.value != 1.0 and extraction.text.endswith(" !"):  # behind a plain sentence, not in a formula
-            score = self.compare(gold, read_answer(extraction.text[:-2]), extraction, prompt)
         if score.value == 1.0 or not extraction.parts:
             return score
         scores = [self.compare(gold, read_answer(part), extraction, prompt) for part in extraction.parts]

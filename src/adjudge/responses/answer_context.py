@@ -79,12 +79,13 @@ _LEAD_WORD = (
     r"|that['’]s|that|this|rather|instead|should|must|have|been|be|choose|pick|select|go|going|with|say|or|and"
     r"|maybe|perhaps|also|possibly|either|even"
     r"|better|on|second|thought|thoughts|reflection|my|mistake|answer|option|choice|the|(?-i:a)|one|scratch"
-    r"|strike|change|to"
+    r"|strike|change|to|think|believe|would|value|result|conclusion"
     r"|changed|switch|switching|again|now|really|right|correct|true|actual|real|alternatively|otherwise|well|ok|okay"
     r"|nein|doch|non|sino|нет|不|不对|更正|而是|应为|应该是|或|或者)"
 )
 _LED = re.compile(
-    rf"[\s/|&*_$(\[\"'“]*(?P<lead>(?:{_LEAD_WORD}\b[\s*_$(\[\"'“!.]*)*)(?P<said>.*)", re.IGNORECASE | re.DOTALL
+    rf"(?:[\s/|&*_$(\[\"'“]|\\[(\[])*(?P<lead>(?:{_LEAD_WORD}\b[\s*_$(\[\"'“!.]*)*)(?P<said>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _LED_IN = re.compile(rf"[\s$)}}\]*]*(?:\Z|[^\w\s$)}}\]*]|\n|{_LEAD_WORD}\b)", re.IGNORECASE)
 _LEADS = re.compile(rf"\W*{_LEAD_WORD}\b", re.IGNORECASE)
@@ -93,7 +94,7 @@ _TURNS = re.compile(
     r"\b(?:so|thus|hence|therefore|make|mean|meant|actually|correction|rather|instead)\b", re.IGNORECASE
 )
 _CONCESSION = re.compile(
-    r"\b(?:if|unless|when|would|might|may|could|had|people|students?|readers?|anyone|others?|who|forg[eo]t\w*|mistake\w*|misread\w*|wrong\w*|incorrect\w*|not|never|\w+n['’]t"
+    r"\b(?:if|unless|when|(?<!\bi\s)would|might|may|could|had|people|students?|readers?|anyone|others?|who|forg[eo]t\w*|mistake\w*|misread\w*|wrong\w*|incorrect\w*|not|never|\w+n['’]t"
     r"|confus\w+|distractor|trap|closest|nearest|second|next|similar|another|alternative|worst|least|popular|common"
     r"|opposite|easy|false|remaining|check\w*|verif\w+|why|how)\b|(?:\b(?:as|to|like|than|of|for|from|in|by)\s*\Z)",
     re.IGNORECASE,
@@ -103,7 +104,7 @@ _CHOSEN = re.compile(
     r"[^\w]*(?:(?:but|and|actually|in fact|no|wait|rather|option|choice|answer"
     r"|instead)\b[\s,:]*)*(?P<said>[^\s,;:]{1,40})"
     r"\s(?:is|was|must be|has to be)\s(?:(?:actually|really|in fact|the|my|clearly|indeed)\s)*"
-    r"(?:correct|right|true|real|actual|best)(?:\s(?:one|answer|option|choice|result|value))?\W*",
+    r"(?:answer|(?:correct|right|true|real|actual|best|final)(?:\s(?:one|answer|option|choice|result|value))?)\W*",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(r"\s(?:it is|then|instead|after all|now)\W*\Z", re.IGNORECASE)
@@ -164,7 +165,7 @@ def _led(sentence: str) -> str:
     if clause is None or _NOT.search(clause["lead"]):
         return ""
     led = _TURNS.search(clause["lead"]) or all(map(_ALL_LEAD.fullmatch, before))
-    return clause["said"].strip(_ENDING) if led else ""
+    return clause["said"].strip(_ENDING).removesuffix("\\") if led else ""
 
 
 def taken_back(span: Span, markers: re.Pattern[str], agrees: Agrees) -> str:

@@ -78,6 +78,6 @@ def _line(found: re.Match[str]) -> str:
 
 
 def _with_colon(heading: re.Match[str]) -> str:
-    if not heading["last"] and _WORK.match(heading["below"].strip()):
+    if heading["last"] is None and _WORK.match(heading["below"].strip()):
         return heading[0]
     return f"{heading['name'].title() if heading['name'].isascii() else heading['name']}:\n"

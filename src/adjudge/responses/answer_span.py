@@ -32,7 +32,8 @@ COMMON_MARKERS = (
     r"####"
     + "".join(
         rf"|{first}(?<!\w{first}){rest}[*_\"'”’]{{0,3}}\s{{0,2}}"
-        r"(?:(?:is|was|are|would\ be|should\ be|must\ be|IS)\b\s{0,2}[:：]?|[:：=])(?:[*_]{1,3}(?=\s))?"
+        r"(?:(?:is|was|are|would\ be|should\ be|must\ be|IS)\b\s{0,2}[:：]?|[:：=]|(?<=Answer )[–—](?=\s))"
+        r"(?:[*_]{1,3}(?=\s))?"
         for first, rest in (("a", "nswer"), ("A", "nswer"), ("A", "NSWER"))
     )
     + "".join(rf"|{first}(?<!\w{first})inal\ [Aa]nswer[*_]{{0,3}}[ \t]{{0,3}}(?=\r?\n)" for first in "fF")
@@ -48,11 +49,11 @@ _OTHER_WORDS = (
     *"antwort lösung respuesta réponse risposta resposta antwoord odpowiedź svaret cevap ответ jawaban".split(),
     *("đáp án", "答え", "解答", "正解", "回答", "정답", "답"),
 )
-_OTHER_MARKERS = re.compile(
+OTHER_MARKERS = re.compile(
     rf"(?<!\w)(?:{'|'.join(word for word in _OTHER_WORDS if ord(word[0]) < 0x1000)})"
     r"(?:\ \w{4,12})?[*_\"'”’]{0,3}\s{0,2}"
     r"(?:(?:ist|lautet|es|est|è|é|is|är|er|jest|является|là|adalah)\b\s{0,2}[:：]?|[:：=]|[—–](?=\s))(?:[*_]{1,3}(?=\s))?"
-    r"(?:\s?(?:la|el|die|der|das|option|opción|opção|lettre|letra|Buchstabe|буква|вариант)\b){0,2}"
+    r"(?:\s?(?:la|el|a(?=\s(?:letra|opção|alternativa)\b)|die|der|das|option|opción|opção|alternativa|lettre|letra|Buchstabe|буква|вариант)\b){0,2}"
     r"|(?:答え|解答|(?<!不)正解|回答)[*_”』」]{0,3}\s{0,2}(?:は|[:：=])|(?:(?<![오대])답)[*_]{0,3}\s{0,2}(?:은|는|[:：=])",
     re.IGNORECASE,
 )
@@ -215,12 +216,17 @@ def is_supposed(text: str, marker: re.Match[str]) -> bool:
     return supposed(sentence) or unasserted(sentence)
 
 
+def in_other_words(text: str) -> bool:
+    """Return whether a text may hold one of `OTHER_MARKERS`: most do not, and this is quickly seen."""
+    lower = text.lower()
+    return any(word in lower for word in _OTHER_WORDS)
+
+
 def find_markers(text: str, markers: re.Pattern[str]) -> list[re.Match[str]]:
     """Return the markers of an answer in a text, in their order, those of other languages than English among them."""
     marks = list(markers.finditer(text))
-    lower = text.lower()
-    if any(word in lower for word in _OTHER_WORDS):
-        marks = sorted([*marks, *_OTHER_MARKERS.finditer(text)], key=lambda marker: marker.end())
+    if in_other_words(text):
+        marks = sorted([*marks, *OTHER_MARKERS.finditer(text)], key=lambda marker: marker.end())
     return marks
 
 

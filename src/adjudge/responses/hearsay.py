@@ -35,6 +35,7 @@ _ASCRIBED = (
     rf"(?:\s(?:would|might|will|often))*\s{_CHOOSE}"
     r"|(?<!\bi\s)\b(?:might|may|could|(?:one|you)\swould|tempt(?:ed|ing)(?:\sto)?)\s(?:say|think|believe|guess|expect)"
     rf"|\b(?:might|tempt(?:ed|ing)\sto)\s{_CHOOSE}"
+    rf"|\bthe\s(?:grader|checker|teacher|(?:text)?book)\s(?:{_VERB}|expect)s"
 )
 _IN_DOUBT = (
     rf"(?<!\bi\s)(?<!\bwe\s)\b(?:{'|'.join(_SUPPOSE)})\b"
@@ -55,7 +56,7 @@ HINTS: Final = frozenset(f"{verb}{s}" for verb in [*_SAY, "guess", "expect"] for
 
 _WORDS = re.compile(r"[a-z]+")
 _SUPPOSED = re.compile(
-    r"(?:\bif\b.*\b(?:were|was|had|did|\w+ed|not|\w+n['’]t|forget|ignore|instead)\b"
+    r"(?:\bif\b.*\b(?:were|was|had|did|went|took|sold|bought|cost|paid|gave|drove|ran|\w+ed|not|\w+n['’]t|forget|ignore|instead)\b"
     r"|\bif\s(?:you|the\s(?:question|problem|task))\b|(?:\A|[,;:(—–-]|\b(?:and|but|however))\W*(?:had|were|without|unless)\b)"
     r".*\b(?:would|could|might)\b[^.,;]{0,25}\Z|\bif\syou\s(?:meant?|wanted|asked)\b",
     re.IGNORECASE | re.DOTALL,

@@ -110,10 +110,10 @@ def plain_notation(text: str, decimal: str = ".") -> str:
     text = _PLAIN_SPACE.sub(lambda match: match[0].replace(" ", ","), _THOUSANDS_SPACE.sub(",", text))
     if not text.isascii():
         text = _ascii(text)
+    text = _EMPHASIS.sub(lambda match: f" {match[1] or match[2]} ", text)
     text = _MATH_DOLLARS.sub(r" \1 ", text.replace("$$", "$"))
     if "\\" in text:
         text = _without_latex(text)
-    text = _EMPHASIS.sub(lambda match: f" {match[1] or match[2]} ", text)
     text = _EXPONENT.sub(lambda match: f"^{match[1] or match[2]}", text)
     text = _UNIT_POWER.sub(lambda match: match[1] + "²³"[int(match[2]) - 2], " ".join(text.replace("~", " ").split()))
     return _SIGN_OF_FRACTION.sub(r"\1", text)
@@ -251,7 +251,7 @@ _CHANGES_BEFORE = _set(
     cube root sqrt cbrt half third quarter double triple twice plus times factorial power log ln lg exp sin cos tan
     minus negative per by nearly almost somewhere starts begins ends moins menos más mehr weniger doppelte doppelten
     close inverse opposite reciprocal if fast casi почти presque quase doble hälfte mitad moitié больше меньше более
-    менее"""
+    менее doubled halved tripled"""
 )
 # Words that change it when they stand among the three words behind it ("5 squared", "5 thirds", "5 to the power").
 _CHANGES_AFTER = _set(
@@ -260,7 +260,7 @@ _CHANGES_AFTER = _set(
     multiplied divided modulo mod factorial power pi infinity score gross bn mn mil basis bps percentage pp th st nd
     rd too off point backwards backward reversed ppm ppb mille no nope hundred thousand million billion
     trillion dozen
-    percent pct log ln sin cos tan sqrt ish odd something"""
+    percent pct log ln sin cos tan sqrt ish odd something doubled doubling halved halving tripled negated"""
 )
 _GAINED = _set(
     """gain gains gained increase increases increased rise rises rose profit profits growth grew surplus raise raised up
@@ -297,6 +297,7 @@ _CITED = re.compile(
     r"|lemma|theorem|formula|figure|table|identity|inequality|corollary|proposition|definition|appendix|note)s?)\s?\(?\Z",
     re.IGNORECASE,
 )
+_ASKED = re.compile(r"[^.!?？]{0,40}[?？]")
 _HYPHEN = re.compile(r"\A[-/](?=[A-Za-z]{2})")
 _UNIT = re.compile(r"[ -]?(°?[^\W\d_][^.,;:?()\[\]。，；：、]*)")
 
@@ -328,8 +329,8 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
             break
         after = after[tail.end() :]
     after = _HYPHEN.sub(" ", after)
-    if denies_next(before) or _CITED.search(before):
-        raise NumberError("unparsable_answer", "the number is denied, or that of a part of the text")
+    if denies_next(before) or _CITED.search(before) or _ASKED.match(after):
+        raise NumberError("unparsable_answer", "the number is denied, asked about, or that of a part of the text")
     words_before, words_after = require_harmless(before), require_harmless(after)
     if not _CHANGES_BEFORE.isdisjoint(words_before[-2:]) or not _CHANGES_AFTER.isdisjoint(words_after[:3]):
         raise NumberError("unparsable_answer", "a word beside the number may change it")
