@@ -98,7 +98,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     """
 
     name: ClassVar[str] = "code_prediction"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     seconds: Annotated[float, Range(ge=1e-3, le=600)] = 5.0

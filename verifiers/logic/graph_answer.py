@@ -329,7 +329,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     """
 
     name: ClassVar[str] = "graph_answer"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""

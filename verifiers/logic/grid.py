@@ -47,7 +47,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     """
 
     name: ClassVar[str] = "grid"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     credit: Literal["all", "fraction"] = "all"
 

@@ -213,7 +213,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     """
 
     name: ClassVar[str] = "reasoning_gym"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     limits: ClassVar[Limits] = Limits(seconds=10.0)
 
     credit: Literal["all", "library"] = "all"

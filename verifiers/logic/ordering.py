@@ -44,7 +44,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     """
 
     name: ClassVar[str] = "ordering"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
         """Return the accepted orders."""

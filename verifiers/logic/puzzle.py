@@ -359,7 +359,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
         """Return the puzzle's kind, and what tells whether an answer solves it."""

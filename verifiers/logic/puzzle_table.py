@@ -44,7 +44,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     """
 
     name: ClassVar[str] = "puzzle_table"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     credit: Literal["all", "fraction"] = "fraction"
 

@@ -52,7 +52,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     """
 
     name: ClassVar[str] = "table_answer"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
     units: bool = True

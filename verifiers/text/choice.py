@@ -74,7 +74,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
-    version: ClassVar[str] = "9"
+    version: ClassVar[str] = "10"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS

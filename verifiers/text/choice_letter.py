@@ -25,7 +25,7 @@ SURELY = "indeed|clearly|obviously|certainly|definitely|actually|simply|probably
 _LEAD = (
     r"[\s:：>#-]{0,8}(?i:(?:the|my|final|correct|right|best|most|appropriate|answer|option|choice|letter|is|it|it['’]s"
     rf"|that['’]s|that|so|thus|therefore|hence|{SURELY}|i|we|think|believe|would|say|choose"
-    r"|pick|select|go|with|be|must|should)\b[\s:：,]{1,4}){0,8}"
+    r"|pick|select|go|going|with|be|must|should|i['’]m)\b[\s:：,]{1,4}){0,8}"
     r"(?:(?:正确|答案|选项|選項|应该|的|是|为|為|应|應|故|选|選|择|擇)[:：\s]{0,2}){0,6}"
 )
 _STOP = re.compile(
@@ -132,6 +132,9 @@ _CONCLUSION = re.compile(
 )
 _RIGHT = re.compile(rf"\w\W?{_FOUND_RIGHT}\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|had)\b", re.IGNORECASE)
+_ENGLISH = re.compile(  # words and no labels
+    r"(?:A\s+(?!(?:is|was|are|has|does|seems|looks|fits|would|could|might|may|must)\b)|I\s+)(?:[a-z]|[A-Z]{2})"
+)
 _WORDS = re.compile(r"(?:(?<![\w)])-(?=\d))?[^\W_]+(?:[.,'’-][^\W_]+)*")
 _GOES_ON = (
     r"\W{0,6}(?:(?i:or|and|also|maybe|perhaps|possibly|alternatively|option|either"
@@ -284,7 +287,8 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
 def _closing(line: str, key: ChoiceKey) -> str:
     """Return the label that a line ends in, with its option's text or without ("The next step is C. Biopsy"), or ""."""
     closing = _patterns(key.labels).closing.search(line)
-    if not closing or not (re.fullmatch(r"\W*", closing["rest"]) or _named(closing["rest"], key) == closing["label"]):
+    rest = closing["rest"] if closing else ""
+    if not closing or not (re.fullmatch(r"[^\w?？]*", rest) or _named(rest, key) == closing["label"]):
         return ""
     before = line[: closing.start("label")]
     denied = any(sign.search(before) for sign in (_DENIED_BEFORE, _DISOWNED, _CONDITION)) or unasserted(before)
@@ -451,8 +455,7 @@ def _ends_or_says_why(rest: str) -> bool:
 def _mentions(text: str, key: ChoiceKey) -> list[tuple[re.Match[str], str]]:
     mentions = []
     for match in _patterns(key.labels).mention.finditer(text):
-        # "A" and "I" before a word are English words, not labels.
-        if match["bare"] in ("A", "I") and re.match(r"\s+(?:[a-z]|[A-Z]{2})", text[match.end() : match.end() + 5]):
+        if match["bare"] in ("A", "I") and _ENGLISH.match(text, match.start()):
             continue
         mentions.append((match, _upper(match["named"] or match["bare"], key)))
     return mentions

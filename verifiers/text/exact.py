@@ -58,7 +58,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     """
 
     name: ClassVar[str] = "exact"
-    version: ClassVar[str] = "8"
+    version: ClassVar[str] = "9"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True

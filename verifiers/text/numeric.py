@@ -104,7 +104,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "8"
+    version: ClassVar[str] = "9"
 
     rel_tol: Annotated[float, Range(ge=0, lt=1)] = 0.0
     abs_tol: Annotated[float, Range(ge=0)] = 0.0
@@ -193,7 +193,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         if span.where not in ("marker", "last_line"):
             return text
         for end in _CLAUSE_END.finditer(text[:4_000]):
-            clause = text[: end.start()]
+            clause = text[: end.end() if end[0] in "?？" else end.start()]
             if re.search(r"\d", clause):
                 return text if _GOES_ON.match(text, end.end()) else clause
         return text

@@ -52,7 +52,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
     """
 
     name: ClassVar[str] = "token_f1"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     metric: Literal["f1", "exact_match"] = "f1"
     language: Literal["en", "any"] = "en"
