@@ -94,28 +94,24 @@ def converse(
         for fd in (*into, streams.ended):
             selector.register(fd, selectors.EVENT_READ)
         try:
-            while True:
-                left = limit.left()
-                if left <= 0:
+            while got.excess is None:
+                if (left := limit.left()) <= 0:
                     got.excess = "timeout"
-                    return got
+                    break
                 ready = {key.fd for key, _ in selector.select(min(left, interval) if over_memory else left)}
                 if streams.stdin in ready and unsent:
                     unsent = _feed(selector, streams.stdin, unsent)
-                for fd, sink in into.items():
-                    if fd in ready and not _drain(selector, fd, sink, output_bytes):
-                        got.excess = "output"
-                        return got
-                if streams.ended in ready:
-                    if not all(_empty(fd, sink, output_bytes) for fd, sink in into.items()):
-                        got.excess = "output"
-                    return got
-                if over_memory is not None and over_memory():
+                if not all(_drain(fd, into[fd], output_bytes, selector) for fd in into if fd in ready):
+                    got.excess = "output"
+                elif streams.ended in ready:
+                    got.excess = None if all(_drain(*pipe, output_bytes) for pipe in into.items()) else "output"
+                    break
+                elif over_memory is not None and over_memory():
                     got.excess = "memory"
-                    return got
         finally:
             if unsent:
                 os.close(streams.stdin)
+    return got
 
 
 def _feed(selector: selectors.BaseSelector, fd: int, unsent: memoryview) -> memoryview:
@@ -131,32 +127,19 @@ def _feed(selector: selectors.BaseSelector, fd: int, unsent: memoryview) -> memo
     return unsent
 
 
-def _drain(selector: selectors.BaseSelector, fd: int, sink: bytearray, most: int) -> bool:
-    """Read once; return whether the program stayed within its limit."""
-    try:
-        data = os.read(fd, _CHUNK)
-    except BlockingIOError:
-        return True
-    if not data:
-        selector.unregister(fd)
-        return True
-    sink += data
-    if len(sink) <= most:
-        return True
-    del sink[most:]
-    return False
+def _drain(fd: int, sink: bytearray, most: int, selector: selectors.BaseSelector | None = None) -> bool:
+    """Read once, or without a selector all that a program left when it ended; return whether it kept to its limit.
 
-
-def _empty(fd: int, sink: bytearray, most: int) -> bool:
-    """Read what a program left in a pipe when it ended; what its own children would still write is not awaited."""
-    while True:
-        try:
-            data = os.read(fd, _CHUNK)
-        except BlockingIOError:
-            return True
-        if not data:
-            return True
-        sink += data
-        if len(sink) > most:
-            del sink[most:]
-            return False
+    What its own children would still write is not awaited.
+    """
+    with contextlib.suppress(BlockingIOError):
+        while data := os.read(fd, _CHUNK):
+            sink += data
+            if len(sink) > most:
+                del sink[most:]
+                return False
+            if selector is not None:
+                return True
+        if selector is not None:
+            selector.unregister(fd)
+    return True

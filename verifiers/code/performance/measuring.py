@@ -341,14 +341,9 @@ class Measuring:
         if self.gate.recall is None or self.gate.most is None:
             return estimated(self.times)
         (known, *found), ends = self.recalls, (self.gate.recall, self.gate.most)
-        areas = [
-            (
-                area(known, [one[at] for one, _ in self.times], *ends),
-                area(row, [one[at] for _, one in self.times], *ends),
-            )
-            for at, row in enumerate(found)
-        ]
-        return estimated([([1 / one for one, _ in areas], [1 / one for _, one in areas])])
+        baseline = [1 / area(known, [times[at] for times, _ in self.times], *ends) for at in range(len(found))]
+        program = [1 / area(row, [times[at] for _, times in self.times], *ends) for at, row in enumerate(found)]
+        return estimated([(baseline, program)])
 
     def _patience(self, seconds: float) -> RunLimits:
         """Return how long a program is waited for where the baseline takes so many seconds.
