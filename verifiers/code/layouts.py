@@ -328,8 +328,9 @@ def _name(row: _Row) -> str:
 
 
 def _without_absent(test: _Row) -> dict[str, Any]:
-    called = any(test.get(key) is not None for key in ("args", "kwargs")) or list(test) == ["expected"]
-    return {str(key): value for key, value in test.items() if value is not None or (called and key == "expected")}
+    called = any(test.get(key) is not None for key in ("args", "kwargs", "input")) or list(test) == ["expected"]
+    null = ("output" if "input" in test else "expected") if called else ""  # which may be what a call returns
+    return {str(key): value for key, value in test.items() if value is not None or key == null}
 
 
 def _printed(number: int, row: _Row) -> dict[str, Any]:

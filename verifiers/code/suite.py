@@ -44,7 +44,7 @@ from adjudge.verifiers.code.names import (
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
-from adjudge.verifiers.code.task_classes import stated_classes
+from adjudge.verifiers.code.task_classes import records, stated_classes
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
@@ -92,6 +92,7 @@ class Suite:
         named: classes that the tests name and the candidate may define.
         own: names that the tests define or import from elsewhere.
         stated: classes that the task's own program or prompt defines.
+        records: by name, the sources of classes in the setup or the prompt that a program may use (`task_classes`).
         reaching: by the test's name or number, what it uses that needs the candidate's own process or objects.
         silent: whether no test looks as if it could fail other than by an error of the candidate.
         checker: source of a Python program that judges printed output; "" for none.
@@ -114,6 +115,7 @@ class Suite:
     named: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     stated: tuple[str, ...] = ()
+    records: Mapping[str, str] = field(default_factory=dict)
     reaching: Mapping[str, str] = field(default_factory=dict)
     silent: bool = False
     timeout: float | None = None
@@ -160,16 +162,17 @@ class Suite:
         return (lambda source: defines(source, self.needs)) if self.needs else None
 
     def program(self, source: str) -> str:
-        """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
+        """Return a candidate's source with the `offered` modules' names and the `records`, if it lacks what it uses."""
         offered = self.offered
-        if not offered and "class" not in source and not names_any(source, self.own):
+        if not offered and "class" not in source and not names_any(source, (*self.own, *self.records)):
             return source
         if (tree := syntax_tree(source)) is None or not (lacking := missing(tree)):
             return source  # where it is not Python, the run says so
         if offered is None and self.asks_for_class(tree):
             offered = CONTEST_IMPORTS
         lines = ["; ".join(f"from {module} import *; import {module}" for module in offered)] if offered else []
-        if lacking & in_annotations(tree) & {*self.own}:  # a ListNode of the tests', as LeetCode has it
+        lines += [text for name, text in self.records.items() if name in lacking]
+        if lacking & (in_annotations(tree) & {*self.own} | self.records.keys()):  # of names that only the tests have
             lines.insert(0, "from __future__ import annotations")
         return after_future(source, tree, *lines) if lines else source
 
@@ -371,7 +374,7 @@ def _read_sources(
             raise BadReferenceError("the tests define no function `check`")
     if style == "asserts" and len(trees) == 1:
         tests = tuple(_statements(tests[0], trees[0]))
-    setup_tree = parsed(setup, "setup") if setup else ast.Module([], [])
+    given, setup_tree = setup, parsed(setup, "setup") if setup else ast.Module([], [])
     sources = (setup_tree, *trees)
     bound = set().union(*map(defined, sources), *map(starred, trees))
     library = {**LIBRARY, **starred(setup_tree)}
@@ -408,18 +411,20 @@ def _read_sources(
             "under test must not come from the candidate"
         )
     needs = tuple(sorted(own | asked))
+    lent = {name: text for name, text in records(given, prompt).items() if name not in needs}
     fields: dict[str, Any] = {
         "setup": setup,
         "take": tuple(sorted(own)),
         "needs": needs,
         "named": tuple(sorted(own | told)),
         "stated": stated_classes(solution, prompt),
+        "records": lent,
         "own": tuple(sorted((bound | (starred(setup_tree).keys() - own)) - asked)),
     }
     if style != "pytest" and not setup:
         fields["claims"] = read_claims(tests, own, entry if style == "humaneval" else "")
     if not fields.get("claims"):
-        fields["reaching"] = reaching(pieces, [setup_tree, *trees], module, style == "pytest")
+        fields["reaching"] = reaching(pieces, [setup_tree, *trees], style == "pytest")
         fields["silent"] = silent([setup_tree, *trees])
     return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **fields})
 

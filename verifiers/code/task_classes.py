@@ -43,6 +43,16 @@ def stated_classes(*texts: str) -> tuple[str, ...]:
     return tuple(sorted({node.name for node in nodes if isinstance(node, ast.ClassDef)}))
 
 
+def records(*texts: str) -> Mapping[str, str]:
+    """Return the sources of classes in a task's texts that have a constructor alone, as LeetCode's `ListNode` does."""
+    found = {}
+    for node in (node for text in texts if text and (tree := syntax_tree(text)) for node in tree.body):
+        match node:
+            case ast.ClassDef(name=name, bases=[], decorator_list=[], body=[ast.FunctionDef(name="__init__")]):
+                found[name] = ast.unparse(node)
+    return MappingProxyType(found)
+
+
 @functools.lru_cache(maxsize=256)
 def task_classes(sources: tuple[str, ...], module: str, stated: tuple[str, ...] = ()) -> Mapping[str, tuple[str, ...]]:
     """Return the classes by name, each with the attributes and operators that tests use on its instances.

@@ -190,9 +190,11 @@ def test_json_text_is_a_reference_wherever_a_mapping_is() -> None:
 def test_none_is_a_value_beside_arguments_and_nothing_else() -> None:
     absent = {"kwargs": None, "stdin": None}
     tests = [{"args": [1], "expected": None, **absent}, {"args": [2], "expected": 2, **absent}]
-    reference = {"tests": tests, "entry_point": "f"}
-    assert judged("def f(x): return x if x > 1 else None", reference).value == 1.0
-    assert judged("def f(x): return x", reference).value == 0.0
+    columns = {"fn_name": "f", "inputs": [[1], [2]], "outputs": [None, 2]}
+    objects = [{"type": "function_call", "fn_name": "f", "input": [n], "output": n if n > 1 else None} for n in (1, 2)]
+    for reference in ({"tests": tests, "entry_point": "f"}, columns, {"test_cases": objects}):
+        assert judged("def f(x): return x if x > 1 else None", reference).value == 1.0
+        assert judged("def f(x): return x", reference).value == 0.0
     nothing = judged("def f(): pass", {"tests": [{"args": None, "expected": None}], "entry_point": "f"})
     assert nothing.status == "failed", nothing
 
