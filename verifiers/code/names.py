@@ -260,13 +260,13 @@ def silent(trees: Iterable[ast.AST]) -> bool:
     return True
 
 
-def reaching(tests: Iterable[ast.Module], context: list[ast.Module], module: str, collected: bool) -> Mapping[str, str]:
+def reaching(tests: Iterable[ast.Module], context: list[ast.Module], collected: bool) -> Mapping[str, str]:
     """Return what each test uses that reaches into the candidate, by the test's name; tests without are left out.
 
-    The context are all sources whose definitions and imports the tests use, and the module is the name under which they
-    import the candidate.  Where pytest does not collect them, each source is one, named by its number.
+    The context are all sources whose definitions and imports the tests use.  Where pytest does not collect them, each
+    source is one, named by its number.
     """
-    reader = _Reader(context, module)
+    reader = _Reader(context)
     words: dict[str, str] = {}
     for number, tree in enumerate(tests):
         if not collected:
@@ -298,8 +298,7 @@ def _first(words: Iterable[str]) -> str:
 class _Reader:
     """Reads the parts of a test file."""
 
-    def __init__(self, trees: list[ast.Module], module: str) -> None:
-        self._module = module
+    def __init__(self, trees: list[ast.Module]) -> None:
         self._known: dict[str, _Definition] = {
             node.name: node for tree in trees for node in tree.body if isinstance(node, _Definition)
         }
@@ -348,13 +347,9 @@ class _Reader:
             case ast.Attribute(attr=name) if name in _METHODS:
                 return name
             case ast.Attribute() | ast.Name(ctx=ast.Load()):
-                dotted = self._dotted(node)
-                parts = dotted.split(".")
+                parts = self._dotted(node).split(".")
                 prefixes = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-                if name := next((prefix for prefix in prefixes if prefix in _NAMES or prefix in SEEDS), ""):
-                    return name
-                if len(parts) == 2 and parts[0] == self._module and isinstance(node, ast.Attribute):
-                    return dotted if not isinstance(node.ctx, ast.Load) or parts[1].isupper() else ""
+                return next((prefix for prefix in prefixes if prefix in _NAMES or prefix in SEEDS), "")
         return ""
 
     def _dotted(self, node: ast.AST) -> str:

@@ -176,7 +176,10 @@ def _serve(channel: socket.socket, job: dict[str, Any]) -> int:
     try:
         exec(code, module.__dict__)
         peer = Peer(channel, serves_everything, trusting=True)
-        frames.send(channel, codec.dumps(("ready", describe(module.__dict__, peer, job["wanted"])), peer.keep))
+        names = describe(module.__dict__, peer, job["wanted"])
+        if "*" in job["wanted"]:
+            names.append((INNER, "object", peer.keep(module)))  # whose globals change
+        frames.send(channel, codec.dumps(("ready", names), peer.keep))
     except BaseException as error:  # noqa: BLE001 whatever a candidate raises is its own failure
         text = "".join(traceback.format_exception(error, limit=-5))
         frames.send(channel, codec.dumps(("failed", type(error).__name__, text[-_SHOWN:])))

@@ -30,7 +30,7 @@ import sys
 import time
 import traceback
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from adjudge.sandbox import codec, frames, library_values
@@ -41,6 +41,7 @@ from adjudge.sandbox.served import TESTS, Served
 
 _SHOWN = 1000
 _LONG = 20_000  # characters
+_BUILT_IN = frozenset(dir(builtins))  # before tests get names of the candidate's there
 _FILE = "test_candidate.py"
 _HELD = "adjudge:held"  # no name of a candidate's
 _UNUSED = (
@@ -129,7 +130,7 @@ class Session:
             self.touch()
         self._names.update(stand_ins)  # for a setup that makes objects of the candidate's class
         if setup:
-            exec(compile(_settling(setup, "<setup>", self._classes), "<setup>", "exec"), self._names)
+            exec(compile(self._settling(setup, "<setup>"), "<setup>", "exec"), self._names)
         self._names.update(stand_ins)
         if data:
             self.touch()
@@ -168,9 +169,11 @@ class Session:
         except TypeError:  # bases that do not go together here
             return self._noted(name, bases[:1], own)
 
-    def touch(self) -> None:
-        """Note that the tests have data of the candidate's, so that what follows can be its doing."""
+    def touch(self, name: str = "", value: Any = None) -> None:
+        """Note that the tests have data of the candidate's, such as a global, so that what follows can be its doing."""
         self._peer.received += 1
+        if name:
+            self._peer.share(name, value)
 
     def run_units(self) -> None:
         """Run tests that are sources: statements, or a `check` function that is given the candidate."""
@@ -180,7 +183,7 @@ class Session:
             error: BaseException | None = None
             try:
                 file = f"<test {index}>"
-                exec(compile(_settling(tests[index], file, self._classes), file, "exec"), self._names)
+                exec(compile(self._settling(tests[index], file), file, "exec"), self._names)
                 if self._job["style"] == "humaneval":
                     self._names["check"](self._entry())
             except BaseException as caught:  # noqa: BLE001 whatever a test raises, it did not pass
@@ -194,6 +197,24 @@ class Session:
         """Return what `check` is called with: the candidate's function, or a method of an object of its class."""
         name, _, method = self._job["entry_point"].replace("()", "").partition(".")
         return getattr(self._names[name](), method) if method else self._names[name]
+
+    def _settling(self, source: Any, file: str) -> Any:
+        """Return tests that do before each statement what was put off in the last one (`Aliases.take`).
+
+        Long ones that are about no class, which are tables of numbers, stay as they are: a tree takes 2 s per MB.
+        """
+        if len(source) > _LONG and not self._classes:
+            return source
+        tree = compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        self._peer.notes.certain.update((file, line) for line in _certain(tree))
+        (settle,) = ast.parse(f"if {_LATER}: {_SETTLE}()").body  # a hundredth of a microsecond
+        for node in [*ast.walk(tree)]:
+            for place in ("body", "orelse", "finalbody"):
+                statements = getattr(node, place, None)
+                if type(statements) is list:
+                    settled = [one for each in statements for one in ([each] if _is_quiet(each) else [settle, each])]
+                    setattr(node, place, settled)
+        return tree
 
     def report(self, index: int, name: str, passed: bool, error: BaseException | None, started: float) -> None:
         """Tell the outcome of a test."""
@@ -223,17 +244,10 @@ class Session:
         import pytest
 
         data = {name: value for name, kind, value in self._job["names"] if _is_data(kind, value)}
-
-        def touch(name: str) -> None:
-            self.touch()
-            self._peer.share(name, data[name])
-
-        module = _Candidate(self._job["module"], data, touch)
+        module = _Candidate(self._job["module"], data, self.touch)
         for name, kind, value in _bases_first(self._job["names"]):
             if name not in data:
-                stand_in = self._stand_in(name, kind, value)
-                if INNER not in name:
-                    setattr(module, name, stand_in)
+                vars(module)[name] = self._stand_in(name, kind, value)
         # `import *` must not replace what the tests judge with
         taken = {*dir(builtins), *self._job["own"], *self._job["imports"]}
         names = [name for name, _, _ in self._job["names"] if INNER not in name and not name.startswith("_")]
@@ -249,7 +263,7 @@ class Session:
 
         def code_of(loader: Any, data: Any, path: Any, **options: Any) -> Any:
             ours = os.path.basename(path) == _FILE
-            return read(loader, _settling(data, path, self._classes) if ours else data, path, **options)
+            return read(loader, self._settling(data, path) if ours else data, path, **options)
 
         setattr(importlib.machinery.SourceFileLoader, "source_to_code", code_of)  # noqa: B010
         recorder = _Recorder(self, self._job["start"])
@@ -264,23 +278,22 @@ class Session:
         self.tell("end", recorder.collected)
 
 
-def _settling(source: Any, file: str, classes: Mapping[str, Any]) -> Any:
-    """Return tests that do before each statement what was put off in the last one (`Aliases.take`).
+def _certain(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines of which an error depends on nothing that tests are given: a block may take it away.
 
-    Long ones that are about no class, which are tables of numbers, stay as they are: a tree takes 2 s per MB.
+    They are in blocks and functions, before anything that leaves them: what raises, and what uses built-ins alone.
     """
-    if len(source) > _LONG and not classes:
-        return source
-    tree = compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-    (settle,) = ast.parse(f"if {_LATER}: {_SETTLE}()").body  # a hundredth of a microsecond
-    for node in [*ast.walk(tree)]:
-        for place in ("body", "orelse", "finalbody"):
-            statements = getattr(node, place, None)
-            if type(statements) is list:
-                setattr(
-                    node, place, [one for each in statements for one in ([each] if _is_quiet(each) else [settle, each])]
-                )
-    return tree
+    nodes = [*ast.walk(tree)]
+    own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    for block in (node for node in nodes if isinstance(node, (ast.With, ast.FunctionDef))):
+        for part in block.body:
+            inner = [*ast.walk(part)]
+            names = {node.id for node in inner if isinstance(node, ast.Name)}
+            if isinstance(part, ast.Raise) or (isinstance(part, ast.Expr) and names <= _BUILT_IN - own):
+                yield from range(part.lineno, (part.end_lineno or part.lineno) + 1)
+            if any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for node in inner):
+                break
 
 
 def _is_quiet(statement: ast.stmt) -> bool:
@@ -299,25 +312,25 @@ def _strict(numpy: Any) -> None:
             return False
         return bool((one == 0) != (other == 0))
 
-    def judged(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
-        return False if differ(values) else compare(*values, **named)
-
-    def asserted(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
-        if differ(values):
+    def strict(compare: Callable[..., Any], asserts: bool, *values: Any, **named: Any) -> Any:
+        if asserts and differ(values):
             raise AssertionError("one of the two is empty")
-        return compare(*values, **named)
+        return (asserts or not differ(values)) and compare(*values, **named)
 
-    for module, way, names in ((numpy, judged, _CLOSE), (numpy.testing, asserted, _CLOSE_ASSERTS)):
+    for module, asserts, names in ((numpy, False, _CLOSE), (numpy.testing, True, _CLOSE_ASSERTS)):
         for name in names:
-            setattr(module, name, functools.partial(way, getattr(module, name)))
+            setattr(module, name, functools.partial(strict, getattr(module, name), asserts))
 
 
 class _Candidate(types.ModuleType):
-    """The module that a test file imports; that a candidate has data does not matter until the tests read it."""
+    """The module that a test file imports; that a candidate has data does not matter until the tests read it.
+
+    Its data are as the program has them now, if its end says where they are.
+    """
 
     __all__: list[str]
 
-    def __init__(self, name: str, data: dict[str, Any], touch: Callable[[str], None]) -> None:
+    def __init__(self, name: str, data: dict[str, Any], touch: Callable[[str, Any], None]) -> None:
         super().__init__(name)
         self.__dict__[_HELD] = (data, touch)
 
@@ -325,8 +338,14 @@ class _Candidate(types.ModuleType):
         data, touch = self.__dict__[_HELD]
         if name not in data:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        touch(name)
-        return data[name]
+        touch(name, data[name])
+        return getattr(self.__dict__[INNER], name) if INNER in self.__dict__ else data[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[:1] != "_" and INNER in self.__dict__:
+            setattr(self.__dict__[INNER], name, value)
+        if name not in self.__dict__[_HELD][0]:
+            super().__setattr__(name, value)
 
 
 class _Recorder:

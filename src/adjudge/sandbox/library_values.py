@@ -33,7 +33,7 @@ BASES: tuple[type, ...] = (str, int, float, complex, dict, list, tuple, set, fro
 class Kept:
     """Plain data that goes back as the object that it was, such as a member of an enumeration.
 
-    What plain data has not, that object is asked for.
+    What plain data has not, and how it is shown, that object is asked for.
     """
 
     home: Any = None
@@ -45,6 +45,14 @@ class Kept:
         if self.home is None or self.remote is None or name[:1] == "_":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.remote(self.home), name)
+
+    def _shown(self, name: str, *spec: str) -> Any:
+        asked = super() if self.home is None or self.remote is None else self.remote(self.home)
+        return getattr(asked, name)(*spec)
+
+
+for _name in ("__str__", "__repr__", "__format__"):
+    setattr(Kept, _name, functools.partialmethod(Kept._shown, _name))
 
 
 def kept(value: Any, home: Any) -> Any:

@@ -47,7 +47,7 @@ def _items_of(value: Any) -> tuple[int, list[Any]] | None:
     if not hasattr(kind, "__iter__") or not (hasattr(kind, "__len__") or hasattr(kind, "__getitem__")):
         return None
     over = iter(value)
-    if over is value:
+    if over is value or over is iter(value):
         return None
     if not hasattr(kind, "__len__"):
         items = list(itertools.islice(over, _MAX_UNTOLD + 1))

@@ -6,8 +6,8 @@ namespace, and a library's class is not called.
 
 What such an exception has not here, the candidate's own is asked for, if its class stands for one of the candidate's.
 
-The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: tracebacks, groups,
-and operators, `__eq__` and `__repr__` of a candidate's classes.
+The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: tracebacks, and
+operators, `__eq__` and `__repr__` of a candidate's classes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adjudge.sandbox import codec
@@ -33,6 +33,7 @@ INNER = "::"
 
 _SHOWN = 2000
 _MAX_CAUSES = 3
+_MAX_GROUP = 100
 _OF_TESTS = frozenset({"pytest", "_pytest", "unittest", "adjudge", "__main__"})  # their exceptions steer who runs tests
 
 
@@ -47,7 +48,8 @@ class Raised:
         number: positive: the sender's number for it; negative: the receiver's, because it came from there.
         more: of a candidate's: "places", "module:name" of those classes; "attributes" that are plain data; "home", its
             number at the sender; "notes"; "alone", if its context is not shown; "cause" and "context", the names, text,
-            arguments and more of those exceptions, "context" only if it is another one than the cause.
+            arguments and more of those exceptions, "context" only if it is another one than the cause;
+            "group", the message of a group and the same of those in it.
     """
 
     names: tuple[str, ...]
@@ -83,6 +85,11 @@ def parts_of(
         more["notes"] = [note for note in notes if type(note) is str]
     if error.__suppress_context__:
         more["alone"] = True
+    if isinstance(error, BaseExceptionGroup) and depth < _MAX_CAUSES:
+        more["group"] = [
+            error.message,
+            [parts_of(one, whole, home, depth + 1) for one in error.exceptions[:_MAX_GROUP]],
+        ]
     context = None if error.__context__ is error.__cause__ else error.__context__
     for name, other in (("cause", error.__cause__), ("context", context)):
         if other is not None and depth < _MAX_CAUSES:
@@ -102,15 +109,24 @@ def _slots(kind: type) -> dict[str, types.MemberDescriptorType]:
         for base in kind.__mro__
         if base.__module__ == "builtins"
         for name, value in vars(base).items()
-        if isinstance(value, types.MemberDescriptorType) and name[0] != "_" and name != "obj"
+        if isinstance(value, types.MemberDescriptorType) and name[0] != "_"
+        if name not in ("obj", "message", "exceptions")
     }
 
 
 def told_in(handle: codec.Handle) -> Raised | None:
     """Return what a handle says of the exception that it stands for; None for any other object."""
     match handle.parts:
-        case (list(names), str(text), arguments, int(number), dict(more)):
-            return Raised(tuple(map(str, names)), text, arguments, number, more)
+        case (names, text, arguments, int(number), more) if told := _told((names, text, arguments, more)):
+            return replace(told, number=number)
+    return None
+
+
+def _told(parts: Any) -> Raised | None:
+    """Return what `parts_of` says of an exception; None where it is not that."""
+    match parts:
+        case (list(names), str(text), arguments, dict(more)):
+            return Raised(tuple(map(str, names)), text, arguments, more=more)
     return None
 
 
@@ -149,12 +165,8 @@ class Exceptions:
         self._own = own
         self.known: dict[str, type[BaseException]] = {}
 
-    def class_of(self, names: Sequence[str], places: Sequence[Any]) -> type[BaseException]:
-        """Return the first of an exception's classes that is known here."""
-        return next(self._classes(names, places), Exception)
-
     def bases_of(self, names: Sequence[str], places: Sequence[Any]) -> tuple[type[BaseException], ...]:
-        """Return that class, and the others of an exception's classes that it does not extend."""
+        """Return the first of an exception's classes that is known here, and others of them that it does not extend."""
         found: list[type[BaseException]] = []
         for kind in self._classes(names, places):
             if not found or (issubclass(kind, Exception) and not any(issubclass(known, kind) for known in found)):
@@ -186,8 +198,11 @@ class Exceptions:
     def make(self, raised: Raised, lifted: Callable[[Any], Any], depth: int = 0) -> BaseException:
         """Return an exception of ours that is like one of the other end's."""
         places = raised.more.get("places")
-        kind = self.class_of(raised.names, places if type(places) is list else ())
+        kind, *_ = self.bases_of(raised.names, places if type(places) is list else ())
         values = raised.arguments if type(raised.arguments) is tuple else (raised.text,)
+        match raised.more.get("group"):
+            case [str(message), list(inner)] if depth < _MAX_CAUSES:
+                values = message, [self.make(one, lifted, depth + 1) for one in map(_told, inner) if one]
         called = kind.__module__ == "builtins" or kind in self.known.values()
         try:  # a library's is not called: it is seldom made with its `args`
             # as if unasked: a class that stands for the other end's asks there what is made of it
@@ -209,10 +224,8 @@ class Exceptions:
         if type(notes) is list and all(type(note) is str for note in notes):
             error.__notes__ = notes
         for name in ("cause", "context"):
-            match raised.more.get(name):
-                case (list(names), str(text), arguments, dict(more)) if depth < _MAX_CAUSES:
-                    other = Raised(tuple(map(str, names)), text, arguments, more=more)
-                    setattr(error, f"__{name}__", self.make(other, lifted, depth + 1))
+            if (other := _told(raised.more.get(name))) and depth < _MAX_CAUSES:
+                setattr(error, f"__{name}__", self.make(other, lifted, depth + 1))
         if error.__context__ is None:
             error.__context__ = error.__cause__
         error.__suppress_context__ = raised.more.get("alone") is True

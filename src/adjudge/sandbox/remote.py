@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -39,7 +40,7 @@ _PARAMETERS = tuple(getattr(inspect.Parameter, name) for name in (
 ))  # fmt: skip
 _PROBES = ("_mock_name", "_pytestfixturefunction", "_fields")  # what pytest and the codec ask of whatever they meet
 _TOLD = ("__name__", "__qualname__", "__doc__", "__dict__", "__annotations__", "__signature__", "__code__")
-_TOLD_TESTS = (*_TOLD[:-2], "__defaults__", "__kwdefaults__", "__match_args__", "__wrapped__")
+_TOLD_TESTS = (*_TOLD[:-2], "__defaults__", "__kwdefaults__", "__match_args__", "__wrapped__", "__members__")
 _UNKNOWN = ("unsupported operand", "not supported between")  # Python's words for what a class does not define
 _LIKE: dict[type, Any] = {int: 1, float: 1.5, complex: 1j, bool: True, str: "a", bytes: b"a", type(None): None}
 _LIKE |= {list: [], tuple: (), dict: {}, set: set()}
@@ -145,7 +146,7 @@ class Remote:
         return _steps(_ask(self, "reversed"))
 
     def __contains__(self, value: Any) -> bool:
-        if _peer(self).trusting or _may(self, "__contains__"):
+        if _peer(self).trusting or is_remote(value) or _may(self, "__contains__"):
             return bool(_ask(self, "contains", value))
         return any(item is value or item == value for item in self)  # here, so that the value stays here
 
@@ -178,11 +179,11 @@ class Remote:
     def __round__(self, digits: int | None = None) -> Any:
         return _once(self, "round", *(() if digits is None else (digits,)))
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
-        """End a block; an error of the tests' is told, and never taken away by what the candidate answers."""
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> bool:
+        """End a block; an error of the tests' is told, and taken away only if nothing decides it."""
         peer = _peer(self)
         answer = _ask(self, "exit", *(() if error is None else peer.described(error)))
-        return peer.trusting and answer is True
+        return answer is True and (peer.trusting or _is_certain(error, peer.notes.certain))
 
     def __eq__(self, other: object) -> bool:
         if is_remote(other) and handle_of(self).number == handle_of(other).number:
@@ -286,6 +287,7 @@ class Notes:
         once: numbers that objects gave for themselves.
         barred: methods that are not called.
         views: their items, until something may have changed them.
+        certain: the places, as file and line, where the tests raise an error that depends on nothing.
     """
 
     def __init__(self) -> None:
@@ -295,6 +297,15 @@ class Notes:
         self.once: dict[Any, Any] = {}
         self.barred: set[int] = set()
         self.views: dict[int, Any] = {}
+        self.certain: set[tuple[str, int]] = set()
+
+
+def _is_certain(error: BaseException | None, places: set[tuple[str, int]]) -> bool:
+    """Return whether an error was raised at one of the places."""
+    if error is None or isinstance(error, AssertionError):
+        return False
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return (frame.f_code.co_filename, line) in places
 
 
 def _made(remote: Remote) -> Remote:

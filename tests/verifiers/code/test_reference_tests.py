@@ -251,8 +251,6 @@ def test_a_word_in_the_file_excuses_no_wrong_answer(reference: Any) -> None:
               "import unittest"),
         _file("class T(unittest.TestCase):\n    def setUp(self): self.d = tempfile.mkdtemp()\n    def test_a(self):\n"
               "        self.assertTrue(add(self.d, 2))\n", "import tempfile, unittest"),
-        {"tests": "import solution\n\ndef test_a():\n    solution.RATE = 2\n    assert solution.add(3, 1) == 6\n",
-         "style": "pytest"},
     ],
 )  # fmt: skip
 def test_what_needs_the_candidates_process_is_failed(reference: Any) -> None:

@@ -174,7 +174,7 @@ class PatchTestsVerifier(SandboxedVerifier, EditsVerifier[_Gold, _Change]):
     """
 
     name: ClassVar[str] = "patch_tests"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: PatchCredit = "all"
     protected: tuple[str, ...] = PROTECTED
