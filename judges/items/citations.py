@@ -83,6 +83,12 @@ def read_names(entities: Sequence[str], text: str, nonce: str = "", /) -> dict[s
     return {key: None if name.strip().casefold() in _NO_NAME else one_line(name) for key, name in names.items()}
 
 
+def _names_blank(entities: Sequence[str], nonce: str) -> Blank:
+    starts = [f'{", " if at else "{"}"{entity}": "' for at, entity in enumerate(entities)]
+    places = tuple((f'"{start}' if at else start, ()) for at, start in enumerate(starts))
+    return Blank(places=places, end=f'", "key": "{nonce}"}}')
+
+
 def read_support(names: Sequence[str], text: str, nonce: str = "", /) -> dict[str, bool] | None:
     """Return name to yes from lines that hold the prompt's key, or None unless every name has exactly one verdict."""
     labels = keyed_lines(text, nonce, names, ("yes", "no"))
@@ -120,7 +126,7 @@ class CitationScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "citations"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
 
     ratio: Share = TRAINING_RATIO
@@ -322,7 +328,8 @@ class CitationScorer(ModelScorer):
                 "entities": ", ".join(entities_of(claim.statements)),
             }
 
-        reads = [partial(read_names, entities_of(claim.statements)) for claim in claims]
+        listed = [entities_of(claim.statements) for claim in claims]
+        reads = [Fillable(partial(read_names, names), partial(_names_blank, names)) for names in listed]
         return await self._ask(self.templates()[-2], claims, values, reads)
 
     async def _support(self, claims: Sequence[Claim]) -> list[Answer[dict[str, bool]] | Fault]:

@@ -296,6 +296,23 @@ def test_places_that_must_differ_leave_the_last_no_choice() -> None:
     assert len(engine.samplings) == 3
 
 
+@pytest.mark.parametrize(("ending", "known"), [("stop", True), ("length", False)])
+def test_a_place_without_choices_takes_one_line_of_words(ending: str, known: bool) -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    alone = Completion(text=' "Tacoma" ', finish_reason=ending)
+    engine.answers = lambda prompt, index: "Tacoma" if len(prompt) == 1 else alone
+    read = Fillable(
+        lambda text, nonce="", /: text.partition("Answer 0a1b2c3d: ")[2] or None,
+        lambda nonce: Blank.of("Answer {nonce}: {answer}", nonce, [()]),
+    )
+    (answer,) = asyncio.run(ask(engine, [prompt("x")], Sampling(), read, retry=FORCED))
+    turns: Any = engine.asked[-1]
+    assert turns[2]["content"] == "So what stands behind `Answer 0a1b2c3d:`? Answer with that alone."
+    assert engine.samplings[-1].stop == ("\n",)
+    said = (answer.value, answer.forced, answer.mass) if isinstance(answer, Answer) else None
+    assert said == (("Tacoma", True, None) if known else None)
+
+
 def test_one_sample_that_cannot_be_forced_does_not_take_the_others_with_it() -> None:
     engine = Choosing(lambda choice: choice[0], 0.9)
     masses = iter([0.9, 0.1])

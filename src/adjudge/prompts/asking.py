@@ -33,6 +33,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _BEGUN = "Answer:"  # small models say a choice behind it about twice as often as at the start of their turn
+_LINE = 64  # tokens of a free answer that is asked for alone
 _LISTED = 12  # choices that are named one by one in a request
 _SHOWN = 2_000  # characters of a model's last words that are kept
 
@@ -305,10 +306,13 @@ class _Form(Generic[T]):
         line = self.blank.filled(self.words).rpartition("\n")[2].strip()
         named = f"what stands behind `{line}`" if len(self.blank.places) > 1 else "it"
         choices = self.blank.choices(self.words)
-        one_of = f"{', '.join(choices[:-1])} or {choices[-1]}"
-        if len(choices) > _LISTED:  # a list of a hundred numbers tells nobody more than its ends
-            one_of = f"a number from {choices[0]} to {choices[-1]}"
-        request = f"So is {named} {one_of}? Answer with that alone."
+        if not choices:
+            asked = f"So what stands behind `{line}`"
+        elif len(choices) > _LISTED:  # a list of a hundred numbers tells nobody more than its ends
+            asked = f"So is {named} a number from {choices[0]} to {choices[-1]}"
+        else:
+            asked = f"So is {named} {', '.join(choices[:-1])} or {choices[-1]}"
+        request = f"{asked}? Answer with that alone."
         return self.case.rendered.followed_by(escape(self.said.text), request).continued(_BEGUN)
 
 
@@ -330,6 +334,8 @@ async def _force(engine: Engine, cases: Sequence[_Case[T]], sampling: Sampling, 
                     form.words.append(choice[0])
                 continue
             again = replace(sampling, n=1, temperature=0.0, top_p=1.0, top_k=0, stop=(), choice=choice)
+            if not choice:
+                again = replace(again, stop=("\n",), max_tokens=_LINE)
             results = await engine.generate([form.request.prompt for form in asked], again)
             for form, result in zip(asked, _matched(results, asked, engine), strict=True):
                 _fill(form, result, least)
@@ -361,11 +367,12 @@ def _fill(form: _Form[T], result: Generation | Fault, least: float) -> None:
         return
     form.case.cost += result.cost
     (word,) = result.completions
-    if word.text not in form.blank.choices(form.words):
+    choices = form.blank.choices(form.words)
+    if word.text not in choices if choices else not finished(word.finish_reason):
         form.why = f"; asked for it alone, it was cut off or refused ({word.finish_reason})"
     elif word.mass is not None and word.mass < least:
         form.why = f"; asked for it alone, the verdicts together have the probability {word.mass:.3g} (< {least:g})"
-    form.words.append(word.text)
+    form.words.append(word.text if choices else word.text.strip(' "'))
     if word.mass is not None:
         form.mass = min(word.mass, 1.0 if form.mass is None else form.mass)
 

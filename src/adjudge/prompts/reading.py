@@ -108,7 +108,7 @@ class Blank:
     """A verdict with places to fill in, for a model that is asked for each alone and may say nothing but the choices.
 
     Attributes:
-        places: for each place, the text before it and what may stand in it.
+        places: for each place, the text before it and what may stand in it; without choices, any words on one line.
         end: the text behind the last.
         distinct: whether what stands in one place may stand in no other.
     """

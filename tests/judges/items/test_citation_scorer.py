@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,26 @@ def test_no_verdict_on_one_question_leaves_no_number(
 
     (score,) = run(make(judge), sample(GOOD))
     assert (score.status, score.reason) == ("failed", "judge_unparsable")
+
+
+def test_names_are_asked_for_one_by_one_of_a_model_that_gives_no_object(scripted: Any, page_reader: Any) -> None:
+    engine = scripted.Choosing(lambda choice: choice[0], None)
+    reader = page_reader(NAMES, NEEDS)
+
+    def judge(prompt: Any, index: int) -> str:
+        asked = re.search(r'behind `.*"(E\d)":', prompt[-2]["content"]) if prompt[-1]["content"] == "Answer:" else None
+        if asked:
+            return f' "{NAMES[asked[1]][0]}"' if asked[1] in ("E0", "E1", "E2") else "null"
+        said: str = reader(prompt, index)
+        return "It names them." if "json" in said else said
+
+    engine.answers = judge
+    (score,) = run(CitationScorer(engine=engine), sample(GOOD))
+    assert score.parts["rubric"].evidence["entities"] == {
+        **{name: NAMES[name][0] for name in ("E0", "E1", "E2")},
+        "E3": None,
+        "E4": None,
+    }
 
 
 def test_it_keeps_the_rules(make: Callable[..., CitationScorer]) -> None:

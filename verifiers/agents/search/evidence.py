@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from adjudge.prompts.asking import Answer
+from adjudge.prompts.reading import Blank
 from adjudge.prompts.reading import answers as answers_in
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered
@@ -65,6 +66,10 @@ class AnswerReader:
         said = {answer for answer, _ in answers_in(text, self.form, nonce)}
         return said.pop() or None if len(said) == 1 else None
 
+    def blank(self, nonce: str) -> Blank:
+        """Return the line with its place to fill in."""
+        return Blank.of(self.form, nonce, [()])
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchEvidenceScorer(TrajectoryModelScorer):
@@ -83,7 +88,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "search_evidence"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     needs_reference: ClassVar[bool] = True
     text_template: ClassVar[str] = "verifiers/agents/search/evidence"
 

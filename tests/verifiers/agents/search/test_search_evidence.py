@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.engines.scripted import ScriptedEngine
+from tests.engines.scripted import Choosing, ScriptedEngine
 
 from adjudge import check_scorer
 from adjudge.engines.interface import Fault, Prompt
@@ -166,6 +166,15 @@ def test_a_silent_or_broken_model_gives_no_number() -> None:
     ):
         score = judged(engine, ASK, FOUND, RIGHT)
         assert (score.status, score.reason) == ("failed", reason)
+
+
+def test_a_model_that_forgets_the_form_is_asked_for_the_answer_alone() -> None:
+    engine = Choosing(lambda choice: choice[0], None)
+    engine.answers = lambda prompt, index: "Tacoma" if prompt[-1]["content"] == "Answer:" else "I read it."  # type: ignore[index]
+    score = judged(engine, ASK, FOUND, RIGHT)
+    assert (score.evidence["second_answer"], score.evidence["evidence_f1"]) == ("Tacoma", 1.0)
+    assert score.evidence["forced_mass"] is None
+    assert score.provenance.fingerprint.endswith("+forced")
 
 
 def test_two_different_answers_of_the_model_are_no_verdict() -> None:
