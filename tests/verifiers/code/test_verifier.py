@@ -270,7 +270,7 @@ def test_tests_that_never_end_are_the_candidates_fault_only_if_they_asked_it() -
     ("reference", "message"),
     [
         (None, "tests"),
-        ("assert f()", "tests"),
+        ("f(1) is 1", "tests"),
         ({"tests": []}, "not empty"),
         ({"tests": [{"args": [1]}], "entry_point": "f"}, "expected"),
         ({"tests": [{"args": [1], "expected": 1}]}, "entry_point"),
