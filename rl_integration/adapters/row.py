@@ -49,7 +49,7 @@ def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
     """
     cell = value_in(row, place, "reference", framework)
     reference = cell if callable(place) else read_reference(cell)
-    if isinstance(reference, int) and place in ANSWER_KEYS:
+    if isinstance(reference, int) and isinstance(place, str) and place in ANSWER_KEYS:
         beside = {name: plain(row.get(name)) for name in (place, *OPTIONS)}
         refuse_position(Column(place), [beside], "reference=", f"give reference=lambda row: row[{place!r}]")
     return reference
