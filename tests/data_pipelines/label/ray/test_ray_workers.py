@@ -238,9 +238,9 @@ def test_groups_are_not_cut(fake: FakeRay) -> None:
         for tries in range(3):
             await judged(fake, tries + 1)
             fake.actors[-1].die()
-        for calls, group in ((4, ["a1", "a2"]), (5, ["b1", "b2"])):
+        for calls, members in ((4, ["a1", "a2"]), (5, ["b1", "b2"])):
             await judged(fake, calls)
-            assert fake.actors[-1].texts() == [group]
+            assert fake.actors[-1].texts() == [members]
             fake.actors[-1].answer()
         assert told(await task) == ["a1", "a2", "b1", "b2"]
 
