@@ -14,8 +14,8 @@ are right or wrong, and PandaLM's pairs on which three people agree.  Every verd
 
 Scores are kept in a file, so that pieces of a few minutes make one table.
 
-Not covered: scorers that read no verdict (`reward_model`, `process_reward`, `implicit_reward`, `reference_probability`,
-`information_gain`), and those of trajectories, for which there is no public corpus with labels.
+Not covered: scorers that need a head or a body of their own (`reward_model`, `process_reward`, `critique_reward`,
+`safety_classifier`, `implicit_reward`).
 
     ADJUDGE_DATA=... python -m benchmarks.real_judges --scorers judge yes_no --output scores.jsonl \
         --engine '{"vllm": {"model": "smollm2", "dtype": "float32"}}'
