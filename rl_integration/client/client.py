@@ -152,6 +152,8 @@ class AsyncClient:
         """
         if within is not None and not within >= 0:
             raise ValueError(f"within={within!r}; give the seconds after which nobody needs the answer, at least 0")
+        if isinstance(samples, Sample | Mapping):
+            raise ValueError("samples is a single sample; give a list, such as client.score([sample])")
         rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]
         if not rows:
             return []

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.io.columns import MISSING, Column, Wanted, map_columns, nested_names
-from adjudge.io.values import is_chat
+from adjudge.io.columns import MISSING, Column, Wanted, map_columns
+from adjudge.io.values import is_chat, nested_names
 
 GSM8K = {
     "question": "q",
@@ -231,6 +231,8 @@ TASK = {"test": "def test_f(): pass", "entry_point": "f", "canonical_solution": 
         ({"question": "q", "solution": "128", "attempt": "It is 128"}, "attempt", "solution"),
         ({"question": "q", "solution": "It is 128", "answer": "128"}, "solution", "answer"),
         ({"prompt": "q", "llm_response": "4"}, "llm_response", ""),
+        ({"Question": "q", "Correct Answer": "4", "Response": "4"}, "Response", "Correct Answer"),
+        ({"question": "q", "answer": "4", "Answer": "5", "response": "4"}, "response", "answer"),
         ({"target": "4", "filtered_resps": ["4"]}, "filtered_resps", "target"),
         ({"question": "q", "solutions": "", "input_output": "{}"}, "", "input_output"),
         ({"question": "q", "solutions": '["x"]', "input_output": "{}"}, "solutions", "input_output"),

@@ -19,7 +19,7 @@ from adjudge.verifiers.instructions.ifbench_format import FORMATS
 from adjudge.verifiers.instructions.ifbench_words import WORDS
 from adjudge.verifiers.instructions.ifeval import IFEVAL
 from adjudge.verifiers.instructions.kind import Group, Kind, Observation, shown
-from adjudge.verifiers.instructions.rows import IDS, ifeval_constraints
+from adjudge.verifiers.instructions.rows import FUNCTION, IDS, ifeval_constraints, rlvr_constraints
 from adjudge.verifiers.instructions.text import Text
 
 CLASSES: Final[tuple[Group, ...]] = ("content", "format", "language", "length")
@@ -98,7 +98,7 @@ class Constraint:
 def read_constraints(data: Any) -> list[Constraint]:
     """Return the constraints of a reference: a list of them, `{"constraints": [..]}`, or a row of IFEval or IFBench.
 
-    RLVR has such rows in a list of one.
+    RLVR has such rows in a list of one, or rows with a `func_name`.
 
     Raises:
         ValueError: it is no such list, or one of them is none; the message says which.
@@ -106,7 +106,7 @@ def read_constraints(data: Any) -> list[Constraint]:
     if isinstance(data, list | tuple) and len(data) == 1 and _is_row(data[0]):
         data = data[0]
     if _is_row(data):
-        data = ifeval_constraints(data)
+        data = rlvr_constraints(data) if FUNCTION in data else ifeval_constraints(data)
     if isinstance(data, Mapping):
         if set(data) != {"constraints"}:
             raise ValueError(
@@ -126,7 +126,7 @@ def read_constraints(data: Any) -> list[Constraint]:
 
 
 def _is_row(data: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(data, Mapping) and any(name in data for name in IDS)
+    return isinstance(data, Mapping) and any(name in data for name in (*IDS, FUNCTION))
 
 
 def all_met(constraints: tuple[Constraint, ...], response: str) -> bool:

@@ -103,7 +103,6 @@ _HIGHLIGHT = re.compile(r"\*[^\n*]*\*")
 _STRONG = re.compile(r"\*\*[^\n*]*\*\*")
 _EMPHASIS = re.compile(rf"(?<!\*)(?<!{SPACED_SIGN})(\*{{1,3}})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*|{SPACED_SIGN})")
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]+)\]")
-_RULE = re.compile(r"\s?\*\*\*\s?")
 _TIGHT_END = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[A-Za-z][。！？｡．])")  # no blank behind the mark
 _OTHER_BULLET = re.compile(rf"[ \t]*(?:{PLUS}|[•‣▪◦●∙] ?\w)")
 _FENCES: Final = ("```json", "```Json", "```JSON", "```")
@@ -177,9 +176,9 @@ def number_sentences(text: Text, num_sentences: int, relation: Relation) -> Obse
 
 
 @IFEVAL.kind("length_constraints:number_paragraphs", "length")
-def number_paragraphs(text: Text, num_paragraphs: int) -> Observation:
-    """Exactly so many paragraphs, with "***" between them; one without words is a fault inside, none at an end."""
-    parts = [html.unescape(part).strip() for part in _RULE.split(text.raw)]
+def number_paragraphs(text: Text, num_paragraphs: int, rule: Literal["***", "* * *"] = "***") -> Observation:
+    """Exactly so many paragraphs, with a rule between them; one without words is a fault inside, none at an end."""
+    parts = [html.unescape(part).strip() for part in re.split(rf"\s?{re.escape(rule)}\s?", text.raw)]
     full = sum(map(bool, parts))
     met = all(any(map(str.isalnum, part)) for part in parts[1:-1]) and full == num_paragraphs
     return Observation(met, {"paragraphs": full}, vacuous=different(parts) < full)

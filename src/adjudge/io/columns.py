@@ -36,6 +36,7 @@ from adjudge.io.values import (
     is_no_response,
     list_of,
     looks_like_list,
+    nested_names,
     reference_of,
     refuse_unread,
     turns_of,
@@ -336,6 +337,7 @@ class Choice:
         labelled = [inner for row in rows for inner in _labelled_rows(row)]
         own = [name for name in dict.fromkeys(name for row in labelled for name in row) if name not in names]
         self.known = [*names, *own, *nested_names(rows), *nested_names(labelled)]
+        self._own = {name.lower().replace(" ", "_"): name for name in self.known} | {name: name for name in self.known}
         self.notes: list[str] = []
         self.chats = False
         self._names, self._rows, self._taken, self._flag = names, rows, set(taken), flag
@@ -362,7 +364,7 @@ class Choice:
         """Return the column that a user named for a role, or the first that looks like one; None if none does."""
         if name:
             return self.given(role, name)
-        tried = usual or GUESSES[role]
+        tried = [self._spelled(guess) for guess in usual or GUESSES[role]]
         fits = self._fitting(role, tried)
         if role == "id":  # a labelled row's own comes before that of the row which was labelled
             fits.sort(key=lambda guess: guess not in self._names)
@@ -388,7 +390,7 @@ class Choice:
                 if part in OPTIONS:
                     refuse_unread(part, [Column(part).of(row) for row in self._rows])
             return column
-        alternatives = self._fitting("reference", GUESSES["reference"])[:1]
+        alternatives = self._fitting("reference", [*map(self._spelled, GUESSES["reference"])])[:1]
         if both := self._question((*ANSWER_KEYS[1:-1], *alternatives)):  # of MMLU "answer"
             return self._guessed("reference", both)
         for names in TESTS:
@@ -431,6 +433,10 @@ class Choice:
         self.notes.append(f"{column.name!r} holds lists as JSON text; each of their items is read as one")
         return Column(column.name, listed=True)
 
+    def _spelled(self, usual: str) -> str:
+        """Return a usual name as the input spells it: "Correct Answer" for "correct_answer" (GPQA)."""
+        return "+".join(self._own.get(part, part) for part in usual.split("+"))
+
     def _fitting(self, role: str, names: Sequence[str]) -> list[str]:
         """Return the names that fit, but not one that a few stray rows have in the place of the most frequent one."""
         fits = [Column(name) for name in names if self._fits(role, name)]
@@ -457,22 +463,6 @@ class Choice:
         self._taken.update((name, *name.split("+")))
         self.notes.append(f"{role.replace('_', ' ')}: column {name!r} (guessed; {self._flag(role)} chooses another)")
         return Column(name)
-
-
-def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:
-    """Return the dotted paths of the objects nested in these rows, each once, in order of appearance."""
-    paths: dict[str, None] = {}
-
-    def walk(value: Mapping[str, Any], prefix: str, left: int) -> None:
-        for key, item in value.items():
-            if prefix:
-                paths[f"{prefix}{key}"] = None
-            if left > 1 and isinstance(item, Mapping):
-                walk(item, f"{prefix}{key}.", left - 1)
-
-    for row in rows:
-        walk(row, "", depth)
-    return list(paths)
 
 
 def unknown_column(name: str, known: Sequence[str], flag: str) -> str:

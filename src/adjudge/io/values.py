@@ -445,3 +445,19 @@ def are_completions(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(item, Mapping) and {"message", "text"} & set(item) for item in value
     )
+
+
+def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:
+    """Return the dotted paths of the objects nested in these rows, each once, in order of appearance."""
+    paths: dict[str, None] = {}
+
+    def walk(value: Mapping[str, Any], prefix: str, left: int) -> None:
+        for key, item in value.items():
+            if prefix:
+                paths[f"{prefix}{key}"] = None
+            if left > 1 and isinstance(item, Mapping):
+                walk(item, f"{prefix}{key}.", left - 1)
+
+    for row in rows:
+        walk(row, "", depth)
+    return list(paths)

@@ -6,12 +6,13 @@
     numbers: ours; the paper publishes their order alone            # optional, where they are not the source's
     version: "1"                                                    # optional, see below
     options: {engine: the model that is asked}                      # what each `$NAME` of the spec is
+    defaults: {}                                                    # optional: what stands in place of some `$NAME`s
     scorer:
       judge: {template: judges/mt_bench, output: scale}             # a spec with one key
 
 A preset takes the options of its scorer; those that are given override the file's.  Where the spec holds `$NAME`, the
-preset's only options are these names, each required, and what is given for one stands in its place: so the engine of a
-scorer inside another can be given.
+preset's only options are these names, required unless `defaults` has them, and what is given for one stands in its
+place: so the engine of a scorer inside another can be given.
 
 With a `version`, scores are signed with the preset's own name and that version, and the file's options count as
 defaults; raise it when the same sample could get another score.  Without one, scores are signed by the scorer itself,
@@ -32,7 +33,7 @@ from adjudge.options import options_of
 from adjudge.scoring import builtin, registry
 
 _KEYS = {"description", "source", "scorer"}
-_MORE = {"notes", "numbers", "version", "options"}
+_MORE = {"notes", "numbers", "version", "options", "defaults"}
 
 
 @functools.cache
@@ -74,7 +75,7 @@ def preset(name: str) -> type[Any]:
         fields = [(key, hints[key], _default(value)) for key, value in given.items()]
         said |= {"name": name, "version": data["version"]}
         return dataclasses.make_dataclass(name, fields, bases=(base,), namespace=said, frozen=True, kw_only=True)
-    return type(name, (base,), {**said, **_reading(name, scorer, given, base)})
+    return type(name, (base,), {**said, **_reading(name, scorer, given, base, data.get("defaults", {}))})
 
 
 def __getattr__(name: str) -> type[Any]:
@@ -84,11 +85,12 @@ def __getattr__(name: str) -> type[Any]:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
+def _reading(name: str, scorer: str, given: Any, base: type, default: Mapping[str, Any]) -> dict[str, Any]:
     """What makes a class read its part of a spec into that of another scorer."""
     places = tuple(dict.fromkeys(_places(given)))
     closed = bool(places) or isinstance(given, list)  # the parts of a composite are not options
     usual: Mapping[str, Any] = given if isinstance(given, Mapping) and not closed else {}
+    required = [place for place in places if place not in default]
 
     def made(loader: Any, options: Any) -> Any:
         try:
@@ -99,7 +101,8 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
     def from_spec(cls: type, body: Any, loader: Any) -> Any:
         """Read the options."""
         if closed:
-            return made(loader, _filled(given, options_of(body or {}, places, inside=name, required=places)))
+            options = options_of(body or {}, places, inside=name, required=required)
+            return made(loader, _filled(given, {**default, **options}))
         if not isinstance(body, Mapping | None):
             raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
         return made(loader, {**usual, **(body or {})})
@@ -110,7 +113,9 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
 
     kind = inspect.Parameter.KEYWORD_ONLY
     if closed:
-        parameters = [inspect.Parameter(place, kind) for place in places]
+        parameters = [
+            inspect.Parameter(each, kind, default=default.get(each, inspect.Parameter.empty)) for each in places
+        ]
     else:
         own = [each for each in inspect.signature(base).parameters.values() if each.kind is kind]
         factories = {

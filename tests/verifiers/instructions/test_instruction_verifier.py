@@ -82,6 +82,52 @@ def test_rows_of_ifeval_and_rlvr_are_references(reference: Any) -> None:
         InstructionVerifier().validate(wrong)
 
 
+RLVR = dict.fromkeys(
+    ("N", "end_phrase", "first_word", "forbidden_words", "i", "keyword_list", "language", "letter", "options",
+     "original_prompt", "postscript_marker", "quantifier", "section_splitter", "word")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "right", "wrong"),
+    [
+        ("verify_keywords", {"keyword_list": ["tea", "milk"]}, "Tea with milk, please.", "Tea, please."),
+        ("verify_keyword_frequency", {"word": "tea", "N": 2}, "Tea is tea.", "Tea is tea, and tea."),
+        ("validate_forbidden_words", {"forbidden_words": ["milk"]}, "Tea.", "Milk."),
+        ("verify_letter_frequency", {"letter": "q", "N": 1}, "A quick one.", "A quick quest."),
+        ("verify_paragraph_count", {"N": 2}, "One here.\n* * *\nAnother there.", "One.\n* * *\n"),
+        ("validate_word_constraint", {"N": 20, "quantifier": "around"}, "word and " * 9, "word and " * 8),
+        ("validate_word_constraint", {"N": 3, "quantifier": "at most"}, "one two three", "one two three four"),
+        ("verify_sentence_constraint", {"N": 2, "quantifier": "at least"}, "I am. You are.", "I am."),
+        ("validate_paragraphs", {"N": 2, "i": 2, "first_word": "Then"}, "First.\n\nThen that.", "First.\n\nThis."),
+        ("verify_postscript", {"postscript_marker": "P.S."}, "Yours. P.S. Bring tea along.", "Yours."),
+        ("validate_placeholders", {"N": 1}, "Dear [name],", "Dear Ann,"),
+        ("verify_bullet_points", {"N": 2}, "* one\n* two", "* one"),
+        ("validate_choice", {"options": ["yes", "no"]}, "yes", "maybe"),
+        ("validate_sections", {"N": 2, "section_splitter": "Part"}, "Part 1\nTea.\nPart 2\nMilk.", "Part 1\nTea."),
+        ("validate_repeat_prompt", {"original_prompt": "Say it."}, "Say it. Tea.", "Tea."),
+        ("validate_frequency_capital_words", {"N": 1, "quantifier": "at most"}, "TEA for me", "TEA FOR me"),
+        ("validate_frequency_capital_words", {"N": 2, "quantifier": "around"}, "TEA for me", "Tea for me"),
+        ("validate_end", {"end_phrase": "The end."}, "Tea. The end.", "Tea."),
+        ("validate_no_commas", {}, "Tea.", "Tea, please."),
+        ("validate_lowercase", {}, "tea is what i would like to drink.", "Tea is what I would like to drink."),
+    ],
+)
+def test_functions_of_rlvr_are_references(function: str, args: dict[str, Any], right: str, wrong: str) -> None:
+    reference = RLVR | args | {"func_name": function}
+    assert auto_scorer(reference) == "instructions"
+    for response, value in ((right, 1.0), (wrong, 0.0)):
+        assert InstructionVerifier().verify(Sample(prompt="", response=response, reference=reference)).value == value
+
+
+@pytest.mark.parametrize(
+    "row", [{"func_name": "validate_taste"}, {"func_name": "validate_word_constraint", "N": 3, "quantifier": "nearly"}]
+)
+def test_a_row_of_rlvr_that_asks_for_nothing_known_is_a_mistake(row: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="an RLVR row has"):
+        InstructionVerifier().validate(Sample(prompt="", response="a", reference=row))
+
+
 def sample(response: str, *constraints: Any, **more: Any) -> Sample:
     return Sample(prompt="Write.", response=response, reference={"constraints": list(constraints)}, **more)
 

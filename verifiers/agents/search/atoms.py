@@ -18,7 +18,7 @@ Not covered: training the reward model.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -180,6 +180,7 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
     Attributes:
         engine: a language model that judges the atoms of a trajectory in one call; or none, with `reward`.
         max_tokens: most tokens of its answer.
+        retry_temperature, forced_mass, examples: as other scorers that ask a model take them.
         reward: a scorer of single atoms: its sample has the question as the prompt and the atom as the response.
         low, high: what the reward gives the worst and the best atom; mapped to [0, 1], and cut off there.
         outcome: a scorer of the whole response; None for the token F1 of the answer block.
@@ -196,6 +197,9 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
 
     engine: Any = None
     max_tokens: Count = 2048
+    retry_temperature: float | None = None
+    forced_mass: Share | None = 0.5
+    examples: Sequence[Mapping[str, Any]] = ()
     reward: Any = None
     low: Value = 0.0
     high: Value = 1.0
@@ -222,7 +226,14 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
     def _judge(self) -> AtomJudge | None:
         if self.engine is None:
             return None
-        return AtomJudge(engine=self.engine, max_tokens=self.max_tokens, form=self.form)
+        return AtomJudge(
+            engine=self.engine,
+            max_tokens=self.max_tokens,
+            retry_temperature=self.retry_temperature,
+            forced_mass=self.forced_mass,
+            examples=self.examples,
+            form=self.form,
+        )
 
     def gold(self, sample: Sample) -> Any:
         """Return the accepted answers, and how much the atoms count; `ValueError` if nobody says the progress."""

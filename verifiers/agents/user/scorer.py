@@ -24,8 +24,8 @@ from adjudge import wire
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, Reader, cost_of
-from adjudge.prompts.reading import NumberReader
-from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.reading import Blank, NumberReader, whole_numbers
+from adjudge.prompts.scorer import Case, ModelScorer, forced_of
 from adjudge.prompts.template import Rendered, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore, split_reasoning
 from adjudge.responses.trajectories.trajectory import steps_at
@@ -82,13 +82,15 @@ def spoken(dialogue: Sequence[Message]) -> str:
 class Felt:
     """By how much a turn changed the feeling, clipping done, the feeling after it, and the model's reasons.
 
-    `said` is the change that the model named; None for a silent turn, about which nobody is asked.
+    `said` is the change that the model named; None for a silent turn, about which nobody is asked.  `forced` is
+    evidence on a change that it named only when it could say nothing else.
     """
 
     change: float
     emotion: Emotion
     said: float | None = None
     text: str = ""
+    forced: Mapping[str, Any] = field(default_factory=dict)
 
     def evidence(self) -> dict[str, Any]:
         """Return plain data."""
@@ -96,13 +98,16 @@ class Felt:
         if self.said is None:
             return {**step, "silent": True}
         text = f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text
-        return {**step, "said": self.said, "text": text}
+        return {**step, "said": self.said, "text": text, **self.forced}
 
     @classmethod
     def read(cls, step: Mapping[str, Any]) -> Felt:
         """Return what `evidence` wrote."""
         emotion = Emotion(step["emotion"])
-        return cls(change=step["change"], emotion=emotion, said=step.get("said"), text=step.get("text", ""))
+        forced = {key: step[key] for key in ("forced_mass",) if key in step}
+        return cls(
+            change=step["change"], emotion=emotion, said=step.get("said"), text=step.get("text", ""), forced=forced
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,7 +132,7 @@ class Course:
             turn = self.turns[len(self.felt)]
             if not turn.silent:
                 return self.moment(turn)
-            self._move(-float(self.most), None, "")
+            self._move(-float(self.most))
         return None
 
     def moment(self, turn: Turn) -> Moment:
@@ -148,11 +153,11 @@ class Course:
         if isinstance(answer, Fault):
             self.fault = answer
         else:
-            self._move(answer.value, answer.value, answer.text)
+            self._move(answer.value, said=answer.value, text=answer.text, forced=forced_of([answer]))
 
-    def _move(self, change: float, said: float | None, text: str) -> None:
+    def _move(self, change: float, **told: Any) -> None:
         after = self.emotion.after(change, self.most)
-        self.felt.append(Felt(change=after.value - self.emotion.value, emotion=after, said=said, text=text))
+        self.felt.append(Felt(change=after.value - self.emotion.value, emotion=after, **told))
         self.emotion = after
 
     def steps(self, all_turns: Sequence[Turn]) -> tuple[StepScore, ...]:
@@ -169,6 +174,17 @@ class Course:
 
 
 _FARTHEST: Final = 1000  # a change beyond it is not a change but noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ChangeReader(NumberReader):
+    """Reads a change, which may be larger than `most`, and has the model choose among those up to it."""
+
+    most: int
+
+    def blank(self, nonce: str) -> Blank:
+        """Return the change with its place to fill in."""
+        return Blank.of(self.form, nonce, [whole_numbers(-self.most, self.most)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +207,7 @@ class SimulatedUserScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "simulated_user"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
     text_template: ClassVar[str] = "verifiers/agents/user/change"
 
@@ -294,12 +310,12 @@ class SimulatedUserScorer(ModelScorer):
     async def changes(self, moments: Sequence[Moment]) -> list[Answer[float] | Fault]:
         """Return by how much each moment changes a feeling, as the model says it, or why that is not known."""
         template = self.templates()[0]
-        read = NumberReader(form=template.form, low=-_FARTHEST, high=_FARTHEST)
+        read = _ChangeReader(form=template.form, low=-_FARTHEST, high=_FARTHEST, most=self.max_change)
 
         def prompt(moment: Moment) -> Rendered:
             return self.render(template, {**moment.values(), "most": str(moment.most)})
 
-        return await self.seeded(moments, prompt, read.__call__)  # without its blank: no feeling is forced
+        return await self.seeded(moments, prompt, read)
 
     async def seeded(
         self, moments: Sequence[Moment], prompt: Callable[[Moment], Rendered], read: Reader[T]

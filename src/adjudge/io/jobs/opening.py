@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Column, unknown_column
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.formats import Format, format_of, is_dataset, needs_schema
 from adjudge.io.jobs.groups import RowSource, UnitReader
@@ -16,6 +16,7 @@ from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.lines import LineWriter
 from adjudge.io.jobs.maker import KeepsColumns, Maker
 from adjudge.io.row import Cursor, Row
+from adjudge.io.values import nested_names
 
 _PEEKED_ROWS: Final = 100
 _PEEKED_BYTES: Final = 64 << 20

@@ -33,6 +33,7 @@ CODE_KEYS: Final = (
 """Keys of the layouts that `code` reads (`adjudge.verifiers.code.layouts`)."""
 
 _KEYS_OF: Final = {
+    "func_name": "instructions",  # of RLVR, whose rows have "options", too
     **dict.fromkeys(("choices", "options"), "choice"),
     **dict.fromkeys(CODE_KEYS, "code"),
     "sql": "sql",

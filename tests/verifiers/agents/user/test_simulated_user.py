@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engines.scripted import Said, ScriptedEngine, fault, field_of, key_of, text_of
+from tests.engines.scripted import Choosing, Said, ScriptedEngine, fault, field_of, key_of, text_of
 from tests.verifiers.agents.user.playing import honest, quotes_after, quotes_before, repeats
 from tests.verifiers.agents.user.tries import attack_cases
 
@@ -90,6 +90,14 @@ def test_an_unparsable_change_is_neither_zero_nor_no_change(answer: str) -> None
     score = scored(engine, dialogue("I see it.", "That is hard."))
     assert (score.status, score.value, score.reason) == ("failed", None, "judge_unparsable")
     assert [step.label for step in score.steps] == ["unjudged", "unjudged"]
+
+
+def test_a_change_that_is_asked_for_alone_is_one_the_scale_allows_and_is_told() -> None:
+    engine = Choosing(lambda choice: choice[0], 0.9)
+    score = scored(engine, dialogue("I see it.", "That is hard."), max_change=5)
+    assert score.value == pytest.approx((40 - 5 - 5) / 100)
+    assert [(turn["said"], turn["forced_mass"]) for turn in score.evidence["turns"]] == [(-5, 0.9)] * 2
+    assert scored(Choosing(lambda choice: choice[0], 0.4), dialogue("I see it.")).reason == "judge_unparsable"
 
 
 def test_a_fault_of_the_engine_keeps_what_was_known_before() -> None:
