@@ -284,6 +284,10 @@ def _runs(one: _Sum) -> dict[str, Example]:
             {**task, "trajectory": run, "verdicts": asks},
             f"It searched, then its sum was {good}.\n{{nonce}} 1: good\n{{nonce}} 2: {good}",
         ),
+        "atoms": (
+            {"question": one.question, "atoms": f"1: [reasoning] {one.sum_} = {one.said}.", "verdicts": "1: 0 to 10"},
+            f"{one.because}\n{{nonce}} 1: {one.either('10', '0')}",
+        ),
         "search_evidence": (
             {"question": one.question, "evidence": found},
             f"It says that it is {one.right}.\nAnswer {{nonce}}: {one.right}",

@@ -75,7 +75,8 @@ class Asked:
     @property
     def by_mass(self) -> bool:
         """Whether it has a verdict's probability read, and no text."""
-        return self.options.get("readout") == "probabilities" or self.shown in ("yes_no", "zyn", "rlbff", "genrm")
+        asked = (self.options.get("readout"), self.shown.rpartition(", ")[2])
+        return "probabilities" in asked or self.shown in ("yes_no", "zyn", "rlbff", "genrm")
 
 
 def _judge(shown: str, *, reference: str = "answer", **options: Any) -> Asked:
@@ -106,7 +107,7 @@ ASKED = {
         spec="answer_judge", options=PROBABILITIES, shown="answer_judge, probabilities"
     ),
     "compass_verifier": _judge("compass_verifier"),
-    "huatuo_gpt_o1": Asked(told="headings"),
+    "huatuo_gpt_o1": Asked(options={"min_mass": 0.0}, told="headings", shown="answer_judge, probabilities"),
     "general_reasoner": Asked(options=READ, told="sentence", shown="general_reasoner"),
     "yes_no": _judge("yes_no", reference="", questions=[f"{RIGHT}, is it?"]),
     "zyn": _judge("zyn", reference="", questions=[f"{RIGHT}, is it?"]),
@@ -159,8 +160,8 @@ ASKED = {
     "critic_search": Asked(options=FREE, rows="searches", shown="turn_critic"),
     "search_evidence": Asked(options=FREE, rows="searches", shown="search_evidence"),
     "r_search": Asked(options=FREE, rows="searches", shown="search_evidence"),
-    "atomic_thoughts": Asked(options={"progress": 0.0}, rows="searches"),
-    "atom_searcher": Asked(options={"progress": 0.0}, rows="searches"),
+    "atomic_thoughts": Asked(options={**FREE, "progress": 0.0}, rows="searches", shown="atoms"),
+    "atom_searcher": Asked(options={**FREE, "progress": 0.0}, rows="searches", shown="atoms"),
     "simulated_user": Asked(options=FREE, rows="dialogues", shown="simulated_user"),
     "rlver": Asked(options=FREE, rows="dialogues", shown="simulated_user"),
     "reference_probability": Asked(told="tags"),
