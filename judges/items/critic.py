@@ -12,6 +12,8 @@ is the trainer's (`credit: capo`).
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,10 +110,18 @@ def read_wrong_steps(form: str, steps: int, several: bool, text: str, nonce: str
     return tuple(numbers) if fits and (several or len(numbers) == 1) else None
 
 
+_MOST_CHOICES = 64  # that a model is held to: all lists of wrong steps up to six of them, shorter lists of more
+
+
 def _reader(form: str, steps: int, several: bool) -> Reader[tuple[int, ...]]:
+    numbers = [*map(str, range(1, steps + 1))]
+    choices = ["none", *numbers]
+    for size in range(2, steps + 1 if several else 2):
+        if len(choices) + math.comb(steps, size) > _MOST_CHOICES:
+            break
+        choices += map(", ".join, itertools.combinations(numbers, size))
     read = partial(read_wrong_steps, form, steps, several)
-    numbers = tuple(str(number) for number in range(1, steps + 1))
-    return read if several else Fillable(read, lambda nonce: Blank.of(form, nonce, [("none", *numbers)]))
+    return Fillable(read, lambda nonce: Blank.of(form, nonce, [choices]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +145,7 @@ class CriticScorer(ModelScorer):
     """
 
     name: ClassVar[str] = "critic"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     text_template: ClassVar[str] = "judges/items/critic_critique"
     often: ClassVar[str] = "critiques"
 

@@ -58,6 +58,19 @@ def test_steps_have_verdicts(
 
 
 @pytest.mark.parametrize(
+    ("ask", "steps", "count", "last"),
+    [("first", 3, 4, "3"), ("all", 3, 8, "1, 2, 3"), ("all", 6, 64, "1, 2, 3, 4, 5, 6"), ("all", 7, 64, "5, 6, 7"),
+     ("all", 40, 41, "40")],
+)  # fmt: skip
+def test_a_critique_can_be_asked_for_alone(scripted: Any, ask: Any, steps: int, count: int, last: str) -> None:
+    engine = scripted.Choosing(lambda choice: choice[-1], 0.9)
+    (score,) = run(CriticScorer(engine=engine, ask=ask), sample("\n\n".join(f"{n} is {n}." for n in range(steps))))
+    assert len(engine.samplings[-1].choice) == count
+    assert score.evidence["critiques"] == [[int(one) for one in last.split(", ")]]
+    assert score.evidence["forced_mass"] == 0.9
+
+
+@pytest.mark.parametrize(
     "response",
     [SOLUTION, f"<think>1 + 1?\n\n{SOLUTION}</think>\n {SOLUTION} ", [{"role": "assistant", "content": SOLUTION}]],
     ids=["text", "after reasoning", "turns"],
