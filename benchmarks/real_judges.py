@@ -167,11 +167,9 @@ ASKED = {
     "reference_probability": Asked(told="tags"),
     "rlpr": Asked(told="tags"),
     "likelihood": Asked(options={"floor": -1000.0}, reference=""),
-    "optima": Asked(rows="groups", reference=""),
     "information_gain": Asked(rows="searches"),
     "igpo": Asked(rows="searches"),
     "fact_gain": Asked(rows="searches", reference="facts"),
-    "promed": Asked(rows="searches", reference="facts"),
 }
 
 
