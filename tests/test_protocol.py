@@ -373,6 +373,10 @@ def test_what_a_model_thought_is_not_graded() -> None:
         ("<think>a", ("<think>a", "", True)),
         ("<think>a</think>b<think>c", ("<think>a</think><think>c", "b", True)),
         ("x < y", ("", "x < y", False)),
+        (
+            "<|channel|>analysis<|message|>a<|end|><|channel|>commentary to=f<|message|>{}",
+            ("<|channel|>analysis<|message|>a<|end|><|channel|>commentary", " to=f<|message|>{}", False),
+        ),
     ],
 )
 def test_reasoning_is_split_at_its_last_end(response: str, expected: tuple[str, str, bool]) -> None:

@@ -419,12 +419,13 @@ class Verifier(ABC):
 
 THINK_END: tuple[str, ...] = (
     *("</think>", "</thinking>", "</thought>", "</reasoning>", "</seed:think>"),
-    *("[/THINK]", "◁/think▷", "<|channel|>final<|message|>"),  # Magistral, Kimi, gpt-oss
+    *("[/THINK]", "◁/think▷", "<|END_THINKING|>", "<|channel|>final<|message|>"),  # Magistral, Kimi, Command, gpt-oss
 )
 THINK_START: tuple[str, ...] = (
     *("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>"),
-    *("[THINK]", "◁think▷", "<|channel|>analysis<|message|>"),
+    *("[THINK]", "◁think▷", "<|START_THINKING|>", "<|channel|>analysis<|message|>"),
 )
+_COMMENTARY = "<|channel|>commentary"  # of gpt-oss: calls, and what it says about them
 _THINKS = ("think", "THINK", "thought", "reasoning>", "<|channel|>")  # a text without these has no such tag
 
 
@@ -481,7 +482,7 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
     """
     if not any(word in text for word in _THINKS):
         return "", text, False
-    end, width = max((text.rfind(tag), len(tag)) for tag in THINK_END)
+    end, width = max((text.rfind(tag), len(tag)) for tag in (*THINK_END, _COMMENTARY))
     cut = end + width if end >= 0 else 0
     opened = min((at for at in (text.find(tag, cut) for tag in THINK_START) if at >= 0), default=-1)
     if opened < 0:

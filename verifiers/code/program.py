@@ -99,7 +99,7 @@ class ProgramVerifier(IsolatedVerifier, ReferenceVerifier[str, tuple[str, str]])
     """
 
     name: ClassVar[str] = "program"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     reasoning: Reasoning = "strip"
     seconds: Annotated[float, Range(gt=0, le=60)] = 5.0

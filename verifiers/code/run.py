@@ -239,7 +239,7 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Request", str]):
     """
 
     name: ClassVar[str] = "run"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     needs_reference: ClassVar[bool] = False
 
     block: Block = "last"

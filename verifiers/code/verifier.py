@@ -158,7 +158,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     """
 
     name: ClassVar[str] = "code"
-    version: ClassVar[str] = "11"
+    version: ClassVar[str] = "12"
 
     credit: Credit = "all"
     block: Block = "last"

@@ -149,7 +149,7 @@ class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]
     """
 
     name: ClassVar[str] = "coq"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     block: Literal["last", "first", "longest", "only"] = "last"
     axioms: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class CoqVerifier(IsolatedVerifier, TextVerifier[tuple[Theorem, dict[str, bytes]
         word, reason = forbidden(answer.own, f"{theorem.header}\n{theorem.statement}")
         if word:
             return Score.scored(0.0, reason, stage="rules", forbidden=word)
-        start = len(response_text(sample)) - len(text)
+        start = response_text(sample).rindex(text)
         return answer, start + (text.find(source) if self.block == "first" else text.rfind(source))
 
     def judge(self, ready: tuple[Answer, int], gold: tuple[Theorem, dict[str, bytes]]) -> Score:

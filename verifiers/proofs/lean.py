@@ -58,7 +58,7 @@ class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
     """
 
     name: ClassVar[str] = "lean"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     command: tuple[str, ...] = ("lean",)
     folders: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class LeanVerifier(IsolatedVerifier, TextVerifier[LeanTheorem, LeanFile]):
 
     def find_in(self, text: str, sample: Sample, gold: LeanTheorem) -> LeanFile | Score:
         """Return the file that Lean is to read."""
-        return answered(text, gold, len(response_text(sample)) - len(text))
+        return answered(text, gold, response_text(sample).rindex(text))
 
     def judge(self, file: LeanFile, gold: LeanTheorem) -> Score:
         """Return the verdict on one proof; see `adjudge.verifiers.proofs.lean_source` for the evidence."""

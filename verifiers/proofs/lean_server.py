@@ -76,7 +76,7 @@ class LeanServerScorer:
     """
 
     name: ClassVar[str] = "lean_server"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
 
     url: str
@@ -150,7 +150,7 @@ class _Call:
             timeout = error.reason == "engine_timeout" and error.told
             return Score.failed("gold_timeout" if timeout else error.reason, error=str(error))
         text, fault = graded_text(sample, self.scorer.reasoning, self.scorer.truncated)
-        start = len(response_text(sample)) - len(text)
+        start = response_text(sample).rindex(text)
         ready = Score.scored(0.0, fault, stage="extract") if fault else answered(text, theorem, start)
         if isinstance(ready, Score):
             return ready

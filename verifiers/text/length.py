@@ -57,6 +57,7 @@ class LengthPenalty(Verifier):
     """
 
     name: ClassVar[str] = "length"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
 
     kind: Literal["overlong", "cosine", "linear"] = "overlong"

@@ -39,7 +39,7 @@ class RegexVerifier(Verifier):
     """
 
     name: ClassVar[str] = "regex"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = False
 
     pattern: str = ""
@@ -64,7 +64,7 @@ class RegexVerifier(Verifier):
 
     def verify(self, sample: Sample) -> Score:
         """Return 1 or 0; the evidence holds what matched and where."""
-        text, fault = graded_text(sample, self.reasoning)
+        text, fault = graded_text(sample, self.reasoning, end_tokens="<" in self.pattern)
         if fault:
             return Score.scored(0.0, fault)
         if self.ignore_invisible and not text.isprintable() and not self._names_invisible():

@@ -45,6 +45,7 @@ class RepetitionPenalty(Verifier):
     """
 
     name: ClassVar[str] = "repetition"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
 
     ngram: Count = 3

@@ -9,14 +9,16 @@ Not covered: XML.  Other tags, entities and comments are ordinary text.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from adjudge.options import Range, check_options
-from adjudge.protocol import Sample, Score, Verifier, response_text
+from adjudge.protocol import THINK_START, Sample, Score, Verifier, response_text
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.markup import invisible
+from adjudge.responses.markup import text_end
+from adjudge.responses.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,8 @@ class FormatVerifier(Verifier):
     Attributes:
         tags: the names of the tags in their order; `<name>...</name>` for each.
         outside: "nothing" allows only whitespace before, between and behind the elements, "text" allows any text.
-        min_characters: characters that show something, needed inside every element; 0 allows empty elements.
+        min_characters: characters that show something, needed inside every element, in a thought not all of
+            them punctuation; 0 allows empty elements.
         opened: the prompt already ends with the first opening tag, so the response must start without it.
         credit: "all" or nothing, or a "fraction": of the `2 * len(tags) + 3` checks (each opening and each closing
             tag written exactly once; right order; nothing outside; no empty element) the share that passed.  The last
@@ -35,6 +38,7 @@ class FormatVerifier(Verifier):
     """
 
     name: ClassVar[str] = "format"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = False
 
     tags: tuple[str, ...] = ("think", "answer")
@@ -54,6 +58,7 @@ class FormatVerifier(Verifier):
     def verify(self, sample: Sample) -> Score:
         """Return 1, 0 or a share; the evidence names the first problem."""
         text = response_text(sample)
+        text = text[: text_end(text)]
         if self.opened:
             text = f"<{self.tags[0]}>{text}"
         wanted = [part for tag in self.tags for part in (f"<{tag}>", f"</{tag}>")]
@@ -83,8 +88,12 @@ class FormatVerifier(Verifier):
         if self.outside == "nothing" and any(outside):
             problems.append(f"text outside the tags: {shorten(next(filter(None, outside)), 60)!r}")
         for tag, content in zip(self.tags, inside, strict=True):
-            if len("".join(invisible(content).split())) < self.min_characters:
+            shown = "".join(visible(content).split())
+            if len(shown) < self.min_characters:
                 problems.append(f"<{tag}> holds fewer than {self.min_characters} characters")
+                break
+            if shown and f"<{tag}>" in THINK_START and all(unicodedata.category(sign)[0] == "P" for sign in shown):
+                problems.append(f"<{tag}> holds marks alone")
                 break
         return passed + 3 - len(problems), problems[0] if problems else ""
 

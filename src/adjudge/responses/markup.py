@@ -161,7 +161,7 @@ _ATTRIBUTES: Final = re.compile(
     r"(<(?!answer|think)[a-z][\w-]{0,20})\s(?:[^<>\"']|\"[^\"]*+\"|'[^']*+'){1,2000}+>", re.IGNORECASE
 )
 _LAST_TOKEN: Final = re.compile(
-    r"\s*(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return)\|>|</s>|<end_of_turn>|<eos>"
+    r"(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return|call)\|>|</s>|<end_of_turn>|<eos>"
     r"|<｜end▁of▁sentence｜>)\s*"
 )
 _REMARK: Final = re.compile(
@@ -179,10 +179,15 @@ def visible_answer(text: str) -> str:
     TeX only where it cannot stand behind a number.  So are attributes and targets of links that hold an answer, and
     the token at the end of a turn.  Marks are those of `answer_marks`.
     """
-    last = text.rfind("<")
-    if last >= 0 and _LAST_TOKEN.fullmatch(text, last) and "<s>" not in text:
-        text = text[:last].rstrip()
-    return in_known_marks(_unhidden(text))
+    return in_known_marks(_unhidden(text[: text_end(text)]))
+
+
+def text_end(text: str) -> int:
+    """Return where a text ends without the tokens that end a turn, and the blanks before them; `len(text)` if none."""
+    end = len(text)
+    while (last := text.rfind("<", 0, end)) >= 0 and _LAST_TOKEN.fullmatch(text, last, end):
+        end = last
+    return len(text) if end == len(text) or "<s>" in text else len(text[:end].rstrip())
 
 
 def _unhidden(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.responses.markup import text_end
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.wire import json_hint
 
@@ -146,13 +147,16 @@ def refuse_mistakes(name: str, sample: Sample, read: Callable[[], object]) -> No
             raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {said}") from error
 
 
-def graded_text(sample: Sample, reasoning: str, truncated: str = "grade") -> tuple[str, str]:
+def graded_text(
+    sample: Sample, reasoning: str, truncated: str = "grade", *, end_tokens: bool = False
+) -> tuple[str, str]:
     """Return the text to grade, and the reason for a zero when there is none.
 
     Args:
         sample: its response is looked at.
         reasoning: "strip" leaves out what stands before the end-of-thinking tag; "keep" leaves out nothing.
         truncated: whether a response that was cut off is worth 0 ("zero") or graded like any other ("grade").
+        end_tokens: whether the tokens that end a turn, such as `<|im_end|>`, belong to the text.
 
     Returns:
         The text and "", or "" and "unfinished_reasoning" or "truncated".
@@ -164,4 +168,4 @@ def graded_text(sample: Sample, reasoning: str, truncated: str = "grade") -> tup
             return "", "unfinished_reasoning"
     if truncated == "zero" and sample.finish_reason == "length":
         return "", "truncated"
-    return text, ""
+    return (text if end_tokens else text[: text_end(text)]), ""

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.protocol import Sample, response_text
-from adjudge.responses.trajectories.reading import check_trajectory, documents_of, read_json, read_trajectory
+from adjudge.protocol import THINK_END, THINK_START, Sample, response_text
+from adjudge.responses.trajectories.documents import documents_of
+from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Document, Result, Trajectory, TrajectoryForm
 
@@ -267,6 +268,12 @@ def test_a_result_of_a_call_of_another_turn_is_no_result_of_a_search() -> None:
         ("just text", [("", "just text")]),
         (json.dumps([{"title": "T", "text": "x"}, {"content": "y"}]), [("T", "x"), ("", "y")]),
         (json.dumps({"results": [{"document": {"contents": '"T"\nx'}, "score": 1}]}), [("T", "x")]),
+        (
+            json.dumps({"result": [[{"document": {"contents": '"T"\nx'}, "score": 1}, {"text": "y"}]]}),
+            [("T", "x"), ("", "y")],
+        ),
+        (json.dumps({"result": "Doc 1 (Title: A) a\nDoc 2 (Title: B) b"}), [("A", "a"), ("B", "b")]),
+        ('{"result": " "}', []),
         ("[]", []),
         ('["", "x", {"text": " "}]', [("", "x")]),
         ("[1, 2", [("", "[1, 2")]),
@@ -279,6 +286,41 @@ def test_a_result_of_a_call_of_another_turn_is_no_result_of_a_search() -> None:
 )
 def test_documents_are_read_from_what_tools_print(output: str, documents: list[tuple[str, str]]) -> None:
     assert [(document.title, document.text) for document in documents_of(output)] == documents
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+@pytest.mark.parametrize("tag", ["information", "tool_response"])
+def test_a_result_may_stand_in_its_tag_also_in_a_users_turn(role: str, tag: str) -> None:
+    for told, texts in (
+        (f"<{tag}> </{tag}>", [""]),
+        (f"<{tag}>a</{tag}>", ["a"]),
+        (f"<{tag}>\na\n</{tag}>\n<{tag}>b</{tag}>\n", ["a", "b"]),
+    ):
+        read = chat({"role": "assistant", "content": "<search>q</search>"}, {"role": role, "content": told})
+        (turn,) = read.turns
+        assert "\n".join(one.text for one in turn.results) == "\n".join(texts)
+        assert (len(turn.results), turn.replies) == (len(texts) if role == "user" else 1, ())
+    read = chat(
+        {"role": "assistant", "content": "<search>q</search>"}, {"role": "user", "content": f"see <{tag}>a</{tag}>"}
+    )
+    assert read.turns[0].results == ()
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [*zip(THINK_START[:-1], THINK_END, strict=False), (THINK_START[-1], "<|end|>")]
+)
+def test_thoughts_in_the_marks_of_any_model_hold_no_acts(start: str, end: str) -> None:
+    plan = "<search>a</search>"
+    assert [
+        one.query for one in searches_of(chat({"role": "assistant", "content": f"{start}{plan}{end}b"}), FORM)
+    ] == []
+    said = f"{start}{plan}{end}<search>b</search><|im_end|>"
+    assert [one.query for one in searches_of(chat({"role": "assistant", "content": said}), FORM)] == ["b"]
+    if end != "<|end|>":  # the prompt opened it
+        said = f"{plan}{end}<search>b</search>"
+        assert [one.query for one in searches_of(chat({"role": "assistant", "content": said}), FORM)] == ["b"]
+    own = chat({"role": "assistant", "content": f"<think>{start}</think>{plan}"})
+    assert [one.query for one in searches_of(own, FORM)] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def verdict(response: str, **options: Any) -> float | None:
 
 @given(CONTENT, CONTENT)
 def test_the_form_scores_one_whatever_it_holds(thought: str, answer: str) -> None:
-    assert verdict(f"<think>{thought}</think>\n<answer>{answer}</answer>") == 1.0
-    assert verdict(f"{thought}</think>\n<answer>{answer}</answer>", opened=True) == 1.0
+    assert verdict(f"<think>so {thought}</think>\n<answer>{answer}</answer>") == 1.0
+    assert verdict(f"so {thought}</think>\n<answer>{answer}</answer>", opened=True) == 1.0
 
 
 @given(st.lists(st.sampled_from([*PARTS, "x", " "]), max_size=8))

@@ -64,8 +64,10 @@ def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
     """Return the atoms of all thoughts, in order; linear in the length of the thoughts."""
     atoms: list[Atom] = []
     seen: set[str] = set()
-    for thought in trajectory.blocks(form.think) if form.think else ():
+    for thought in trajectory.blocks(form.think):
         text = trajectory.text[thought.start : thought.end]
+        if not (text.startswith(f"<{form.think}>") or text.endswith(f"</{form.think}>")):
+            continue  # in the marks of another model, which are no atom
         for tag, opened, inside, close, end in _places(text, frozenset(form.tags)):
             letters = "".join(_LETTERS.findall(plain(text[inside:close])))
             fault = "repeated" if letters in seen else "" if letters else "empty"
@@ -192,7 +194,7 @@ class AtomicThoughtScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "atomic_thoughts"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("reward", "outcome")
 
     engine: Any = None

@@ -91,7 +91,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """
 
     name: ClassVar[str] = "search_boundary"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     policy: Policy = "ikea"
     values: Mapping[str, float] = field(default_factory=dict)
@@ -268,7 +268,7 @@ def read_decision(trajectory: Trajectory) -> tuple[bool | None, str]:
 
 def _has_thought(trajectory: Trajectory, form: TrajectoryForm) -> bool:
     close = f"</{form.think}>"
-    thoughts = trajectory.blocks(form.think) if form.think else ()
+    thoughts = trajectory.blocks(form.think)
     return any(block.text and trajectory.text[block.start : block.end].endswith(close) for block in thoughts)
 
 

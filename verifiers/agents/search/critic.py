@@ -57,7 +57,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "turn_critic"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     needs_reference: ClassVar[bool] = True
     text_template: ClassVar[str] = "verifiers/agents/search/turn_critic"
 
@@ -154,21 +154,12 @@ def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool) 
     numbers = itertools.count(1)
     for turn in turns:
         lines += [f"turn {next(numbers)}"] if turn.acted else []
-        lines += _lines("agent", turn.text if thoughts else without_thoughts(turn, form))
+        lines += _lines("agent", turn.text if thoughts else "".join(text for _, text in turn.outside(form.think)))
         lines += [f"agent| {call}" for call in calls_beside(turn, form)]
         for text in (*(result.text for result in turn.results), *turn.replies):
             cut = len(text) - _SHOWN
             lines += _lines("tool", text if cut <= 0 else f"{text[:_SHOWN]}\n({cut} characters are left out)")
     return "\n".join(lines)
-
-
-def without_thoughts(turn: Turn, form: TrajectoryForm) -> str:
-    """Return what a turn says outside its thoughts."""
-    kept, at = [], turn.start
-    for block in turn.tagged(form.think) if form.think else ():
-        kept.append(turn.text[at - turn.start : block.start - turn.start])
-        at = block.end
-    return "".join((*kept, turn.text[at - turn.start :]))
 
 
 def calls_beside(turn: Turn, form: TrajectoryForm) -> list[str]:

@@ -88,7 +88,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     """
 
     name: ClassVar[str] = "search_evidence"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     needs_reference: ClassVar[bool] = True
     text_template: ClassVar[str] = "verifiers/agents/search/evidence"
 

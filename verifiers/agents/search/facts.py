@@ -305,7 +305,7 @@ class FactGainScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "fact_gain"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     inner: ClassVar[tuple[str, ...]] = ("checker", "outcome")
 
     engine: Any = None

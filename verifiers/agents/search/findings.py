@@ -113,7 +113,7 @@ class FindingsScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "findings"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("similarity",)
 
     rule: Rule = "token_f1"

@@ -109,7 +109,7 @@ class SearchJudgementsScorer(TrajectoryNestedScorer):
     """
 
     name: ClassVar[str] = "search_judgements"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("relevance",)
 
     relevance: Any = None

@@ -132,7 +132,7 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     """
 
     name: ClassVar[str] = "search_steps"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     malformed: Value = -1.0
     key_weight: Weight = 0.618
@@ -179,7 +179,7 @@ class SearchGainVerifier(SearchTurnsVerifier):
     """
 
     name: ClassVar[str] = "search_gain"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     measure: Literal["coverage", "best_coverage", "average_precision"] = "coverage"
     metric: Literal["exact", "f1"] = "exact"

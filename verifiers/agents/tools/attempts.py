@@ -131,6 +131,7 @@ _RESULT: Final = r"(?:result|output|observation)s?"
 _MADE_UP: Final = re.compile(
     rf"""<[|｜]?(?:[\w▁-]{{0,40}}[_▁-])?{_RESULT}(?:[_▁-]\w{{1,20}})?[|｜]?(?:\s[^<>]{{0,100}})?>
     |<[|｜]?{_TOOL}[\w▁]{{0,20}}[_▁-]?(?:results?|outputs?|responses?|returns?|observations?)[\w▁|｜]{{0,20}}(?:\s[^<>]{{0,100}})?>
+    |<information>
     |\[(?:/?TOOL_)?(?:RESULTS?|OUTPUTS?|OBSERVATIONS?)\]
     |<\|(?:im_start|start_header_id|start|role)\|>\s{{0,3}}(?:tool|ipython|function|user|observation)
     |<\|(?:ipython|tool|user)\|>

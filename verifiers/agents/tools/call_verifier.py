@@ -43,7 +43,7 @@ class ToolCallVerifier(CallsVerifier[CallReference]):
     """
 
     name: ClassVar[str] = "tool_calls"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     strings: Strings = "exact"
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0

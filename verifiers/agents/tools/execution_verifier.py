@@ -64,7 +64,7 @@ class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier
     """
 
     name: ClassVar[str] = "tool_execution"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     extra: Literal["cost", "ignore"] = "cost"
     tolerance: Share = 1e-6

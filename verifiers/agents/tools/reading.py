@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from adjudge.protocol import Sample, Score, split_reasoning
+from adjudge.protocol import THINK_END, Sample, Score, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.rendering import without_hidden
 from adjudge.responses.trajectories.reading import call_in, check_trajectory, read_json, read_trajectory, unrecorded
@@ -205,7 +205,7 @@ def _says_something(rest: str, form: TrajectoryForm) -> bool:
 
 def _still_thinking(turn: Turn, tag: str) -> bool:
     last = max((block.end for block in turn.tagged(tag)), default=-1)
-    return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith(f"</{tag}>"))
+    return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith((f"</{tag}>", *THINK_END)))
 
 
 def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare, names: Container[str]) -> list[Call]:
@@ -227,12 +227,12 @@ def _as_spelled(call: Call) -> Call:
 
 def _written(turn: Turn, form: TrajectoryForm, bare: Bare, names: Container[str]) -> list[Call]:
     """Return the calls that stand in the text of a turn."""
-    blocks = turn.tagged(form.tool_call) if form.tool_call else ()
+    blocks = turn.tagged(form.tool_call)
     thoughts = _thoughts(turn, form)
     calls = [call for block in blocks for call in _in_tag(block)]
     if form.tool_call:
         names = names if bare in ("auto", "json") else ()
-        written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start, names)]
+        written = [call for start, text in turn.outside(form.think) for call in dialect_calls(text, start, names)]
         calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
         written = [call for call in written if not any(_overlap(call, other) for other in calls)]
         calls = _seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)
@@ -288,14 +288,8 @@ def _seen(calls: list[Call], turn: Turn) -> list[Call]:
     return [replace(call, fault=call.fault or "it is hidden") if call.start in hidden else call for call in calls]
 
 
-def _said(turn: Turn, form: TrajectoryForm) -> list[tuple[int, str]]:
-    thoughts = _thoughts(turn, form)
-    starts, ends = [turn.start, *(end for _, end in thoughts)], [*(start for start, _ in thoughts), turn.end]
-    return [(start, turn.text[start - turn.start : end - turn.start]) for start, end in zip(starts, ends, strict=True)]
-
-
 def _thoughts(turn: Turn, form: TrajectoryForm) -> list[tuple[int, int]]:
-    return [(block.start, block.end) for block in turn.blocks if form.think and block.tag == form.think]
+    return [(block.start, block.end) for block in turn.tagged(form.think)]
 
 
 def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[Call]:

@@ -55,7 +55,7 @@ class ToolTreeScorer(ReadsCalls, HasInnerScorers):
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
     inner: ClassVar[tuple[str, ...]] = ("outcome",)

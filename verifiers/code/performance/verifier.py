@@ -105,7 +105,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     """
 
     name: ClassVar[str] = "performance"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     scale: Scale = "unit"
     slowest: Annotated[float, Range(ge=1e-3, le=1e3)] = 0.5

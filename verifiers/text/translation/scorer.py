@@ -48,7 +48,7 @@ class TranslationScorer(TranslationOptions, HasInnerScorers):
     """
 
     name: ClassVar[str] = "translation"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     inner: ClassVar[tuple[str, ...]] = ("semantic",)
 
     metric: Literal["bleu", "chrf", "semantic", "mix"] = "bleu"

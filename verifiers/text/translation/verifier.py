@@ -26,14 +26,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.options import Range, Share, check_options
-from adjudge.protocol import Sample, Score, response_text, split_reasoning
+from adjudge.protocol import Sample, Score, response_text
 from adjudge.reasons import ReasonedError
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import fields_of, shown
-from adjudge.scoring.verifier_base import ReferenceVerifier
+from adjudge.scoring.verifier_base import ReferenceVerifier, graded_text
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier
 from adjudge.verifiers.text.translation.lexical import (
@@ -218,7 +218,10 @@ class TranslationOptions:
         """Return the translation of a response; `WorthlessError` if there is none to measure."""
         if self.truncated == "zero" and sample.finish_reason == "length":
             raise WorthlessError("truncated", "the response was cut off")
-        text = self._element(response_text(sample)) if self.form == "tags" else _behind_reasoning(sample)
+        tags = self.form == "tags"
+        text, fault = (self._element(response_text(sample)), "") if tags else graded_text(sample, "strip")
+        if fault:
+            raise WorthlessError(fault, "the response ends inside its reasoning")
         if not invisible(text).strip():
             raise WorthlessError("no_answer", "the translation is empty")
         if len(text) > self.max_characters:
@@ -255,13 +258,6 @@ class TranslationOptions:
         return FormatVerifier(tags=self.tags, outside=self.outside, opened=self.opened, min_characters=0)
 
 
-def _behind_reasoning(sample: Sample) -> str:
-    _, text, unfinished = split_reasoning(response_text(sample))
-    if unfinished:
-        raise WorthlessError("unfinished_reasoning", "the response ends inside its reasoning")
-    return text.strip()
-
-
 @dataclass(frozen=True, kw_only=True)
 class TranslationVerifier(TranslationOptions, ReferenceVerifier[TranslationReference, tuple[str, str]]):
     """BLEU or chrF of a translation behind a format gate; -3 to 3 as in MT-R1-Zero, or 0 to 1.
@@ -273,7 +269,7 @@ class TranslationVerifier(TranslationOptions, ReferenceVerifier[TranslationRefer
     """
 
     name: ClassVar[str] = "translation"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     metric: Lexical = "bleu"
 

@@ -15,18 +15,6 @@ strictly: beyond what it forbids, NaN and the infinities, a key that stands twic
 beyond what Python reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded
 wrongly, or in a form that is not read, is a `ValueError`.
 
-The documents that a tool's output lists:
-
-| output | documents |
-|---|---|
-| JSON list of objects with `text`, `content`, `contents`, `snippet` or `document` | one each, with `title` if given |
-| JSON object with such a list as `results`, `documents`, `result` or `data` | the list's |
-| lines `Doc 1(Title: "Name") text`, numbered from 1 (Search-R1) | one each |
-| texts behind `<##Title: Name##>`, with or without a `Doc 1` before it (StepSearch) | one each |
-| anything else that is not blank | one without a title |
-
-`contents` whose first line stands in quotes is a title and a text, as in the Wikipedia dump that Search-R1 serves.
-
 Not covered: trajectories whose earlier turns stand in the prompt; addresses of pages
 (`adjudge.judges.items.citation_rules` reads those); attributes, entities and other spellings of a tag,
 which are ordinary text; whether a tool has such arguments.
@@ -43,8 +31,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from adjudge.protocol import Sample, content_text, response_text
-from adjudge.responses.trajectories.trajectory import Block, Call, Document, Result, Trajectory, TrajectoryForm, Turn
+from adjudge.protocol import THINK_END, THINK_START, Sample, content_text, response_text
+from adjudge.responses.markup import text_end
+from adjudge.responses.trajectories.documents import documents_of
+from adjudge.responses.trajectories.trajectory import Block, Call, Result, Trajectory, TrajectoryForm, Turn
 
 
 def read_json(text: str) -> tuple[Any, str]:
@@ -203,32 +193,35 @@ def _arguments(written: Any) -> tuple[Any, str]:
 
 def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block]:
     """Return the blocks of a turn in order, its thoughts and what stands outside them; `offset` is where it begins."""
+    pattern, pairs, lone = _marks(form.tags, form.think)
     blocks: list[Block] = []
-    last = {tag: text.rfind(f"</{tag}>") for tag in form.tags}
-    tag, opened, inside = "", 0, 0
-    thought = _begun_before(text, form.think)  # where the last closing tag without an opening one stands
-    for mark in _pattern(form.tags).finditer(text, thought[1]):
-        name, closing = mark["name"], bool(mark["slash"])
-        if tag:
-            if closing and name == tag:
+    last: dict[str, int] = {}
+    tag, closing, opened, inside = "", "", 0, 0
+    thought = _begun_before(text, lone)  # where the last closing tag without an opening one stands
+    for mark in pattern.finditer(text, thought[1]):
+        if closing:
+            if mark[0] == closing:
                 blocks.append(_block(text, tag, (opened, inside, mark.start(), mark.end()), offset))
-                tag = ""
-        elif closing and name == form.think:
+                closing = ""
+        elif mark[0] == f"</{form.think}>":
             blocks, thought = [], mark.span()
-        elif not closing and last[name] >= mark.end():
-            tag, opened, inside = name, mark.start(), mark.end()
-        elif not closing and name == form.think:
-            blocks.append(_block(text, name, (mark.start(), mark.end(), len(text), len(text)), offset))
-            break
+        elif mark[0] in pairs:
+            tag, closing = pairs[mark[0]]
+            opened, inside = mark.span()
+            if closing not in last:
+                last[closing] = text.rfind(closing)
+            if last[closing] < inside:
+                closing = ""
+                if tag == form.think:
+                    blocks.append(_block(text, tag, (opened, inside, len(text), len(text)), offset))
+                    break
     return [_block(text, form.think, (0, 0, thought[0], thought[1]), offset), *blocks] if thought[1] else blocks
 
 
-def _begun_before(text: str, think: str) -> tuple[int, int]:
+def _begun_before(text: str, lone: Mapping[str, str]) -> tuple[int, int]:
     """Where a thought ends that the text does not open, (0, 0) without one; tags that it mentions open nothing."""
-    close = text.find(f"</{think}>") if think else -1
-    if close < 0 or f"<{think}>" in text[:close]:
-        return 0, 0
-    return close, close + len(think) + 3
+    close, end = min(((at, end) for end in lone if (at := text.find(end)) >= 0), default=(0, ""))
+    return (0, 0) if any(opening in text[:close] for opening in lone.values()) else (close, close + len(end))
 
 
 def _block(text: str, tag: str, places: tuple[int, int, int, int], offset: int) -> Block:
@@ -236,9 +229,24 @@ def _block(text: str, tag: str, places: tuple[int, int, int, int], offset: int) 
     return Block(tag=tag, text=text[inside:close].strip(), start=offset + start, end=offset + end)
 
 
+_ANALYSIS = "<|channel|>analysis<|message|>"  # of gpt-oss, whose turns all end in <|end|>
+
+
 @lru_cache(maxsize=64)
-def _pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join(map(re.escape, tags))})>")
+def _marks(
+    tags: tuple[str, ...], think: str
+) -> tuple[re.Pattern[str], Mapping[str, tuple[str, str]], Mapping[str, str]]:
+    """Return what finds all marks, the tag and the closing mark of each that opens, and what would open each thought.
+
+    Thoughts are also those in the marks of models that have their own, unless the form has another use for these.
+    """
+    pairs = {f"<{tag}>": (tag, f"</{tag}>") for tag in tags}
+    if think:
+        others = {start: (think, end) for start, end in zip(THINK_START, THINK_END, strict=True)}
+        pairs = {**others, _ANALYSIS: (think, "<|end|>"), **pairs}
+    lone = {end: start for start, (tag, end) in pairs.items() if think and tag == think and start != _ANALYSIS}
+    marks = sorted({*pairs, *(end for _, end in pairs.values())}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, marks))), pairs, lone
 
 
 TOOL_ROLES = ("tool", "function", "ipython")
@@ -308,10 +316,10 @@ def _pieces(sample: Sample, form: TrajectoryForm) -> Iterator[_Written | Result 
     """What was written, in order: by the assistant, by a tool (a result without its documents), by a user (a text)."""
     if isinstance(sample.response, str):
         return _flat(sample.response, _spans(sample, form), form)
-    return _chat(sample.response)
+    return _chat(sample.response, form)
 
 
-def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | str]:
+def _chat(turns: Sequence[Mapping[str, Any]], form: TrajectoryForm) -> Iterator[_Written | Result | str]:
     start = 0
     for at, turn in enumerate(turns):
         where = f"response[{at}]"
@@ -323,9 +331,8 @@ def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | st
         except (ValueError, AttributeError) as error:
             raise ValueError(f"{where}: its content must be text or a list of parts ({error})") from error
         if role == "assistant":
-            yield _Written(
-                start=start, end=start + len(text), calls=tuple(calls_of(turn, where, start, start + len(text)))
-            )
+            end = start + text_end(text)
+            yield _Written(start=start, end=end, calls=tuple(calls_of(turn, where, start, end)))
             start += len(text) + 1  # `response_text` joins the turns by a newline
         elif role in TOOL_ROLES:
             if told := list(_results_in(turn, where)):
@@ -334,15 +341,27 @@ def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | st
             name, call_id = turn.get("name") or "", turn.get("tool_call_id") or ""
             if not isinstance(name, str) or not isinstance(call_id, str):
                 raise ValueError(f"{where}: name and tool_call_id are {name!r} and {call_id!r}; they must be texts")
-            yield Result(text=text, name=name, call_id=call_id, ok=turn.get("ok") is not False)
+            wrapped = _wrapped(text, form)
+            inside = "\n".join(one.text for one in wrapped) if wrapped else text
+            yield Result(text=inside, name=name, call_id=call_id, ok=turn.get("ok") is not False)
         elif role == "user":
             told = list(_results_in(turn, where))
-            yield from told
-            if text or not told:
+            wrapped = _wrapped(text, form)
+            yield from (*told, *wrapped)
+            if not wrapped and (text or not told):
                 yield text
         elif role not in OTHER_ROLES:
             known = ", ".join(("assistant", *TOOL_ROLES, *OTHER_ROLES))
             raise ValueError(f"{where}: the role is {role!r}; it must be one of {known}")
+
+
+def _wrapped(text: str, form: TrajectoryForm) -> list[Result]:
+    """The results that a turn consists of, each in its tag, as templates such as Qwen's show them to the agent."""
+    for tag in (form.result, "tool_response"):
+        if (told := text.strip()).startswith(f"<{tag}>") and told.endswith(f"</{tag}>"):
+            inside = re.split(rf"</{tag}>\s*<{tag}>", told[len(tag) + 2 : -len(tag) - 3])
+            return [Result(text=one.strip()) for one in inside]
+    return []
 
 
 def _results_in(turn: Mapping[str, Any], where: str) -> Iterator[Result]:
@@ -362,13 +381,13 @@ def _flat(text: str, spans: Sequence[tuple[int, int]], form: TrajectoryForm) -> 
     end = 0
     for start, stop in spans:
         if text[end:start].strip():
-            yield _Written(start=end, end=start)
+            yield _Written(start=end, end=end + text_end(text[end:start]))
         tag = form.result  # which may stand around it
         inside = text[start:stop].strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>")
         yield Result(text=inside.strip())
         end = stop
     if text[end:].strip():
-        yield _Written(start=end, end=len(text))
+        yield _Written(start=end, end=end + text_end(text[end:]))
 
 
 def _spans(sample: Sample, form: TrajectoryForm) -> list[tuple[int, int]]:
@@ -410,85 +429,3 @@ def _tagged_spans(text: str, tag: str) -> list[tuple[int, int]]:
         end = len(text) if close < 0 else close + len(tag) + 3
         spans.append((start, end))
     return spans
-
-
-_TEXT_KEYS = ("text", "content", "contents", "snippet", "document")
-_LIST_KEYS = ("results", "documents", "result", "data")
-_MARKED = re.compile(r"(?:^[ \t]{0,8}Doc ?\d{1,4} ?)?<##([^\n<>]{0,1000}?)##>", re.MULTILINE)
-_NUMBERED = re.compile(r"^[ \t]{0,8}Doc ?(\d{1,4}) ?\(Title: ?", re.MULTILINE)
-
-
-def documents_of(output: str) -> tuple[Document, ...]:
-    """Return the documents of a tool's output, in order; none if it is blank."""
-    text = output.strip()
-    if not text:
-        return ()
-    listed = _from_json(text)
-    if listed is None:
-        listed = _numbered(text) or _marked(text) or [Document(text=text)]
-    return tuple(listed)
-
-
-def _from_json(text: str) -> list[Document] | None:
-    if text[0] not in "[{":
-        return None
-    try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(data, Mapping):
-        data = next((data[key] for key in _LIST_KEYS if isinstance(data.get(key), list)), None)
-    if not isinstance(data, list):
-        return None
-    listed = [document for entry in data if (document := _entry(entry)) is not None]
-    return [document for document in listed if document.text or document.title] if listed or not data else None
-
-
-def _entry(entry: Any) -> Document | None:
-    if isinstance(entry, str):
-        return Document(text=entry.strip())
-    if isinstance(entry, Mapping) and isinstance(entry.get("document"), Mapping):
-        entry = entry["document"]
-    if not isinstance(entry, Mapping):
-        return None
-    key = next((key for key in _TEXT_KEYS if isinstance(entry.get(key), str)), "")
-    title = entry.get("title")
-    if not key:
-        return None
-    text = entry[key].strip()
-    if isinstance(title, str):
-        return Document(title=title.strip(), text=text)
-    first, _, rest = text.partition("\n")
-    if key == "contents" and len(first) > 2 and first[0] == first[-1] == '"':
-        return Document(title=first[1:-1].strip(), text=rest.strip())
-    return Document(text=text)
-
-
-def _numbered(text: str) -> list[Document]:
-    """The numbered documents, as long as their numbers count up: a document's text brings in none of its own."""
-    heads: list[re.Match[str]] = []
-    for head in _NUMBERED.finditer(text):
-        if int(head[1]) == len(heads) + 1:
-            heads.append(head)
-    if not heads:
-        return []
-    ends = [*(head.start() for head in heads[1:]), len(text)]
-    return [_titled(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)]
-
-
-def _marked(text: str) -> list[Document]:
-    """The documents behind marked titles; what stands before the first title belongs to none."""
-    heads = list(_MARKED.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    return [
-        Document(title=head[1].strip().removeprefix("Title:").strip(), text=text[head.end() : end].strip())
-        for head, end in zip(heads, ends, strict=False)
-    ]
-
-
-def _titled(text: str) -> Document:
-    line = text.partition("\n")[0]
-    close = line.find('")') + 1 if line.startswith('"') else line.find(")")
-    if close <= 0:
-        return Document(text=text.strip())
-    return Document(title=line[:close].strip().strip('"').strip(), text=text[close + 1 :].strip())

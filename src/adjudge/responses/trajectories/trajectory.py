@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from typing import Any, Literal, Protocol, Self
 
 from adjudge.protocol import StepScore
@@ -176,6 +177,12 @@ class Turn:
     def tagged(self, tag: str) -> tuple[Block, ...]:
         """Return the turn's blocks of one tag."""
         return tuple(block for block in self.blocks if block.tag == tag)
+
+    def outside(self, tag: str) -> list[tuple[int, str]]:
+        """Return what the turn says outside its blocks of one tag, in pieces with their starts."""
+        covered = [(self.start, self.start), *((block.start, block.end) for block in self.tagged(tag)), (self.end, 0)]
+        places = [(end, start) for (_, end), (start, _) in pairwise(covered)]
+        return [(start, self.text[start - self.start : end - self.start]) for start, end in places]
 
     @property
     def acted(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.io.passages import Bm25
-from adjudge.responses.trajectories.reading import documents_of
+from adjudge.responses.trajectories.documents import documents_of
 from adjudge.rl_integration.trainer.rollouts.search_tool import SearchTool
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer
 
