@@ -103,7 +103,9 @@ def forbidden(text: Text, phrases: tuple[str, ...]) -> Observation:
 def keyword_count(text: Text, limits: Limits, phrase: str) -> Observation:
     """A phrase occurs so often as words of its own; case aside."""
     times = text_units.occurrences(phrase, text.read) if limits.max is None else _times(phrase, text)
-    return Observation(limits.holds(times), {"times": times}, vacuous=times_apart(phrase, text.read) < limits.least)
+    asked = limits.least > 0
+    filler = asked and (times_apart(phrase, text.read) < limits.least or not besides(text.read, [phrase]))
+    return Observation(limits.holds(times), {"times": times}, vacuous=filler)
 
 
 def _check_edge(text: str) -> None:
@@ -114,13 +116,15 @@ def _check_edge(text: str) -> None:
 @COMPOSED.kind("starts_with", check=_check_edge)
 def starts_with(response: Text, text: str) -> Observation:
     """The response begins with a text in words of its own, quotation marks and emphasis aside."""
-    return Observation(text_units.begins(response.raw, text), {"start": core(response.raw)[: len(text) + 20]})
+    seen = {"start": core(response.raw)[: len(text) + 20]}
+    return Observation(text_units.begins(response.raw, text), seen, vacuous=not besides(response.read, [text]))
 
 
 @COMPOSED.kind("ends_with", check=_check_edge)
 def ends_with(response: Text, text: str) -> Observation:
     """The response ends with a text in words of its own, quotation marks and emphasis aside."""
-    return Observation(text_units.ends(response.raw, text), {"end": core(response.raw)[-len(text) - 20 :]})
+    seen = {"end": core(response.raw)[-len(text) - 20 :]}
+    return Observation(text_units.ends(response.raw, text), seen, vacuous=not besides(response.read, [text]))
 
 
 @COMPOSED.kind("final_mark")

@@ -14,6 +14,7 @@ import itertools
 import re
 import string
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 from adjudge.verifiers.instructions.english import is_emoji
@@ -245,7 +246,7 @@ def csv_city(text: Text) -> Observation:
     """CSV with the five columns asked for, and seven rows."""
     rows = _csv(text.raw, ",")
     met = len(rows) == 8 and rows[0] == ["ID", "Country", "City", "Year", "Count"]
-    return Observation(met and all(len(row) == 5 for row in rows), {"rows": len(rows)})
+    return Observation(met and all(len(row) == 5 for row in rows), {"rows": len(rows)}, vacuous=_repeats(rows))
 
 
 @FORMATS.kind("custom:csv_special_character", "format")
@@ -255,7 +256,8 @@ def csv_special_character(text: Text) -> Observation:
     rows = _csv(text.raw.replace('"', '"""'), ",")
     special = next((at for at, row in enumerate(rows[1:]) if any(map(_SPECIAL.match, row))), None)
     whole = special is not None and all(len(row) == 5 for row in rows[1 : special + 2])
-    return Observation(head and len(rows) == 15 and whole, {"rows": len(rows), "special": special})
+    seen = {"rows": len(rows), "special": special}
+    return Observation(head and len(rows) == 15 and whole, seen, vacuous=_repeats(rows))
 
 
 @FORMATS.kind("custom:csv_quotes", "format")
@@ -264,7 +266,8 @@ def csv_quotes(text: Text) -> Observation:
     head = _head(text, ("StudentID", "Subject", "Grade", "Semester", "Score"), "\t")
     rows = _csv(text.raw.replace('"', '"""'), "\t")
     quoted = all(field.strip()[:1] == '"' == field.strip()[-1:] for row in rows for field in row)
-    return Observation(head and len(rows) == 4 and all(len(row) == 5 for row in rows) and quoted, {"rows": len(rows)})
+    met = head and len(rows) == 4 and all(len(row) == 5 for row in rows) and quoted
+    return Observation(met, {"rows": len(rows)}, vacuous=_repeats(rows))
 
 
 @FORMATS.kind("custom:date_format_list", "format")
@@ -285,6 +288,11 @@ def _csv(text: str, delimiter: str) -> list[list[str]]:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:
         return []
+
+
+def _repeats(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row is empty, or there again."""
+    return different(map(" ".join, rows)) < len(rows)
 
 
 def _head(text: Text, columns: tuple[str, ...], delimiter: str) -> bool:

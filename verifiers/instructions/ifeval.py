@@ -149,7 +149,7 @@ def letter_frequency(text: Text, letter: str, let_frequency: int, let_relation: 
     letter = letter.strip().lower()
     times = text.lower.count(letter)
     asked = let_relation == "at least" and letter.isalpha()
-    filler = asked and letters_apart(letter, text.words) < let_frequency
+    filler = asked and (letters_apart(letter, text.words) < let_frequency or not besides(text.read, [letter]))
     return Observation(holds(times, let_relation, let_frequency), {"times": times}, vacuous=filler)
 
 
@@ -306,14 +306,14 @@ def two_responses(text: Text) -> Observation:
 def repeat_prompt(text: Text, prompt_to_repeat: str) -> Observation:
     """The response begins with the request, word for word; case aside."""
     prompt, response = prompt_to_repeat.strip().lower(), text.raw.strip().lower()
-    return Observation(response.startswith(prompt), vacuous=not holds_something(response[len(prompt) :]))
+    return Observation(response.startswith(prompt), vacuous=not holds_something(response.replace(prompt, " ")))
 
 
 @IFEVAL.kind("startend:end_checker")
 def end_checker(text: Text, end_phrase: str) -> Observation:
     """The response ends with a phrase; case and a quotation mark aside."""
     end, phrase = text.lower.strip().strip('"'), end_phrase.strip().lower()
-    vacuous = not holds_something(end.removesuffix(phrase))
+    vacuous = not holds_something(end.replace(phrase, " "))
     return Observation(end.endswith(phrase), {"end": end[-len(phrase) - 20 :]}, vacuous=vacuous)
 
 

@@ -74,7 +74,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     """
 
     name: ClassVar[str] = "instructions"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     mode: Literal["strict", "loose"] = "strict"
     credit: Literal["all", "fraction", "count"] = "all"

@@ -52,6 +52,13 @@ _BARE: Final = re.compile(r"[^\W\d]\w*(?: \w+)*")
 _BRACKETS: Final = str.maketrans("{}", "[]")
 _EMPHASIS: Final = str.maketrans("", "", "*`")
 _JOINS: Final = re.compile(r"<[-–—]+>|[-–—]+>?|[→↔]")
+_APART: Final = re.compile(r"\s?[<>]\s?|\s")
+_LABEL: Final = re.compile(
+    r"(?:(?:shortest|minimum|topological|hamiltonian|vertex) )?"
+    r"(?:path|order(?:ing)?|cycle|cover|set|clique|edges|answer): ",
+    re.IGNORECASE,
+)
+_VERDICT: Final = re.compile(r"(?:(yes|true)|no|false)(?:[,.;:] (?!.*\b(?:yes|or|but)\b)(?(1)(?!.*\b(?:no|not)\b)).*)?")
 _WEIGHS: Final = re.compile(rf"[(:=]\s?(?:(?:weight|cost)\s?[:=]?\s?)?({WEIGHT.pattern})\)?\Z", re.ASCII)
 _LENGTH: Final = re.compile(  # "A -> B -> C (distance 2)"
     r"[\s,;]*\(?\s?(?:with )?(?:an? )?(?:the )?(?:total |shortest )?(?:distance|length|cost|weight)(?: is| of|:| =)? ?"
@@ -87,6 +94,7 @@ class Rule:
 
 def is_right(question: Question, answer: str) -> bool:
     """Return whether an answer is right; `LiteralError` if it cannot be read."""
+    answer = _LABEL.sub("", answer, count=1) if _LABEL.match(answer) else answer
     if question.possible is not None and normal_item(answer.rstrip(".")) in NONE:
         return not question.possible
     return question.possible is not False and RULES[question.kind].right(question, answer)
@@ -94,7 +102,8 @@ def is_right(question: Question, answer: str) -> bool:
 
 def _names(question: Question, answer: str) -> list[str]:
     items = read_items(answer)
-    return next((names for names in readings(items) if question.graph.nodes.issuperset(names)), items)
+    apart = [normal_item(step) for step in _APART.split(items[0])] if len(items) == 1 else items
+    return next((names for names in (*readings(items), apart) if question.graph.nodes.issuperset(names)), items)
 
 
 def _vertices(question: Question, names: list[str]) -> list[str]:
@@ -199,10 +208,10 @@ def _distance(question: Question, answer: str) -> bool:
 
 
 def _connected(question: Question, answer: str) -> bool:
-    said = normal_item(answer.rstrip("."))
-    if said not in ("yes", "no", "true", "false"):
+    said = _VERDICT.fullmatch(normal_item(answer.rstrip(".")))
+    if said is None:
         raise LiteralError("unparsable_answer", "it is neither yes nor no")
-    return (said in ("yes", "true")) == _reachable(question)
+    return bool(said[1]) == _reachable(question)
 
 
 def _reachable(question: Question) -> bool:
@@ -245,7 +254,7 @@ def _topological(question: Question, answer: str) -> bool:
 
 def _mapping(answer: str) -> Any:
     """Return what "A: 1, B: 2" says, with or without braces, as a mapping of texts."""
-    pairs = [list(map(str.strip, re.split("[:=]", item))) for item in _listed(answer)]
+    pairs = [list(map(str.strip, re.split("->|[:=→]| [-–] ", item))) for item in _listed(answer)]
     if not all(len(pair) == 2 and _COLOUR.fullmatch(pair[1]) for pair in pairs):
         raise LiteralError("unparsable_answer", "it is not a mapping of vertices to colours")
     colours = {normal_item(node): colour for node, colour in pairs}
@@ -329,7 +338,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     """
 
     name: ClassVar[str] = "graph_answer"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""

@@ -47,7 +47,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     """
 
     name: ClassVar[str] = "grid"
-    version: ClassVar[str] = "6"
+    version: ClassVar[str] = "7"
 
     credit: Literal["all", "fraction"] = "all"
 
@@ -79,7 +79,7 @@ def read_grid(text: str) -> Grid:
     """Return the grid that a text shows; `LiteralError` if it shows none, or one of more than 10,000 cells."""
     text = text.strip()
     if text[:1] in ("[", "("):
-        return grid_of(_nested(text))
+        return grid_of(_nested(text.removesuffix(".")))
     if matrix := _MATRIX.fullmatch(text.strip("$ ")):
         text = matrix["rows"].replace("\\hline", "").replace("\\\\", "\n").replace("&", " ")
     rows = []

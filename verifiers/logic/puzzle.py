@@ -93,7 +93,7 @@ class Maze:
         if re.search(r"[^\W\d_]", answer):
             answer = _ITEM.sub(" ", answer)
             answer = answer.replace("→", " ")  # between words it is what "->" is
-        words = [word for word in _APART.split(answer.casefold()) if word]
+        words = [word for word in _APART.split(answer.casefold()) if word not in ("", "move", "go")]
         if len(words) == 1 and words[0] not in _STEPS:
             words = list(words[0])
         if not words or any(word not in _STEPS for word in words):
@@ -131,6 +131,7 @@ class Maze:
 MAX_SIZE: Final = 64
 _EMPTY: Final = frozenset({"0", ".", "_", "", "?", "*"})
 _BOXES: Final = {4: (2, 2), 6: (2, 3), 8: (2, 4), 9: (3, 3), 10: (2, 5), 12: (3, 4), 16: (4, 4), 25: (5, 5)}
+_BOARD_ROW: Final = re.compile(r"(?=..)[._*-]*[Qq][._*-]*")
 _QUEEN: Final = frozenset({"q", "1"})
 _BLANK: Final = frozenset({".", "_", "0", "*", "-"})
 
@@ -230,7 +231,8 @@ class Queens:
         except LiteralError:
             value = None
         if isinstance(value, list | tuple):
-            board = grid_of(value if any(isinstance(row, list | tuple) for row in value) else [value])
+            whole = not any(isinstance(row, list | tuple) or _BOARD_ROW.fullmatch(str(row)) for row in value)
+            board = grid_of([value] if whole else [[row] if isinstance(row, str) else row for row in value])
         else:
             board = read_grid(answer)
         if len(board) == 1 and self._size > 1 and all(cell.isdecimal() and len(cell) < 4 for cell in board[0]):
@@ -359,7 +361,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
-    version: ClassVar[str] = "7"
+    version: ClassVar[str] = "8"
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
         """Return the puzzle's kind, and what tells whether an answer solves it."""

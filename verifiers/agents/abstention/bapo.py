@@ -154,7 +154,7 @@ class BapoScorer:
     """
 
     name: ClassVar[str] = "bapo"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs_reference: ClassVar[bool] = True
     groupwise: ClassVar[bool] = True
 

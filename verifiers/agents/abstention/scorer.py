@@ -146,7 +146,7 @@ class AbstentionScorer(NestedScorer):
     """
 
     name: ClassVar[str] = "abstention"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     inner: ClassVar[tuple[str, ...]] = ("answer", "detector")
 
     answer: Any = field(default_factory=ExactVerifier)

@@ -1,6 +1,7 @@
 """How a response says that it does not know: a closed list of sentences.
 
-An answer abstains when all of it is one of the sentences.  "I don't know, but it is Paris" is none of them: it names an
+An answer abstains when all of it is one of the sentences, with an apology before it or "this question" behind it if it
+likes.  "I don't know, but it is Paris" is none of them: it names an
 answer, so it hedges.  "I don't know who will win" says what it does not know, and is one.  Case, punctuation, blanks
 and characters that show nothing make no difference.
 
@@ -52,6 +53,8 @@ _MIN_CHARACTERS: Final = 4  # of scripts without blanks: "他不知道" says som
 _ASKS: Final = re.compile(  # how an indirect question begins
     r"(?:who|whom|whose|what|when|where|which|why|how|whether|if)\b|谁|誰|什|哪|怎|为|是 否|如 何|多 少|几"
 )
+_APOLOGY: Final = re.compile(r"(?:(?:im |i am )?(?:so |very )?sorry|i apologi[sz]e|unfortunately) (?:but )?")
+_THIS: Final = re.compile(r" (?:to |for )?(?:this|that|the|your)(?: question)?\Z")
 _GOES_ON: Final = re.compile(r"[,;:.!?…\n，；：。！？—–]|\s-\s")
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'’ʼ`´"))
 
@@ -84,7 +87,11 @@ class Sentences:
     def whole(self, text: str) -> bool:
         """Return whether all of a text is one of the sentences."""
         text = text.strip()
-        return len(text) <= self.max_characters and normal(unwrap(text)) in self.known
+        if len(text) > self.max_characters:
+            return False
+        form = normal(unwrap(text))
+        bare = _APOLOGY.sub("", form, count=1) if _APOLOGY.match(form) else form
+        return not self.known.isdisjoint((form, bare, _THIS.sub("", bare)))
 
     def told(self, text: str) -> bool:
         """Return whether all of a text is one of the sentences, alone or with the question that it is about."""
