@@ -36,6 +36,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.tickets import Traffic
 from adjudge.runtime.deadline import seconds_left, set_deadline
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.api import listed, sample_of
 
 _SECONDS: Final = Range(gt=0, unit="seconds")
 
@@ -152,9 +153,7 @@ class AsyncClient:
         """
         if within is not None and not within >= 0:
             raise ValueError(f"within={within!r}; give the seconds after which nobody needs the answer, at least 0")
-        if isinstance(samples, Sample | Mapping):
-            raise ValueError("samples is a single sample; give a list, such as client.score([sample])")
-        rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]
+        rows = [one if isinstance(one, Sample) else sample_of(one, place) for place, one in enumerate(listed(samples))]
         if not rows:
             return []
         plain = []

@@ -24,7 +24,7 @@ from adjudge.rl_integration.service.stats import LaneStats, Outcomes
 from adjudge.rl_integration.service.tickets import Asking, Draining, Request, Traffic
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
-from adjudge.scoring.api import load, sample_of
+from adjudge.scoring.api import listed, load, sample_of
 
 
 class RewardService:
@@ -91,19 +91,12 @@ class RewardService:
             ValueError: there is no such scorer, or a row is not a sample.
             Refused: nothing was begun; `retry_after` says when to try again.
         """
-        if not samples:
-            self._lane(name)
-            return []
-        future = self.submit(name, samples, client=client, traffic=traffic, within=within)
-        return await asyncio.wrap_future(future)
+        return await asyncio.wrap_future(self.submit(name, samples, client=client, traffic=traffic, within=within))
 
     async def stream(
         self, name: str, samples: Sequence[Sample | Mapping[str, Any]], **asking: Unpack[Asking]
     ) -> AsyncGenerator[tuple[int, Score], None]:
         """Yield the place and the score of each sample as soon as there is one; else as `score`."""
-        if not samples:
-            self._lane(name)
-            return
         here = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[int, Score]] = asyncio.Queue()
 
@@ -113,7 +106,7 @@ class RewardService:
 
         request = self._submitted(name, samples, on_score, **asking)
         try:
-            for _ in range(len(samples)):
+            for _ in request.samples:
                 yield await queue.get()
         finally:
             request.future.cancel()  # nobody reads on; what is done is done
@@ -128,9 +121,6 @@ class RewardService:
         self, name: str, samples: Sequence[Sample | Mapping[str, Any]], **asking: Unpack[Asking]
     ) -> list[Score]:
         """Score samples as `score` does, and wait; not from the service's own thread."""
-        if not samples:
-            self._lane(name)
-            return []
         future = self.submit(name, samples, **asking)
         try:
             return future.result()
@@ -241,7 +231,7 @@ class RewardService:
             raise ValueError(f'traffic={traffic!r}; give "train" or "eval"')
         if within is not None and not within >= 0:
             raise ValueError(f"within={within!r}; give the seconds after which nobody needs the answer, or None")
-        rows = [one if isinstance(one, Sample) else sample_of(one, place) for place, one in enumerate(samples)]
+        rows = [one if isinstance(one, Sample) else sample_of(one, place) for place, one in enumerate(listed(samples))]
         for place, sample in enumerate(rows):
             if not isinstance(sample.group, str):
                 raise ValueError(f"sample {place} has the group {sample.group!r}; a group is named by text")
@@ -249,6 +239,9 @@ class RewardService:
         request = Request(rows, client=client, traffic=traffic, expires=expires, on_score=on_score)
         while True:
             lane = self._lane(name)
+            if not rows:
+                request.future.set_result([])
+                return request
             try:
                 lane.submit(request)
             except Draining:

@@ -147,7 +147,8 @@ def read_json(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:  # of the syntax, of bytes that are not UTF-8, of integers beyond 4300 digits
-        raise HttpError(400, "not_json", f"the body is not JSON: {str(error)[:200]}") from error
+        long = "an integer has more than 4300 digits; send it as text" if "_max_str_digits" in str(error) else ""
+        raise HttpError(400, "not_json", f"the body is not JSON: {long or str(error)[:200]}") from error
     if body.count(b"[") + body.count(b"{") > _DEEPEST and _deeper(data, _DEEPEST):
         raise _too_deep()
     return data

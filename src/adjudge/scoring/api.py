@@ -7,7 +7,7 @@ asynchronous itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,9 +105,7 @@ async def ascore(
 
 async def ascore_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = "auto") -> list[Score]:
     """Score many samples, as `score_batch` does, in the caller's event loop."""
-    if isinstance(samples, str | Mapping | Sample):
-        raise ValueError(f"score_batch got one {type(samples).__name__}; it takes a list of samples")
-    prepared = [sample_of(item, index) for index, item in enumerate(samples)]
+    prepared = [sample_of(item, index) for index, item in enumerate(listed(samples))]
     chosen = registry.load(scorer)
     for index, sample in enumerate(prepared):
         try:
@@ -179,6 +177,13 @@ def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
     except ValueError:
         return False
     return True
+
+
+def listed(samples: Any) -> Iterable[Any]:
+    """Return what a caller gives as samples; a single one, or nothing of the kind, raises `ValueError`."""
+    if isinstance(samples, str | bytes | Mapping | Sample) or not isinstance(samples, Iterable):
+        raise ValueError(f"samples is {samples!r:.80}; give a list of samples, also of a single one")
+    return samples
 
 
 def sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:

@@ -187,8 +187,9 @@ def test_mistakes_are_told_and_never_scored(address: str, monkeypatch: pytest.Mo
         client.score(math("2"), "maths")
     with pytest.raises(ValueError, match="name the scorer"):
         client.score(math("2"))
-    with pytest.raises(ValueError, match="give a list"):
-        client.score(math("2")[0], "math")  # type: ignore[arg-type]
+    for no_list in (math("2")[0], "math", None, 5):
+        with pytest.raises(ValueError, match="give a list"):
+            client.score(no_list, "math")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="sample 0"):
         client.score([Sample(prompt=5, response="x")], "math")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"sample 1 cannot be sent: .*builtins.object"):
