@@ -22,7 +22,7 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -178,7 +178,8 @@ class TextSpool:
 
     def close(self) -> None:
         """Give the disk back."""
-        self._file.close()
+        with suppress(OSError):  # it flushes what a full disk refused, which is said already and wanted no more
+            self._file.close()
 
 
 _SIGNED_AT_ONCE: Final = 256

@@ -278,8 +278,9 @@ class ScoreFile(Voice):
             entry = next(self._rows, None)
             if entry is None:
                 raise ValueError(
-                    f"{self.path} holds no score for the sample {sample!r} (or was asked for it twice); label the "
-                    "samples that --samples writes, all of them, and keep their ids"
+                    f"{self.path} holds no score for the sample {sample!r} (or was asked for it twice), and it "
+                    f"holds {', '.join(map(repr, [*self._ahead][:2])) or 'no other'}; label the samples that --samples "
+                    "writes, all of them, and keep their ids, or name the input's own ids with --id-column"
                 )
             name, given = entry
             if name in self._ahead:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -136,11 +137,23 @@ def test_every_error_is_one_paragraph(
     assert ("ADJUDGE_DEBUG=1" in ran.err) == (code == exits.BUG)
 
 
-def test_a_path_that_cannot_be_used_is_named_with_the_remedy(adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch) -> None:
-    _command_that(monkeypatch, PermissionError(13, "Permission denied", "archive/scores.jsonl.partial"))
-    assert adjudge("demo").err == (
-        "adjudge: archive/scores.jsonl.partial cannot be used: Permission denied; check the path and its permissions\n"
-    )
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermissionError(13, "Permission denied", "out/scores.jsonl.partial"),
+         "out/scores.jsonl.partial cannot be used: Permission denied; check the path and its permissions"),
+        (OSError(errno.ENOSPC, "No space left on device", "out/report.html"),
+         "the disk is full (No space left on device) while writing out/report.html; make room and make the same call "
+         "again"),
+        (OSError(errno.EFBIG, "File too large"),
+         "the disk is full (File too large); make room and make the same call again"),
+    ],
+)  # fmt: skip
+def test_a_path_or_a_disk_that_refuses_is_named_with_the_remedy(
+    adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+) -> None:
+    _command_that(monkeypatch, error)
+    assert adjudge("demo").err == f"adjudge: {told}\n"
 
 
 def test_the_text_of_an_error_cannot_drive_the_terminal(adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch) -> None:

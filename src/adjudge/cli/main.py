@@ -146,9 +146,13 @@ def _help() -> str:
 
 
 def _explain(error: Exception) -> int:
-    from adjudge.io.errors import JobError
+    from adjudge.io.errors import NO_ROOM, JobError
     from adjudge.runtime.contract import BrokenScorer
 
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        where = f" while writing {os.fsdecode(error.filename)}" if error.filename is not None else ""
+        _complain(f"the disk is full ({error.strerror}){where}; make room and make the same call again")
+        return exits.USER
     if isinstance(error, OSError) and error.filename is not None:
         _complain(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}; check the path and its permissions")
         return exits.USER

@@ -5,6 +5,11 @@ A mistake of the user raises `ValueError` before any work; a bad row stops nothi
 
 from __future__ import annotations
 
+import errno
+from typing import Final
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # a full disk or quota, `ulimit -f`
+
 
 class JobError(RuntimeError):
     """The job could not go on: a scorer broke, the disk is full, the input is damaged or the output is taken.

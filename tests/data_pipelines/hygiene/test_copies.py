@@ -232,3 +232,10 @@ def test_a_spool_gives_back_what_it_took_and_a_full_disk_is_said() -> None:
     spool.close()
     with pytest.raises(JobError, match="make room"):
         TextSpool(Path("/dev/null/nowhere"))
+    spool = TextSpool(FOLDER)
+    spool._file.close()
+    with Path("/dev/full").open("w+b") as spool._file:
+        spool.append("text")
+        with pytest.raises(JobError, match="make room"):
+            spool[0]
+        spool.close()  # the same refusal again says nothing new, and must not hide what the job ended with

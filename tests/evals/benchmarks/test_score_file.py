@@ -57,6 +57,10 @@ def test_a_second_score_is_found_before_the_first_one_is_asked_for(tmp_path: Pat
     ("change", "said"),
     [
         (lambda some: some[:-1], r"holds no score for the sample '39/1'"),
+        (
+            lambda some: [{**one, "id": f"l{one['id']}"} for one in some],
+            r"no score for the sample '0/0' .*holds 'l0/0', 'l0/1'; .* or name the input's own ids with --id-column",
+        ),
         (lambda some: [*some, some[3]], r"holds two scores for the sample '1/1'"),
         (lambda some: [some[5], *some], r"holds (two scores|no score) for the sample"),
         (

@@ -17,7 +17,6 @@ the lines are shorter than the manifest says, and the job refuses to go on.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -28,7 +27,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Generic, Protocol, Self, TypeVar
 
-from adjudge.io.errors import JobError
+from adjudge.io.errors import NO_ROOM, JobError
 from adjudge.io.row import Cursor
 
 _GUARD = threading.Lock()
@@ -67,8 +66,9 @@ class OutputLock:
                     f"{partial} is in use by {holder}; wait until that job has finished, or choose another output"
                 ) from None
             if self._still_there(file):
-                os.truncate(file, 0)
-                os.write(file, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
+                with contextlib.suppress(OSError):  # a full disk, which the first commit tells with the remedy
+                    os.truncate(file, 0)
+                    os.write(file, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
                 return file
             os.close(file)
 
@@ -108,7 +108,6 @@ RETRY = "retry"
 """The key in an identity of an output that is read beside the input, and replaced in the end."""
 
 _FORMAT = 2
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def partial_of(output: Path) -> Path:
@@ -370,7 +369,7 @@ class Journal(Generic[T]):
         self._lock.release()
 
     def _no_room(self, error: OSError) -> JobError:
-        what = "the disk is full" if error.errno in _NO_ROOM else "the disk refuses"
+        what = "the disk is full" if error.errno in NO_ROOM else "the disk refuses"
         return JobError(
             f"{what} ({error.strerror}) while writing {self._partial}; what was committed is safe there. "
             "Make room and make the same call again to go on"
