@@ -33,7 +33,6 @@ CODE_KEYS: Final = (
 """Keys of the layouts that `code` reads (`adjudge.verifiers.code.layouts`)."""
 
 _KEYS_OF: Final = {
-    "func_name": "instructions",  # of RLVR, whose rows have "options", too
     **dict.fromkeys(("choices", "options"), "choice"),
     **dict.fromkeys(CODE_KEYS, "code"),
     "sql": "sql",
@@ -134,6 +133,8 @@ def auto_scorer(reference: Any, prompt: str | Sequence[Message] = "") -> str:
 
 
 def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
+    if "func_name" in reference:  # of RLVR, whose rows have "options", too
+        return "instructions"
     for key, name in _KEYS_OF.items():
         if key in reference:
             return name
