@@ -54,6 +54,7 @@ from adjudge.training.sharding import (
 )
 
 _LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
+_OF_ALL = {"loss", "value_loss", "clip_ratio_low", "clip_ratio_high", _LARGEST}  # a token without advantage adds 0
 
 
 class Learner:
@@ -331,8 +332,7 @@ class Learner:
         own: dict[str, float] | None = None
         while own is None:
             own = self._accumulated(batch, [place for at in mine for place in units[at]], totals, spare)
-        for name in own.keys() - {"loss", "value_loss", _LARGEST}:
-            # The loss counts answers that were not read again; what is reported is of those that were.
+        for name in own.keys() - _OF_ALL:  # the others are means over the answers that were read again
             own[name] *= totals.tokens / max(1, seen)
         numbers |= self._summed(own)
         limit = self.config.max_grad_norm or float("inf")

@@ -14,6 +14,7 @@ import numpy as np
 
 from adjudge.io.cards.card import put
 from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages import deviation
 from adjudge.rl_integration.trainer.data.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.data.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
@@ -68,7 +69,7 @@ def batch_facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int)
         "failed": sum(reasons.values()) / count,
         "abstained": sum(score.status == "abstained" for score in scores) / count,
         **{f"{REASON}{reason}": times / count for reason, times in sorted(reasons.items())},
-        **({"reward": float(np.mean(values)), "reward_std": float(np.std(values))} if values else {}),
+        **({"reward": float(np.mean(values)), "reward_std": deviation(np.array(values))} if values else {}),
         **part_means(scores),
         "completion_length": sum(len(rollout.ids) for rollout in rollouts) / count,
         "clipped_ratio": sum(rollout.finish_reason == "length" for rollout in rollouts) / count,

@@ -44,7 +44,7 @@ def test_shares_means_and_reasons() -> None:
         "failed/engine_timeout": 2 / 8,
         "failed/gold_unparsable": 1 / 8,
         "reward": 0.5,
-        "reward_std": pytest.approx(0.125**0.5),
+        "reward_std": pytest.approx((0.5 / 3) ** 0.5),
         "completion_length": 2.0,
         "clipped_ratio": 2 / 8,
         "staleness": 1.0,

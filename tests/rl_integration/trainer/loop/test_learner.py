@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -296,3 +297,25 @@ def test_a_reference_is_taken_to_the_power_of_the_score() -> None:
         for at, token in enumerate(rollout.ids):
             chances = logits[len(rollout.prompt_ids) + at - 1].softmax(0) ** (1.0 if value is None else value)
             assert row[at] == pytest.approx(math.log(chances[token] / chances.sum()), abs=1e-5)
+
+
+def test_clipped_tokens_are_a_share_of_all_tokens() -> None:
+    def clipped(groups: int) -> float:  # all but the first group are flat
+        policy = small_policy()
+        first = rollouts_of(policy)[:GROUP]
+        rollouts = [replace(one, task=task) for task in TASKS[:groups] for one in first]
+        learner = Learner(
+            policy,
+            ObjectiveChoice(name="grpo").made(max_new_tokens=8),
+            LearningConfig(learning_rate=5e-2, epochs=2),
+            temperature=1.0,
+            steps=10,
+            seed=0,
+        )
+        scores = [Score.scored(float(at) if at < GROUP else 1.0) for at in range(len(rollouts))]
+        numbers = learner.learn(rollouts, scores)
+        assert numbers["trained"] == pytest.approx(1 / groups)
+        return numbers["clip_ratio_low"] + numbers["clip_ratio_high"]
+
+    assert clipped(1) > 0.1
+    assert clipped(4) == pytest.approx(clipped(1) / 4, rel=0.05)
