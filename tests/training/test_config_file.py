@@ -94,6 +94,10 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
         ("model: m\ndata: []\noutput: o\n", "data.path is empty"),
         ("- a\n- b\n", "holds no mapping"),
         ("a: [\n", "is not YAML"),
+        (
+            f"{SMALL}schedule: {{epochs: 2}}\nschedule: {{batch_size: 8}}\n",
+            "has the key 'schedule' twice; write it once",
+        ),
     ],
     ids=lambda value: value if "\n" not in value else "",
 )

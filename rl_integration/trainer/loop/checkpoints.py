@@ -28,7 +28,7 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.report import POLICY
+from adjudge.rl_integration.trainer.loop.report import POLICY, by_path
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.training.config_file import plain_config
@@ -107,6 +107,8 @@ def check_facts(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
             change = "differ" if name == "tasks" else "differs"
             if name not in _WHOLE:
                 change = f"was {json.dumps(then.get(name))} and is {json.dumps(now.get(name))}"
+            if name == "steps":
+                change += ", which learning.decay goes by"
             raise ValueError(
                 f"the run cannot be resumed with other options: {name} {change}; put back what it began with, or "
                 "begin a run in another folder"
@@ -126,15 +128,7 @@ def weights_digest(weights: Iterable[Tensor]) -> str:
 
 def _options(config: RunConfig) -> dict[str, Any]:
     """Each option of a run by its path."""
-    return dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
-
-
-def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in options.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value
+    return dict(by_path({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
 
 
 def _digest(told: Sequence[Any]) -> str:

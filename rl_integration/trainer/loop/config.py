@@ -215,12 +215,23 @@ class RunConfig(Options, what="run option"):
             return
         objective = self.made_objective()
         rule = objective.rule
+        rollouts, heat = self.rollouts, self.rollouts.sampling.temperature
         adds = self.curriculum.names or self.improver.name  # they may add answers
-        if rule is not None and self.rollouts.num_generations < rule.min_size and not adds:
+        if rule is not None and rule.min_size > 1 and not adds:
+            why = f"{self.objective.name} compares the answers to a prompt with each other, so nothing would be learnt"
+            if rollouts.num_generations < rule.min_size:
+                raise ValueError(
+                    f"rollouts.num_generations is {rollouts.num_generations!r}, and {why}; give at least "
+                    f"{rule.min_size}, or another objective"
+                )
+            if not heat and rollouts.tree is None:
+                raise ValueError(
+                    f"rollouts.sampling.temperature is {heat!r}, which makes answers alike, and {why}; give 1"
+                )
+        if self.learning.minibatches > rollouts.tasks and not adds:
             raise ValueError(
-                f"rollouts.num_generations is {self.rollouts.num_generations!r}, and {self.objective.name} compares "
-                "the answers to a prompt with each other, so nothing would be learnt; give at least "
-                f"{rule.min_size}, or another objective"
+                f"learning.minibatches is {self.learning.minibatches!r}, and a step has {rollouts.tasks} prompts "
+                "(rollouts.tasks), whose answers stay together; lower it, or raise rollouts.tasks"
             )
         if objective.shaping is not None and self.learning.sharding != "none":
             raise ValueError(

@@ -264,6 +264,7 @@ class _Prepared:
                 "(data.chat: true)"
             )
         self.tasks = tasks.fitting(self.policy.encode, *_max_prompt_tokens(config, self.policy))
+        _check_system(self.policy, self.tasks.train)
         self.notes = _notes(config, self.policy, self.tasks)
         reference = None
         if config.reference_model:
@@ -396,6 +397,20 @@ def _max_prompt_tokens(config: RunFile, policy: Policy) -> tuple[int, str]:
     if wanted is not None:
         return wanted, "data.max_prompt_tokens"
     return longest - answer, f"the model's window of {longest} less rollouts.sampling.max_new_tokens"
+
+
+def _check_system(policy: Policy, tasks: Sequence[Task]) -> None:
+    """Raise `ValueError` if the chat template leaves out the first system turn that there is."""
+    for task in tasks:
+        if isinstance(task.prompt, str) or task.prompt[0]["role"] != "system":
+            continue
+        other = replace(task, prompt=[{"role": "system", "content": "other words"}, *task.prompt[1:]])
+        if policy.encode(task) == policy.encode(other):
+            raise ValueError(
+                f"the chat template of {policy.name!r} leaves out system turns (data.system, or the first turn of task "
+                f"{task.id!r}); put it into the user's turn (data.template), or give another model.chat_template"
+            )
+        return
 
 
 def _notes(config: RunFile, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -209,8 +209,8 @@ class RunReport:
     def differing(self, config: Mapping[str, Any]) -> list[str]:
         """Return the options whose values would make another policy than this run's."""
         now, was = (
-            {name: value for name, value in one.items() if name not in _FREE}
-            for one in (_plain(dict(config)), _plain(dict(self.config)))
+            {name: value for name, value in by_path(_plain(dict(one))) if name.partition(".")[0] not in _FREE}
+            for one in (config, self.config)
         )
         return sorted(name for name in {*now, *was} if now.get(name) != was.get(name))
 
@@ -264,6 +264,15 @@ def idle_steps(history: Sequence[Mapping[str, float]], *, masks: bool) -> str:
             causes["no answer with an advantage counted"] += 1
     why = ", ".join(f"in {count} {cause}" for cause, count in causes.most_common())
     return f"{causes.total()} of {len(history)} steps learned nothing from rewards: {why}" if causes else ""
+
+
+def by_path(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each option by its path, such as "learning.learning_rate"."""
+    for name, value in options.items():
+        if isinstance(value, Mapping) and value:
+            yield from by_path(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def _plain(value: Any) -> Any:

@@ -203,8 +203,8 @@ def _read(
     seen: dict[str, str] = {}  # with the cohort that it was seen in
     ids: set[str] = set()
     parted: set[str] = set()
-    number = -1
-    for number, (path, row, sampler) in enumerate(itertools.islice(_rows(files, paths), files.limit)):
+    number, option = -1, _option("held_out_path" if name else "path")
+    for number, (path, row, sampler) in enumerate(itertools.islice(_rows(files, paths, option), files.limit)):
         where = f"{path}, line {row.line}" if row.line else f"{path}, row {row.index}"
         try:
             made = _task(row, sampler, files, f"{name}{number}")
@@ -235,20 +235,23 @@ def _read(
     return whole(tasks, parted, left_out), number + 1
 
 
-def _rows(files: TaskFiles, paths: Sequence[str]) -> Iterator[tuple[str, Row, Sampler]]:
+def _rows(files: TaskFiles, paths: Sequence[str], option: str) -> Iterator[tuple[str, Row, Sampler]]:
     """Every row of the files, with what reads it."""
     for path in paths:
-        source = files.opened(path, limit=_ROW_BYTES)
+        try:
+            source = files.opened(path, limit=_ROW_BYTES)
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}") from error
         # The reward is asked once the prompt is written.
-        sampler = Sampler(columns=_columns(files, path, source), validate=lambda sample: None)
+        sampler = Sampler(columns=_columns(files, path, source, option), validate=lambda sample: None)
         for row in source.rows(Cursor()):
             yield path, row, sampler
 
 
-def _columns(files: TaskFiles, path: str, source: Source) -> ColumnMap:
+def _columns(files: TaskFiles, path: str, source: Source, option: str) -> ColumnMap:
     rows = [row.data for row in itertools.islice(source.rows(Cursor()), _PEEKED_ROWS) if row.data is not None]
     if not rows:
-        raise ValueError(f"data.path {path!r} holds no rows that can be read; is it the format that its name says?")
+        raise ValueError(f"{option} {path!r} holds no rows that can be read; is it the format that its name says?")
     names = source.columns() or list(dict.fromkeys(name for row in rows for name in row))
     choice = Choice(names, rows, taken=[name for name in (files.prompt, files.reference) if name], flag=_option)
     try:

@@ -14,9 +14,7 @@ def parsed(text: str, *, where: str) -> Any:
     import yaml
 
     try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        _reject_twice(tree, where)
-        data = yaml.safe_load(text)
+        data = loaded(text, where=where)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"{where} is neither YAML nor JSON: {_problem(error)}") from error
     if data is None:
@@ -24,6 +22,14 @@ def parsed(text: str, *, where: str) -> Any:
             f"{where} is empty; write a name, or a mapping such as {{weighted: {{math: 1.0, format: 0.1}}}}"
         )
     return data
+
+
+def loaded(text: str, *, where: str) -> Any:
+    """Return the data in YAML text, None where there is none; `ValueError` if a key stands twice."""
+    import yaml
+
+    _reject_twice(yaml.compose(text, Loader=yaml.SafeLoader), where)
+    return yaml.safe_load(text)
 
 
 def _problem(error: Exception) -> str:
@@ -49,5 +55,5 @@ def _reject_twice(tree: Any, where: str) -> None:
         elif isinstance(node, yaml.MappingNode):
             keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             if twice := {key for key in keys if keys.count(key) > 1}:
-                raise ValueError(f"{where} has the key {min(twice)!r} twice; use the list form to name a scorer twice")
+                raise ValueError(f"{where} has the key {min(twice)!r} twice; write it once, or give scorers as a list")
             pending.extend(value for _, value in node.value)

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
 
+from adjudge.io.yaml_text import loaded
 from adjudge.training.config_keys import WORDS, config_keys, meant
 
 T = TypeVar("T")
@@ -185,6 +186,6 @@ def _set(record: dict[str, Any], setting: str, kind: type) -> None:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return loaded(text, where=where)
     except yaml.YAMLError as error:
         raise ValueError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from error

@@ -210,7 +210,9 @@ class MaximumLikelihood(Options):
         if bad.any():
             place = int(np.flatnonzero(bad)[0])
             wanted = "rewards from 0" if self.order is None else "rewards that are 0 or 1"
-            raise ValueError(f"sample {place} has the reward {rewards[place]}; maximum likelihood needs {wanted}")
+            raise ValueError(
+                f"sample {place} has the reward {rewards[place]}; maxrl needs {wanted} (`transform` scales)"
+            )
         counted = groups.counted(self.min_size)
         if self.order is not None:
             return np.where(counted, np.where(rewards == 1, 1.0, self._failure(groups)), 0.0)
@@ -269,11 +271,17 @@ class SeveralRewards(Options):
     def _parts(self, groups: Groups) -> tuple[Floats, Floats]:
         parts = groups.parts
         if parts is None:
-            raise ValueError("this rule needs Groups(parts=...), a column for each reward: a scorer made of several")
+            raise ValueError(
+                "gdpo mixes the parts of a reward (Groups.parts), and this one has none; give several scorers, as in "
+                "{weighted: {math: 1.0, format: 0.1}}, or another objective"
+            )
         if isinstance(self.weights, Mapping) and self.weights:
             for name in self.weights:
                 if name not in groups.names:
-                    raise ValueError(f"there is no reward {name!r} to weigh; there are {', '.join(groups.names)}")
+                    known = ", ".join(groups.names)
+                    raise ValueError(
+                        f"rule.weights has {name!r}, which is no part of the reward; its parts are {known}"
+                    )
             parts = parts[:, [groups.names.index(name) for name in self.weights]]
             weights = np.array(list(self.weights.values()), dtype=np.float64)
         else:
@@ -438,5 +446,6 @@ class Signed(Options):
         """
         bad = np.flatnonzero((groups.rewards < 0) | (groups.rewards > 1))
         if len(bad):
-            raise ValueError(f"sample {bad[0]} has the reward {groups.rewards[bad[0]]}; this rule needs [0, 1]")
+            worth = groups.rewards[bad[0]]
+            raise ValueError(f"sample {bad[0]} has the reward {worth}; psr and nsr need [0, 1] (`transform` scales)")
         return np.where(groups.valid, self.right * groups.rewards + self.wrong * (groups.rewards - 1), 0.0)

@@ -259,4 +259,8 @@ def _with(part: Any, path: str, rest: str, value: Any) -> Any:
         near = " or ".join(repr(key.removeprefix(own)) for key in WORDS.get(path.lower(), ()) if key.startswith(own))
         hint = f" (did you mean {near}?)" if near else ""
         raise ValueError(f"there is no option {path!r}{hint}; at this place there are {', '.join(known) or 'none'}")
-    return replace(part, **{name: _with(getattr(part, name), path, deeper, value) if deeper else value})
+    value = _with(getattr(part, name), path, deeper, value) if deeper else value
+    try:
+        return replace(part, **{name: value})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}" if "." in path else str(error)) from error

@@ -19,6 +19,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVE
 from adjudge.rl_integration.trainer.data.task import Task
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 
 def curve(result: RunResult) -> list[dict[str, float]]:
@@ -252,6 +253,18 @@ def test_groups_that_are_too_small_to_compare_are_refused() -> None:
     with pytest.raises(ValueError, match=r"rollouts.num_generations is 1, and grpo compares .* at least 2"):
         small_config(num_generations=1)
     assert small_config(num_generations=1, objective="ppo").rollouts.num_generations == 1
+
+
+def test_answers_that_are_all_the_likeliest_one_are_not_compared() -> None:
+    greedy = RolloutsConfig(tasks=4, sampling=SamplingConfig(max_new_tokens=8, temperature=0.0))
+    with pytest.raises(ValueError, match=r"rollouts.sampling.temperature is 0.0, .* grpo compares .* give 1"):
+        replace(small_config(), rollouts=greedy)
+    assert replace(small_config(objective="reinforce"), rollouts=greedy).rollouts is greedy
+
+
+def test_a_step_has_no_more_minibatches_than_prompts() -> None:
+    with pytest.raises(ValueError, match=r"learning.minibatches is 5, and a step has 4 prompts"):
+        small_config(learning={"minibatches": 5})
 
 
 def test_nothing_is_measured_where_there_are_no_tasks(tmp_path: Path) -> None:

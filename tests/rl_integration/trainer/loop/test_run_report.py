@@ -50,8 +50,8 @@ def test_nothing_in_a_card_becomes_markup() -> None:
     ("change", "odd"),
     [
         ({"steps": 9, "report_to": ["wandb"], "save_steps": 1}, []),
-        ({"objective": {"name": "dapo"}}, ["objective"]),
-        ({"seed": 1, "reward": {"scorer": "math"}}, ["reward", "seed"]),
+        ({"objective": {"name": "dapo"}}, ["objective.name"]),
+        ({"seed": 1, "reward": {"scorer": "math"}}, ["reward.scorer", "seed"]),
     ],
 )
 def test_options_that_make_another_policy_are_named(change: dict[str, object], odd: list[str]) -> None:

@@ -102,6 +102,18 @@ def test_a_file_hands_them_to_its_policy(tmp_path: Path) -> None:
     assert train_policy_run(config).steps == 1
 
 
+def test_a_template_that_leaves_out_system_turns_is_refused(tmp_path: Path) -> None:
+    config = run_file(tmp_path, TASK.prompt)
+    spoken = replace(config, data=replace(config.data, system="Be brief."), output=str(tmp_path / "spoken"))
+    assert train_policy_run(spoken).steps == 1
+    silent = tmp_path / "silent.jinja"
+    silent.write_text(THINKING.replace("messages %}", "messages if message.role != 'system' %}"), encoding="utf-8")
+    model = replace(config.model, chat_template=str(silent))
+    assert train_policy_run(replace(config, model=model)).steps == 1
+    with pytest.raises(ValueError, match=r"leaves out system turns \(data\.system, .*data\.template"):
+        train_policy_run(replace(spoken, model=model, output=str(tmp_path / "silent")))
+
+
 def test_a_file_whose_prompts_are_texts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"chat_template_kwargs is set, and no prompt is a chat; .*data\.chat: true"):
         train_policy_run(run_file(tmp_path, "2+2?"))

@@ -170,8 +170,8 @@ def test_options_out_of_range_are_named(options: Mapping[str, Any], why: str) ->
         ({"extra": ("difficulty",)}, r"data\.extra 'difficulty'"),
         ({"id": "uid"}, r"data\.id 'uid'"),
         ({"id": "level"}, r"two rows have the id '0', the second is .*line 4.*data\.id"),
-        ({"path": ("nowhere.jsonl",)}, "there is no file or folder nowhere.jsonl"),
-        ({"held_out_path": ("nowhere.jsonl",)}, "there is no file or folder nowhere.jsonl"),
+        ({"path": ("nowhere.jsonl",)}, r"data\.path: there is no file or folder nowhere.jsonl"),
+        ({"held_out_path": ("nowhere.jsonl",)}, r"data\.held_out_path: there is no file or folder nowhere.jsonl"),
     ],
 )
 def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path, options: dict[str, Any], why: str) -> None:

@@ -254,7 +254,7 @@ def test_a_sum_is_not_taken_over_rewards_that_are_not_there() -> None:
         SeveralRewards()(replace(groups, valid=np.ones(3, dtype=np.bool_)))
     with pytest.raises(ValueError, match="there are 3 weights and 2 rewards"):
         SeveralRewards(weights=(1.0, 1.0, 1.0))(groups)
-    with pytest.raises(ValueError, match="needs Groups"):
+    with pytest.raises(ValueError, match="gdpo mixes the parts of a reward"):
         SeveralRewards()(groups_of([1.0]))
 
 
@@ -264,7 +264,9 @@ def test_rewards_are_weighed_by_name() -> None:
     named = SeveralRewards(weights={"math": 1.0, "format": 0.5})
     listed = SeveralRewards(weights=(1.0, 0.5))(replace(groups, parts=parts[:, [2, 0]], names=("math", "format")))
     np.testing.assert_array_equal(named(groups), listed)
-    with pytest.raises(ValueError, match="there is no reward 'maths' to weigh; there are format, length, math"):
+    with pytest.raises(
+        ValueError, match="has 'maths', which is no part of the reward; its parts are format, length, math"
+    ):
         SeveralRewards(weights={"maths": 1.0})(groups)
     with pytest.raises(ValueError, match="there are 2 names and 3 parts"):
         replace(groups, names=("format", "math"))
