@@ -276,7 +276,7 @@ def test_a_folder_with_another_run_is_refused(adjudge: Adjudge, tmp_path: Path) 
     assert "which holds a run; resume it (--resume)" in ran.err
     ran = adjudge("train", "policy", path, "--resume", "--set", "objective=dapo")
     assert ran.code == exits.USER
-    assert "with other options (objective)" in ran.err
+    assert "with other options (objective.name)" in ran.err
     longer = adjudge("train", "policy", path, "--resume", "--set", "steps=2", "--json")
     assert (longer.code, longer.json["resumed"], longer.json["steps"]) == (exits.FINE, 1, 2)
 

@@ -93,7 +93,7 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
         ("model: m\ndata: {path: d, held_out: 1.5}\noutput: o\n", "data option held_out=1.5"),
         ("model: m\ndata: []\noutput: o\n", "data.path is empty"),
         ("- a\n- b\n", "holds no mapping"),
-        ("a: [\n", "is not YAML"),
+        ("a: [\n", "is neither YAML nor JSON: line 2"),
         (
             f"{SMALL}schedule: {{epochs: 2}}\nschedule: {{batch_size: 8}}\n",
             "has the key 'schedule' twice; write it once",

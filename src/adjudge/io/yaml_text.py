@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 
-def parsed(text: str, *, where: str) -> Any:
-    """Return the data in YAML or JSON text.
+def parsed(text: str, *, where: str, empty: bool = False) -> Any:
+    """Return the data in YAML or JSON text; None for none, where it may be `empty`.
 
     Raises:
         ValueError: it is neither, or empty, or has a key twice, of which one would be lost.
@@ -14,22 +14,15 @@ def parsed(text: str, *, where: str) -> Any:
     import yaml
 
     try:
-        data = loaded(text, where=where)
+        _reject_twice(yaml.compose(text, Loader=yaml.SafeLoader), where)
+        data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"{where} is neither YAML nor JSON: {_problem(error)}") from error
-    if data is None:
+    if data is None and not empty:
         raise ValueError(
             f"{where} is empty; write a name, or a mapping such as {{weighted: {{math: 1.0, format: 0.1}}}}"
         )
     return data
-
-
-def loaded(text: str, *, where: str) -> Any:
-    """Return the data in YAML text, None where there is none; `ValueError` if a key stands twice."""
-    import yaml
-
-    _reject_twice(yaml.compose(text, Loader=yaml.SafeLoader), where)
-    return yaml.safe_load(text)
 
 
 def _problem(error: Exception) -> str:

@@ -14,9 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-import yaml
-
-from adjudge.io.yaml_text import loaded
+from adjudge.io.yaml_text import parsed
 from adjudge.training.config_keys import WORDS, config_keys, meant
 
 T = TypeVar("T")
@@ -152,7 +150,7 @@ def read_config(path: str) -> dict[Any, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ValueError(f"the configuration {path!r} cannot be read: {reason}; check the path") from error
-    record = _parsed(text, path)
+    record = parsed(text, where=path, empty=True)
     if record is None:
         record = {}
     if not isinstance(record, dict):
@@ -168,6 +166,7 @@ def _set(record: dict[str, Any], setting: str, kind: type) -> None:
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise ValueError(f"the setting {setting!r} is not of the form key=value, such as schedule.epochs=2")
+    value = parsed(text, where=f"the setting {setting!r}", empty=True)
     keys = {key.path: key for key in config_keys(kind)}
     *path, last = key.strip().split(".")
     at: Any = record
@@ -175,17 +174,10 @@ def _set(record: dict[str, Any], setting: str, kind: type) -> None:
         known = keys.get(".".join(path[:place]))
         if known is not None and known.any_names:  # of names with dots, as objectives' options have them
             at[part] = dict(at.get(part) or {})
-            at[part][".".join([*path[place:], last])] = _parsed(text, f"the setting {setting!r}")
+            at[part][".".join([*path[place:], last])] = value
             return
         if part in at and not isinstance(at[part], dict):
             short = known.shorthand if known is not None and at[part] is not None else ""
             at[part] = {short: at[part]} if short else {}
         at = at.setdefault(part, {})
-    at[last] = _parsed(text, f"the setting {setting!r}")
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return loaded(text, where=where)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from error
+    at[last] = value

@@ -122,11 +122,9 @@ class LeaveOneOut(Options):
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
-        counted = groups.counted(self.min_size)
         counts = groups.counts()
-        informed = counted & ~groups.uniform()
-        advantages = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
-        return _normalized(advantages, counted, self.eps) if self.normalize else advantages
+        advantages: Floats = counts / np.maximum(counts - 1, 1) * GroupRelative(scale="none")(groups)
+        return _normalized(advantages, groups.counted(self.min_size), self.eps) if self.normalize else advantages
 
 
 @dataclass(frozen=True, kw_only=True)
