@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from adjudge import wire
 from adjudge.data_pipelines.hygiene.minhash import normalised
-from adjudge.io.columns import GUESSES, MISSING, Choice, Column, nested_names, no_column
+from adjudge.io.columns import GUESSES, MISSING, Choice, Column, no_column
 from adjudge.io.jobs.groups import group_key
 from adjudge.io.jobs.opening import glance
 from adjudge.io.preferences import is_preference, read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
-from adjudge.io.values import Text, exchange, is_chat, number_of, plain, prompt_of, turns_of
+from adjudge.io.values import Text, exchange, is_chat, nested_names, number_of, plain, prompt_of, turns_of
 from adjudge.protocol import STATUSES
 
 # The usual names, and the same of a row that another one holds.

@@ -15,12 +15,12 @@ from typing import Any, Final
 from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.rule import Rule
-from adjudge.io.columns import GUESSES, MISSING, Column, Wanted, map_columns, nested_names, unknown_column
+from adjudge.io.columns import GUESSES, MISSING, Column, Wanted, map_columns, unknown_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.opening import glance
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
-from adjudge.io.values import are_answered, is_chat
+from adjudge.io.values import are_answered, is_chat, nested_names
 
 _STATUSES: Final = ("scored", "abstained", "failed")
 _LABELLED: Final = ("value", "status", "reason", "provenance")

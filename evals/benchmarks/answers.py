@@ -37,7 +37,7 @@ which labels it is compared with.  A response that is empty or null is one that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
@@ -341,9 +341,6 @@ _LANGUAGE: Final = "en:"
 class InstructionsFollowed(Labelled):
     """A benchmark of instructions that a program checks."""
 
-    constraints: ClassVar[str]
-    """The function of `adjudge.verifiers.instructions.rows` that makes constraints of a row with its `kwargs`."""
-
     columns: ClassVar[str] = (
         "prompt (or key), response, instruction_id_list, kwargs (or these in the file of --prompts), and strict, loose "
         "or follow_instruction_list: true or false for each instruction"
@@ -415,19 +412,13 @@ class InstructionsFollowed(Labelled):
         return next((self._prompts[key][0] for key in keys if key in self._prompts), row)
 
     def _references(self, asked: Mapping[str, Any], kinds: Sequence[str]) -> Sequence[dict[str, Any] | None]:
-        from adjudge.verifiers.instructions import rows
+        from adjudge.verifiers.instructions.rows import ifeval_constraints
 
         if not fields.has(asked, "kwargs"):
             return [None] * len(kinds)
         if _kinds(asked) != kinds:
             raise ValueError("the instructions of the row are other ones than those of its prompt")
-        made: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = getattr(rows, self.constraints)
-        constraints = made(asked)
-        if len(constraints) != len(kinds):
-            raise ValueError(
-                f"the row has {len(kinds)} instructions, and {len(constraints)} constraints were made of them"
-            )
-        return [{"constraints": [dict(one)]} for one in constraints]
+        return [{"constraints": [one]} for one in ifeval_constraints(asked)]
 
     def _verdicts(self, row: Row, column: str | None, count: int) -> list[Stored] | None:
         if column is None or not fields.has(row, column):
@@ -481,7 +472,6 @@ class IfEval(InstructionsFollowed):
     name: ClassVar[str] = "if_eval"
     title: ClassVar[str] = "IFEval"
     source: ClassVar[str] = "arXiv 2311.07911; google-research/instruction_following_eval, evaluation_lib.py"
-    constraints: ClassVar[str] = "ifeval_constraints"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -491,4 +481,3 @@ class IfBench(InstructionsFollowed):
     name: ClassVar[str] = "if_bench"
     title: ClassVar[str] = "IFBench"
     source: ClassVar[str] = "arXiv 2507.02833; allenai/IFBench, evaluation_lib.py"
-    constraints: ClassVar[str] = "ifbench_constraints"

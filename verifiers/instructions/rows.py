@@ -27,21 +27,30 @@ FUNCTION: Final = "func_name"
 
 
 def ifeval_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a row of IFEval asks for: `[{"kind": .., "args": {..}}, ..]`.
+    """Return what a row of IFEval or IFBench asks for: `[{"kind": .., "args": {..}}, ..]`.
 
     Raises:
         ValueError: the row has no list of ids, or not as many arguments.
     """
-    return _constraints(row, "an IFEval row")
-
-
-def ifbench_constraints(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a row of IFBench asks for, as `ifeval_constraints`.
-
-    Raises:
-        ValueError: the row has no list of ids, or not as many arguments.
-    """
-    return _constraints(row, "an IFBench row")
+    name = next((name for name in IDS if name in row), IDS[0])
+    ids = row.get(name)
+    if not isinstance(ids, list) or not ids or not all(isinstance(one, str) and one for one in ids):
+        raise ValueError(f'an IFEval row has "{name}" {ids!r}; it must be a list of ids, "group:name"')
+    given = row.get("kwargs")
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            given = json.loads(given)
+    if not isinstance(given, list) or len(given) != len(ids):
+        raise ValueError(
+            f'an IFEval row has "kwargs" {given!r}; it must be a list of {len(ids)} objects, one for each id'
+        )
+    constraints = []
+    for kind, args in zip(ids, given, strict=True):
+        if not isinstance(args, Mapping | None):
+            raise ValueError(f"an IFEval row has the kwargs {args!r} for {kind!r}; they must be an object")
+        plain = {str(name): _plain(value) for name, value in (args or {}).items() if value is not None}
+        constraints.append({"kind": kind.removeprefix("en:"), "args": plain})
+    return constraints
 
 
 _ALIKE: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
@@ -123,26 +132,6 @@ def _limits(kind: str, number: Any, quantifier: Any) -> tuple[int | None, int | 
             case "around":
                 return max(number - near, 0), number + near
     raise ValueError(f'an RLVR row has "N" {number!r} and "quantifier" {quantifier!r}; no count is asked for')
-
-
-def _constraints(row: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
-    name = next((name for name in IDS if name in row), IDS[0])
-    ids = row.get(name)
-    if not isinstance(ids, list) or not ids or not all(isinstance(one, str) and one for one in ids):
-        raise ValueError(f'{what} has "{name}" {ids!r}; it must be a list of ids, "group:name"')
-    given = row.get("kwargs")
-    if isinstance(given, str):
-        with contextlib.suppress(ValueError, RecursionError):
-            given = json.loads(given)
-    if not isinstance(given, list) or len(given) != len(ids):
-        raise ValueError(f'{what} has "kwargs" {given!r}; it must be a list of {len(ids)} objects, one for each id')
-    constraints = []
-    for kind, args in zip(ids, given, strict=True):
-        if not isinstance(args, Mapping | None):
-            raise ValueError(f"{what} has the kwargs {args!r} for {kind!r}; they must be an object")
-        plain = {str(name): _plain(value) for name, value in (args or {}).items() if value is not None}
-        constraints.append({"kind": kind.removeprefix("en:"), "args": plain})
-    return constraints
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,6 @@ from adjudge.io.columns import (
     ColumnMap,
     ColumnOptions,
     map_columns,
-    nested_names,
 )
 from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.positions import refuse_position
@@ -43,7 +42,7 @@ from adjudge.io.preferences import (
 )
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import DatasetChoice, Source
-from adjudge.io.values import is_chat, reference_of
+from adjudge.io.values import is_chat, nested_names, reference_of
 from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
 from adjudge.score_view import plain

@@ -23,7 +23,7 @@ from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import IFBENCH, KINDS, Constraint, read_constraints
 from adjudge.verifiers.instructions.ifeval import IFEVAL
 from adjudge.verifiers.instructions.muldimif import muldimif_constraints
-from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
+from adjudge.verifiers.instructions.rows import ifeval_constraints
 from adjudge.verifiers.instructions.verifier import InstructionVerifier
 
 DATA = os.environ.get("ADJUDGE_DATA")
@@ -106,7 +106,7 @@ def test_every_ifbench_label_is_reproduced_but_that_of_an_imperative(folder: Pat
             if asked is None:  # one prompt of the sample is not among the published ones
                 assert row["instruction_id_list"] == ["custom:csv_city"]
                 continue
-            constraints = ifbench_constraints(asked)
+            constraints = ifeval_constraints(asked)
             found = verdicts(asked["prompt"], row["response"], constraints)
             for one, ours, label in zip(constraints, found, row["follow_instruction_list"], strict=True):
                 count += 1
@@ -120,9 +120,9 @@ def test_every_ifbench_label_is_reproduced_but_that_of_an_imperative(folder: Pat
 def test_every_published_prompt_has_constraints_of_known_kinds(folder: Path) -> None:
     found: Counter[str] = Counter()
     conflicting = []
-    for name, read in (("ifeval", ifeval_constraints), ("ifbench", ifbench_constraints)):
+    for name in ("ifeval", "ifbench"):
         for row in rows(folder / f"{name}_prompts.jsonl"):
-            constraints = read_constraints(read(row))
+            constraints = read_constraints(ifeval_constraints(row))
             found.update(one.kind for one in constraints)
             if conflicts(constraints):
                 conflicting.append(row["key"])

@@ -16,7 +16,7 @@ from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
 from adjudge.verifiers.instructions.ifeval import language_of
 from adjudge.verifiers.instructions.muldimif import converted, muldimif_constraints
-from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
+from adjudge.verifiers.instructions.rows import ifeval_constraints
 from adjudge.verifiers.instructions.sentences import sentences, tokens
 from adjudge.verifiers.instructions.substance import worth
 from adjudge.verifiers.instructions.text import Packed, Text
@@ -240,7 +240,7 @@ def test_a_row_of_ifeval() -> None:
 
 def test_a_row_of_ifbench() -> None:
     row = {"instruction_id_list": ["count:numbers", "ratio:stop_words"], "kwargs": [{"N": 36.0, "m": None}, None]}
-    assert ifbench_constraints(row) == [
+    assert ifeval_constraints(row) == [
         {"kind": "count:numbers", "args": {"N": 36}},
         {"kind": "ratio:stop_words", "args": {}},
     ]
@@ -255,9 +255,8 @@ def test_a_row_of_ifbench() -> None:
     ],
 )  # fmt: skip
 def test_rows_that_say_too_little_are_refused(row: dict[str, Any]) -> None:
-    for read in (ifeval_constraints, ifbench_constraints):
-        with pytest.raises(ValueError, match=r"instruction_id_list|kwargs"):
-            read(row)
+    with pytest.raises(ValueError, match=r"instruction_id_list|kwargs"):
+        ifeval_constraints(row)
 
 
 @pytest.mark.parametrize(
