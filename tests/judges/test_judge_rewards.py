@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from experiments.judging.verdict_rewards import deepseek_grm_reward
 
 from adjudge.judges.pointwise import general_reasoner_reward
-from adjudge.judges.verdict_rewards import deepseek_grm_reward
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from experiments.judging.verdict_rewards import rewards, skew_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
-
-from adjudge.judges.verdict_rewards import rewards, skew_symmetric
 
 
 def test_a_judge_that_favours_the_first_place_prefers_nobody() -> None:

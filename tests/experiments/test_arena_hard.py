@@ -4,8 +4,8 @@ import math
 import random
 
 import pytest
+from experiments.arena_hard import Style, game, style_controlled
 
-from adjudge.evals.trust.arena_hard import Style, game, style_controlled
 from adjudge.statistics.logistic import sigmoid
 from adjudge.statistics.ratings import Match, bootstrap_ratings, fit_strengths
 
