@@ -86,7 +86,7 @@ def test_several_rewards_are_normalised_before_or_after_they_are_mixed(weighted:
     late = {"objective": {"name": "gdpo", "set": {**weights, "rule.normalize": "after"}}}
     assert learnt(late, policy, rollouts, scores) == pytest.approx(loss_of(after, rollouts), rel=1e-4)
     assert abs(loss_of(before, rollouts) - loss_of(after, rollouts)) > 1e-3
-    with pytest.raises(ValueError, match="a scorer made of several"):
+    with pytest.raises(ValueError, match="this one has none"):
         learnt({"objective": "gdpo"}, policy, rollouts, [Score.scored(value) for value in right])
 
 
