@@ -118,7 +118,7 @@ class SmtVerifier(IsolatedVerifier, TextVerifier[tuple[Formula, str], str]):
     """
 
     name: ClassVar[str] = "smt"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     solvers: tuple[Solver, ...] = ("z3",)
     model: Literal["required", "optional"] = "required"

@@ -55,7 +55,7 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
     """
 
     name: ClassVar[str] = "theorem_variants"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     tag: bool = False
     min_blanks: Annotated[float, Range(ge=0, lt=1)] = 0.05

@@ -156,7 +156,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
     """
 
     name: ClassVar[str] = "sql"
-    version: ClassVar[str] = "8"
+    version: ClassVar[str] = "9"
 
     comparator: str | Mapping[str, Any] = "default"
     reward: str = "execution"

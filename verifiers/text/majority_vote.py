@@ -82,7 +82,7 @@ class MajorityVote(Composite):
         name: short name, used in provenance and reports.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     spec_form: ClassVar[str] = "`{scorer: SPEC, where: ..., right: ..., name: ...}`"
     example: ClassVar[str] = "{majority_vote: {scorer: math}}"
 

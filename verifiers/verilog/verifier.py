@@ -76,7 +76,7 @@ class VerilogVerifier(IsolatedVerifier, TextVerifier[Ready, tuple[Candidate, str
     """
 
     name: ClassVar[str] = "verilog"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
 
     check: Literal["auto", "bench", "differential", "both"] = "auto"
     effort: Annotated[int, Range(ge=16, le=100_000)] = 2000

@@ -102,7 +102,7 @@ class PersonaVerifier(Verifier):
     """
 
     name: ClassVar[str] = "persona"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: Literal["all", "fraction"] = "all"
     max_words: Annotated[int, Range(ge=0)] = 0
@@ -177,7 +177,7 @@ class RaidenVerifier(Verifier):
     """
 
     name: ClassVar[str] = "raiden"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     admission: Literal["tried", "trusted"] = "tried"
     min_agreement: Annotated[float, Range(ge=0, lt=1)] = MIN_AGREEMENT
