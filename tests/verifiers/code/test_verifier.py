@@ -262,8 +262,7 @@ def test_languages(language: str) -> None:
 def test_tests_that_never_end_are_the_candidates_fault_only_if_they_asked_it() -> None:
     endless = judge(RIGHT, {"tests": ["while True: pass", "assert square(2) == 4"]}, seconds=0.6)
     assert (endless.status, endless.reason) == ("failed", "gold_unparsable")
-    tests = {"tests": ["while square(2) == 4: pass", "assert square(2) == 4"]}
-    asked = judge(RIGHT, tests, seconds=0.6, total_seconds=3.0)
+    asked = judge(RIGHT, {"tests": ["while square(2) == 4: pass"]}, seconds=0.6, total_seconds=3.0)
     assert (asked.value, asked.reason) == (0.0, "candidate_timeout")
 
 
