@@ -33,8 +33,7 @@ PARTLY = "def square(n):\n    return n * n if n < 4 else 0"
 
 
 def judge(source: str, reference: Any, **options: Any) -> Score:
-    response = f"```python\n{source}\n```"
-    return CodeVerifier(**options).verify(Sample(prompt="", response=response, reference=reference))
+    return CodeVerifier(**options).verify(Sample(prompt="", response=f"```python\n{source}\n```", reference=reference))
 
 
 STYLES = {"calls": CALLS, "asserts": ASSERTS, "run": RUN}
@@ -260,9 +259,10 @@ def test_languages(language: str) -> None:
 
 
 def test_tests_that_never_end_are_the_candidates_fault_only_if_they_asked_it() -> None:
-    endless = judge(RIGHT, {"tests": ["while True: pass", "assert square(2) == 4"]}, seconds=0.6)
+    right = "assert square(2) == 4"
+    endless = judge(RIGHT, {"tests": ["while True: pass", right]}, seconds=0.6)
     assert (endless.status, endless.reason) == ("failed", "gold_unparsable")
-    asked = judge(RIGHT, {"tests": ["while square(2) == 4: pass"]}, seconds=0.6, total_seconds=3.0)
+    asked = judge(RIGHT, {"tests": ["while square(2) == 4: pass", right]}, seconds=0.6, total_seconds=3.0)
     assert (asked.value, asked.reason) == (0.0, "candidate_timeout")
 
 
