@@ -142,17 +142,22 @@ def loads(text: str | bytes) -> Any:
     return decode(json.loads(text))
 
 
+def json_in(text: Any) -> Any:
+    """Return the list or the object whose JSON text this is; None for anything else."""
+    if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def object_in(reference: Any) -> Any:
     """Return the object, or list of objects, whose JSON text a reference is; None for any other reference.
 
     Rows of files are read that way; where a reference counts as it is, such a text is mostly a mistake.
     """
-    if not isinstance(reference, str) or reference.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        read = json.loads(reference)
-    except (ValueError, RecursionError):
-        return None
+    read = json_in(reference)
     listed = isinstance(read, list) and read and all(isinstance(item, dict) for item in read)
     return read if isinstance(read, dict) or listed else None
 

@@ -16,7 +16,6 @@ Beyond the paper, a text that was cut off gets 0: its labels are not all there.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from adjudge.responses.markup import unfenced
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.reference_fields import shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
+from adjudge.wire import json_in
 
 Label: TypeAlias = Literal["support", "partial_support", "not_support"]
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -102,12 +102,7 @@ def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...
 
 
 def _json(text: str) -> list[str] | None:
-    if text[0] not in "[{":
-        return None
-    try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    data = json_in(text) if text[0] in "[{" else None
     if isinstance(data, dict):
         data = data["labels"] if set(data) == {"labels"} else None
     return data if isinstance(data, list) and all(isinstance(word, str) for word in data) else None

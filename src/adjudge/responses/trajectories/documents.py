@@ -16,12 +16,12 @@ Not covered: addresses of pages (`adjudge.judges.items.citation_rules` reads tho
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from adjudge.responses.trajectories.trajectory import Document
+from adjudge.wire import json_in
 
 _TEXT_KEYS: Final = ("text", "content", "contents", "snippet", "document")
 _LIST_KEYS = ("results", "documents", "result", "data")
@@ -43,12 +43,7 @@ def _in_text(text: str) -> list[Document]:
 
 
 def _from_json(text: str) -> list[Document] | None:
-    if text[0] not in "[{":
-        return None
-    try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    data = json_in(text)
     if isinstance(data, Mapping):
         data = next((data[key] for key in _LIST_KEYS if isinstance(data.get(key), list | str)), None)
     if isinstance(data, str):
